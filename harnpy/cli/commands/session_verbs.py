@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from harnpy.storage import Store
     from harnpy.storage.leases import Lease
 
+#: Seconds after which a session that still isn't free is driven: runtimes keep leases for a moment.
+_PATIENCE = 0.5
 #: How long one look for news takes at most, in seconds.
 _GLANCE = 60.0
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -52,7 +54,7 @@ def loaded(store: Store, id: str, until: Until | None = None) -> StoredSession:
 def leased(store: Store, id: str) -> Iterator[Lease]:
     """Keep loops from the session. Raises `SessionLeased` when one drives it."""
     try:
-        lease = store.lease(f"{KIND}:{id}")
+        lease = store.lease(f"{KIND}:{id}", wait=_PATIENCE)
     except LeaseHeld as held:
         raise SessionLeased(f"{held.message}: wait for it, or end it", id) from held
     with lease:

@@ -105,7 +105,7 @@ class AsyncSessionRuntime:
         Closing the iterator cancels the turn.
         """
         pipe = Pipe()
-        caller = LoopCaller(asyncio.get_running_loop())
+        caller = LoopCaller.here()
         work = partial(self.runtime.send, id, prompt, **options, stream=pieces_to(pipe))
         task = asyncio.create_task(self._called(work, caller))
         task.add_done_callback(lambda task: _end(pipe, task))
@@ -114,7 +114,7 @@ class AsyncSessionRuntime:
                 yield event
         finally:
             if not task.done():
-                caller.cancel()
+                caller.stop()
                 task.cancel()
                 pipe.close()
                 await asyncio.wait([task])
@@ -160,10 +160,10 @@ class AsyncSessionRuntime:
 
     async def _called(self, work: Callable[..., T], caller: LoopCaller | None = None) -> T:
         """Return what a call of the runtime returns that runs hooks and actions."""
-        caller = caller or LoopCaller(asyncio.get_running_loop())
+        caller = caller or LoopCaller.here()
 
         def cancel() -> None:
-            caller.cancel()
+            caller.stop()
             self.runtime.wake()
 
         return await in_thread(partial(work, caller=caller), cancel)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -25,13 +24,13 @@ def later(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P],
 
     @wraps(method)
     async def waited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        caller = LoopCaller(asyncio.get_running_loop())
+        caller = LoopCaller.here()
 
         def work() -> R:
             _CALLER.set(caller)
             return method(self, *args, **kwargs)
 
-        return await in_thread(work, caller.cancel)
+        return await in_thread(work, caller.stop)
 
     return waited
 

@@ -25,6 +25,9 @@ class Caller(Protocol):
     def check(self) -> None:
         """Raise `asyncio.CancelledError` once nobody wants the result any more."""
 
+    def stop(self) -> None:
+        """End what runs, and let nothing more begin. From any thread."""
+
 
 class ThreadCaller:
     """Runs what is async on a loop in a thread of its own, which begins with the first use."""
@@ -35,32 +38,16 @@ class ThreadCaller:
         self._thread: Thread | None = None
 
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
-        found = fn(*args)
-        if not inspect.isawaitable(found):
-            return found
-        loop = self._running()
-        if current_thread() is self._thread:
-            if inspect.iscoroutine(found):
-                found.close()
-            raise SessionBusy(_NESTED)
-        future = asyncio.run_coroutine_threadsafe(waited(found), loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # if it was this thread that was interrupted
-            raise
+        return self.one()(fn, *args)
 
-    def check(self) -> None:
-        """Nobody can cancel a sync call."""
+    def one(self) -> LoopCaller:
+        """Return a caller on the same loop for one action, which can be stopped."""
+        return LoopCaller(self.loop)
 
-    def stoppable(self) -> LoopCaller:
-        """Return a caller on the same loop that another thread can `stop`."""
-        loop = self._running()
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Return the loop, which runs. Raises `SessionBusy` in its own thread: that can't wait for it."""
         if current_thread() is self._thread:
             raise SessionBusy(_NESTED)
-        return LoopCaller(loop)
-
-    def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -79,41 +66,55 @@ class ThreadCaller:
 
 
 class LoopCaller:
-    """Runs what is async on the loop of the task that waits for the result; `cancel` ends that."""
+    """Runs what is async on a loop, which waits for it; `stop` ends that.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    ``loop`` returns the loop. It is asked for when something async is first called.
+    """
+
+    def __init__(self, loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
         self._loop = loop
         self._task: asyncio.Task[Any] | None = None
-        self._cancelled = False
+        self._stopped = False
+
+    @classmethod
+    def here(cls) -> LoopCaller:
+        """Return one on the loop that runs."""
+        loop = asyncio.get_running_loop()
+        return cls(lambda: loop)
 
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
         self.check()
         found = fn(*args)
         if not inspect.isawaitable(found):
             return found
+        try:
+            loop = self._loop()
+        except SessionBusy:
+            if inspect.iscoroutine(found):
+                found.close()
+            raise
         done: Future[Any] = Future()
-        self._loop.call_soon_threadsafe(self._begin, found, done)
-        return done.result()
+        loop.call_soon_threadsafe(self._begin, loop, found, done)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            self.stop()  # it was this thread that was interrupted
+            raise
 
     def check(self) -> None:
-        if self._cancelled:
+        if self._stopped:
             raise asyncio.CancelledError
 
-    def cancel(self) -> None:
-        """End what runs, and let nothing more begin. To be called on the loop."""
-        self._cancelled = True
-        if self._task is not None:
-            self._task.cancel()
-
     def stop(self) -> None:
-        """`cancel`, from any thread."""
-        self._cancelled = True
-        self._loop.call_soon_threadsafe(self.cancel)
+        self._stopped = True
+        task = self._task
+        if task is not None and not task.done():
+            task.get_loop().call_soon_threadsafe(task.cancel)
 
-    def _begin(self, found: Awaitable[Any], done: Future[Any]) -> None:
-        self._task = self._loop.create_task(waited(found))
+    def _begin(self, loop: asyncio.AbstractEventLoop, found: Awaitable[Any], done: Future[Any]) -> None:
+        self._task = loop.create_task(waited(found))
         self._task.add_done_callback(lambda task: _pass_on(task, done))
-        if self._cancelled:
+        if self._stopped:
             self._task.cancel()
 
 

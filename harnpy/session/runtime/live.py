@@ -125,12 +125,14 @@ class Living:
     def load(self, id: str) -> LiveSession:
         """Return the session as the store has it now. Raises `SessionNotFound`."""
         session = self._known.get(id)
-        if session is not None and session.stream.refresh() < session.version:
-            self.forget(id)  # it was deleted
-            session = None
         if session is None:
             return self._loaded(id)
-        session.refresh()
+        found = session.stream.refresh()
+        if found < session.version:
+            self.forget(id)  # it was deleted
+            return self._loaded(id)
+        if found > session.version:
+            session.refresh()
         return self.adopt(session)
 
     def _loaded(self, id: str) -> LiveSession:

@@ -126,7 +126,7 @@ class SessionRuntime(EpisodeKeeping):
         """
         origin, begin = self._beginning(agent, id, seed, metadata)
         check_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
-        call = caller or self._caller
+        call = caller or self._caller.one()
         with self._alone(origin.id, call):
             live = self._living.blank(origin)
             self._pipeline.create(live, begin, call)
@@ -202,7 +202,7 @@ class SessionRuntime(EpisodeKeeping):
         Raises `SessionNotFound`.
         """
         if hard:
-            with self._alone(id, self._caller):
+            with self._alone(id, self._caller.one()):
                 if not self.store.delete(KIND, id):
                     raise SessionNotFound(id)
                 self._living.forget(id)
@@ -240,7 +240,7 @@ class SessionRuntime(EpisodeKeeping):
         """
         if retries and streams(action):
             raise InvalidArgument("`retries` are for atomic actions: one that streams has stored its begin")
-        call = caller or self._caller
+        call = caller or self._caller.one()
         while True:
             try:
                 with self._alone(id, call):
@@ -319,7 +319,7 @@ class SessionRuntime(EpisodeKeeping):
         if self._leases is not None:
             self._leases.close()
         if isinstance(self.agents, AgentFactory):
-            self.agents.close(self._caller)
+            self.agents.close(self._caller.one())
         self._caller.close()
         if self._owns_store:
             self.store.close()
@@ -337,7 +337,7 @@ class SessionRuntime(EpisodeKeeping):
             if self._leases is None:
                 yield
                 return
-            with self._leases.lease(id, left) as lease, self._living.under(id, lease):
+            with self._leases.lease(id, left, call) as lease, self._living.under(id, lease):
                 yield
 
 

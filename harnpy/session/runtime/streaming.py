@@ -27,7 +27,8 @@ def streamed(
 ) -> Iterator[RunEvent]:
     """Give what ``send`` streams, and its result. Closing the iterator cancels the turn."""
     pipe = Pipe()
-    caller = calls.stoppable()
+    calls.loop()
+    caller = calls.one()
 
     def work() -> None:
         try:

@@ -49,9 +49,9 @@ class Txn(Session):
 
     __slots__ = (
         "_given",
+        "_has_changed_history",
         "_has_streamed",
         "_live",
-        "_loaded",
         "_overtaken",
         "_revision",
         "_saved",
@@ -67,14 +67,13 @@ class Txn(Session):
         self.action = action
         self.caller = caller
         self._live = live
-        self._streams = self._has_streamed = self._saved = False
+        self._streams = self._has_streamed = self._saved = self._has_changed_history = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
         #: Called with what others have appended meanwhile, if it commutes.
         self.heard: Callable[[Sequence[Event]], None] | None = None
         self._overtaken: SessionConflict | None = None  # by something else
         self._given = 0  # how many of the staged events were appended elsewhere
         self._follow(live)
-        self._loaded = live.version
 
     def _follow(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
@@ -95,6 +94,7 @@ class Txn(Session):
         for draft in drafts:
             draft.check()
         events = super().write(*drafts, expected_version=expected_version)
+        self._has_changed_history |= any(draft.type in _HISTORY for draft in drafts)
         if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._stage.staged):
             self._store_now(may_merge=expected_version is None)
         return events
@@ -144,7 +144,7 @@ class Txn(Session):
         """Do what the policy says, if the action or a hook has changed the history."""
         if self.resizing is None or self.view.open_turns:
             return
-        if any(event.type in _HISTORY for event in self.events(after=self._loaded)):
+        if self._has_changed_history:
             self.resize_if_due()
 
     def begin_streaming(self) -> None:

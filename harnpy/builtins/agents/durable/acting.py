@@ -67,7 +67,7 @@ def execute(call: Call, id: str, action: Value, args: Dict | None, opts: Dict) -
     """Carry out an action on a session, and return its info."""
     act = _named(call, action, args or {}, id) if type(action) is str else _closure(call, action)
     given = {key: value for key, value in opts.items() if value is not None}
-    runtime, caller = call.runtime, call.durable.caller
+    runtime, caller = call.runtime, call.durable.caller()
     call.alone(id, partial(runtime.execute, id, act, caller=caller, **given))
     return call.shown(runtime.info(id))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,19 +28,26 @@ _LOOK: Final = 0.05
 
 
 class TaskCaller:
-    """Calls the functions of actions, in the task that runs: a `harnpy.session.runtime.calling.Caller`."""
+    """Calls the functions of one action, in the task that runs: a `harnpy.session.runtime.calling.Caller`."""
 
     def __init__(self, vm: Vm) -> None:
-        self._vm = vm
         self._tasks = AgentTasks(vm)
+        self._stopped = False
 
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
+        self.check()
         found = fn(*args)
         return self._tasks.wait(found) if hasattr(found, "__await__") else found
 
     def check(self) -> None:
-        """Raise what ends the task."""
+        """Raise what ends the task, or the action."""
         self._tasks.go_on()
+        if self._stopped:
+            raise CancelledError
+
+    def stop(self) -> None:
+        """End the action when it next calls something, or is saved."""
+        self._stopped = True
 
 
 class TaskLanes:

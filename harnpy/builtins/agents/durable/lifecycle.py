@@ -38,7 +38,7 @@ def create(call: Call, opts: Dict) -> Dict:
     runtime, durable = call.runtime, call.durable
     id = given.pop("id", None) or durable.new_id()
     agent = given.pop("agent", "")
-    session = call.alone(id, partial(runtime.create, agent, id=id, caller=durable.caller, **given))
+    session = call.alone(id, partial(runtime.create, agent, id=id, caller=durable.caller(), **given))
     return call.shown(runtime.info(session.id))
 
 

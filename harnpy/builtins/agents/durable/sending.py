@@ -93,6 +93,6 @@ def send(call: Call, id: str, prompt: Value, opts: Dict) -> Dict:
     given = dict(opts)
     fn = given.pop("agent", None)
     agent = None if fn is None else _Agent(call, fn)
-    runtime, caller = call.runtime, call.durable.caller
+    runtime, caller = call.runtime, call.durable.caller()
     result = call.alone(id, partial(runtime.send, id, prompt, agent=agent, caller=caller, **given))
     return {key: getattr(result, key) for key in _RESULT}

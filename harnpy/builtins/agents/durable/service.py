@@ -33,7 +33,6 @@ class Durable:
         self._close = finalize(self, _close, self._runtimes)
         self._numbers = count(1)
         self.lanes = TaskLanes(vm.tasks)
-        self.caller = TaskCaller(vm)
         #: The default store; None: the project's.
         self.url: str | None = None
         #: What hooks and actions see, by the id that they were given.
@@ -62,6 +61,10 @@ class Durable:
                 ids=self._vm.world.ids,
             )
         return runtime
+
+    def caller(self) -> TaskCaller:
+        """Return what calls the functions of one action."""
+        return TaskCaller(self._vm)
 
     def default_url(self) -> str:
         return self.url or self._stores.settings.url
