@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from harnpy.session import (
+    AgentDef,
     InvalidArgument,
     Session,
     SessionExtension,
@@ -397,6 +398,18 @@ def test_a_session_that_another_thread_creates_first() -> None:
         exists = runtime.exists
         runtime.exists = lambda id: exists(id) or runtime.create(id=id) is None  # type: ignore[method-assign]
         assert agent.activate("s") is runtime.get("s")
+
+
+def test_the_agent_may_be_a_definition() -> None:
+    with SessionRuntime("memory:") as runtime:
+        clerk = AgentDef("clerk", settings={"session.max_length": 40})
+        agent = SessionExtension(runtime, clerk)
+        session = agent.activate("s")
+        assert agent.agent_name == runtime.info("s").agent_name == "clerk"
+        assert runtime.info("s").definition == clerk.data()
+        assert session.settings["max_length"] == 40
+        agent.set_settings("session.max_length", 50)
+        assert session.settings["max_length"] == 50
 
 
 def test_actions_go_by_the_agents_settings_too() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import InvalidArgument, Session, SessionRuntime
+from harnpy.session import AgentDef, InvalidArgument, Session, SessionRuntime
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.settings.levels import Level
@@ -74,12 +74,13 @@ def test_a_definition_without_settings_has_none(definition: Any) -> None:
     assert dict(agently.load_state(state, MemoryStore(), World()).settings) == {}
 
 
-def test_an_action_goes_by_the_definitions_settings(store: Store) -> None:
-    definition = {"name": "clerk", "settings": {"max_length": 80}}
-    agently.load_state({"id": "s", "harn": {"definition": definition}}, store, World())
-    with SessionRuntime(store) as runtime:
-        session = runtime.execute("s", lambda txn: txn.add_history(TALK))
+def test_actions_go_by_the_settings_of_the_sessions_definition(store: Store) -> None:
+    with SessionRuntime(store, settings={"max_length": 10}) as runtime:
+        id = runtime.create(AgentDef("clerk", settings={"session.max_length": 80})).id
+        session = runtime.execute(id, lambda txn: txn.add_history(TALK))
         assert (session.length, len(session.history())) == (2, 4)
+    with SessionRuntime(store) as runtime:
+        assert runtime.get(id).settings["max_length"] == 80
 
 
 def test_whether_it_is_resized_by_itself_is_a_setting_too() -> None:
