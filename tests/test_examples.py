@@ -1,5 +1,7 @@
 """Every example runs, against the mock model where it wants one, and prints what `tests/examples` says."""
 
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from harnpy.cli.testing.sandbox import run_program
 pytestmark = pytest.mark.usefixtures("clock")
 
 OUTPUTS = Path(__file__).parent / "examples"
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").rglob("*.harn"))
+FOLDER = Path(__file__).parent.parent / "examples"
+EXAMPLES = sorted(FOLDER.rglob("*.harn"))
 
 
 def test_there_are_examples() -> None:
@@ -22,4 +25,23 @@ def test_example_runs(path: Path, evaluator: str, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)  # where it leaves its runs
     outcome = run_program(path, evaluator=evaluator)
     assert (outcome.error, outcome.exit_code) == (None, 0), outcome.report
-    assert outcome.output == (OUTPUTS / f"{path.stem}.expected").read_text(encoding="utf-8")
+    assert outcome.output == _expected(path)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("arguments", [[], ["sqlite:desk.db"]], ids=["memory", "sqlite"])
+def test_a_python_example_runs(
+    path: Path,
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(path), *arguments])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out == _expected(path)
+
+
+def _expected(path: Path) -> str:
+    return (OUTPUTS / f"{path.stem}.expected").read_text(encoding="utf-8")
