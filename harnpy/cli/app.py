@@ -29,6 +29,7 @@ _MODULES = {
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",
     "tokens": "harnpy.cli.commands.tokens",
+    "waitpoint": "harnpy.cli.commands.waitpoint",
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
     "builtins": "harnpy.cli.commands.builtins",
