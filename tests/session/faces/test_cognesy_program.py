@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from harnpy.session.faces.cognesy import (
+    AgentCapabilityRegistry,
     AgentDefinition,
     AgentSession,
     AgentSessionStage,
     ChangeModel,
     ChangeSystemPrompt,
     ClearSession,
+    DefinitionLoopFactory,
     DefinitionStateFactory,
     EventDispatcher,
     FileSessionStore,
@@ -34,6 +36,7 @@ from harnpy.session.faces.cognesy import (
     SessionStatus,
     SuspendSession,
     UpdateTask,
+    UseBash,
     WriteMetadata,
 )
 
@@ -60,14 +63,11 @@ class AutoSuspend:
                 return session
 
 
-def loop_factory(messages: list[dict[str, Any]]) -> str:
-    return "4" if messages[-1]["content"] == "What is 2 + 2?" else "As you say."
-
-
 DEFINITION = AgentDefinition(
     name="assistant",
     description="A helpful general assistant",
     system_prompt="You are a helpful assistant. Be concise and accurate.",
+    llm_config="mock",
 )
 
 
@@ -105,7 +105,16 @@ def test_the_document(sessions: HarnSessionStore) -> None:
         SessionSaveFailed, lambda e: log.append(f"Session {e.session_id}: save failed - {e.error}")
     )
 
+    capabilities = AgentCapabilityRegistry()
+    capabilities.register("use_bash", UseBash())
+    loop_factory = DefinitionLoopFactory(capabilities, events=events)
+    loop_factory.mock.add({"text": "4"})
+    loop_factory.mock.add({"text": "It is handed what it needs."})
+    seen: list[str] = []
+    events.add_agent_listener(lambda event: seen.append(event["type"]))
     updated = runtime.execute(session.session_id, SendMessage("What is 2 + 2?", loop_factory))
+    assert loop_factory.mock.calls()[0]["system"] == DEFINITION.system_prompt
+    assert seen == ["turn_start", "iteration_start", "iteration_end"]
     said = [message["content"] for message in updated.state.messages]
     assert (said, updated.version) == (["What is 2 + 2?", "4"], 2)
     assert (updated.state.execution_status, updated.status) == ("completed", SessionStatus.ACTIVE)
@@ -169,3 +178,20 @@ def test_the_document(sessions: HarnSessionStore) -> None:
     assert headers == {session_id: ("completed", archived.version), forked.session_id: ("active", 1)}
     runtime.close()
     guarded.close()
+
+
+def test_a_definition_with_a_capability() -> None:
+    """The tool that `UseBash` brings is the definition's, its calls are in the log."""
+    with InMemorySessionStore() as store, SessionRuntime(SessionRepository(store)) as runtime:
+        shell = AgentDefinition("shell", llm_config="mock", capabilities=("use_bash",), tools=("bash",))
+        session = runtime.create(shell)
+        loops = DefinitionLoopFactory(AgentCapabilityRegistry().register("use_bash", UseBash()))
+        loops.mock.add({"tool_calls": [{"name": "bash", "arguments": {"command": "echo $((40 + 2))"}}]})
+        loops.mock.add({"text": "It is 42."})
+        state = runtime.execute(session.session_id, SendMessage("Compute it.", loops)).state
+        assert [message["role"] for message in state.messages] == ["user", "assistant", "tool", "assistant"]
+        assert "42" in state.messages[2]["content"]
+        assert (state.execution_count, state.execution_status) == (1, "completed")
+        assert runtime.get_session(session.session_id).definition == shell
+        types = [event.type for event in store.runtime.get(session.session_id).events()]
+        assert types.count("tool_completed") == 1

@@ -5,6 +5,8 @@ compared with it, and the difference is written as events. Rules, stores and con
 How programs read in Python: docs/faces.md. Spec: 10 §A3, §B2.
 """
 
+from typing import TYPE_CHECKING
+
 from harnpy.session.faces.cognesy.actions import (
     ChangeModel,
     ChangeSystemPrompt,
@@ -49,7 +51,11 @@ from harnpy.session.faces.cognesy.stores import (
 )
 from harnpy.session.faces.cognesy.values import AgentSessionInfo, SessionId, SessionInfoList, SessionStatus
 
+if TYPE_CHECKING:
+    from harnpy.session.faces.cognesy.loops import AgentCapabilityRegistry, DefinitionLoopFactory, UseBash
+
 __all__ = [
+    "AgentCapabilityRegistry",
     "AgentDefinition",
     "AgentSession",
     "AgentSessionInfo",
@@ -62,6 +68,7 @@ __all__ = [
     "ChangeModel",
     "ChangeSystemPrompt",
     "ClearSession",
+    "DefinitionLoopFactory",
     "DefinitionStateFactory",
     "EventDispatcher",
     "FileSessionStore",
@@ -89,5 +96,16 @@ __all__ = [
     "SessionStatus",
     "SuspendSession",
     "UpdateTask",
+    "UseBash",
     "WriteMetadata",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Loops need models and tools: their module is imported when it is first used."""
+    if name not in ("AgentCapabilityRegistry", "DefinitionLoopFactory", "UseBash"):
+        raise AttributeError(f"module 'harnpy.session.faces.cognesy' has no attribute {name!r}")
+    from harnpy.session.faces.cognesy import loops
+
+    found: object = getattr(loops, name)
+    return found

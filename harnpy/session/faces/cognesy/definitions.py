@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.agents.definition import AgentDef, Budget
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -33,7 +35,7 @@ class AgentDefinition:
     tools: tuple[str, ...] | None = None
     tools_deny: tuple[str, ...] = ()
     skills: tuple[str, ...] | None = None
-    budget: Mapping[str, Any] | None = None
+    budget: Budget | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -43,20 +45,17 @@ class AgentDefinition:
             object.__setattr__(self, name, None if value is None else tuple(value))
 
     def facts(self) -> dict[str, Any]:
-        """Return what ``session_created`` says of the agent: what isn't as usual."""
-        given = {
-            _STORED.get(each.name, each.name): getattr(self, each.name)
-            for each in fields(self)
-            if getattr(self, each.name) not in (None, "", (), {})
-        }
-        stored = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
-        facts: dict[str, Any] = {"agent_name": self.name, "agent_label": self.label}
-        return facts | ({"definition": stored} if stored.keys() - {"name", "label"} else {})
+        """Return what ``session_created`` says of the agent. Raises `InvalidArgument` for a wrong field."""
+        given = {_STORED.get(each.name, each.name): getattr(self, each.name) for each in fields(self)}
+        return AgentDef(**given).facts()
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> AgentDefinition:
         """Read what `facts` gives. Keys that Cognesy doesn't know are left out."""
         stored = facts.get("definition") or {}
         known = {each.name: stored.get(_STORED.get(each.name, each.name)) for each in fields(cls)}
-        named = {"name": facts.get("agent_name", ""), "label": facts.get("agent_label", "")}
-        return cls(**{key: value for key, value in (known | named).items() if value is not None})
+        known |= {"name": facts.get("agent_name", ""), "label": facts.get("agent_label", "")}
+        if known["budget"] is not None:
+            limits = [each.name for each in fields(Budget)]
+            known["budget"] = Budget(**{name: known["budget"].get(name) for name in limits})
+        return cls(**{key: value for key, value in known.items() if value is not None})

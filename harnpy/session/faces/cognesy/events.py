@@ -104,7 +104,17 @@ class EventDispatcher(EventBus):
     def __init__(self, name: str = "") -> None:
         super().__init__()
         self.name = name
+        self._agents: list[Callable[[Data], Any]] = []
 
     def add_listener(self, event: type[Told], listener: Callable[[Told], Any]) -> Callable[[], None]:
         """Call ``listener`` with each event of that class. Return what ends that."""
         return self.on(event.called, lambda name, data: listener(event.of(data)))  # type: ignore[arg-type]
+
+    def add_agent_listener(self, listener: Callable[[Data], Any]) -> None:
+        """Call ``listener`` with each event of agent loops (07 §9)."""
+        self._agents.append(listener)
+
+    def agent_event(self, event: Data) -> None:
+        """Tell of an event of an agent loop."""
+        for listener in self._agents:
+            listener(event)
