@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from harnpy.session.errors import (
     AgentError,
+    BudgetExceeded,
+    EventDecodeError,
     EventNotFound,
     EventRejected,
     InvalidArgument,
@@ -39,41 +41,63 @@ if TYPE_CHECKING:
     from harnpy.session.agents.turn import Turn
     from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.children.child_runs import ChildRun, child_runs
+    from harnpy.session.drafting import drafts, messages, payload_types
+    from harnpy.session.drafting.ambient import current_metadata, current_turn, ensure_turn, metadata, turn
     from harnpy.session.extension.current import current_session_id
     from harnpy.session.extension.extension import SessionExtension
+    from harnpy.session.kept.codec import decode_event, encode_event
+    from harnpy.session.kept.ids import validate_session_id
+    from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.parts.history import ANY
+    from harnpy.session.parts.questions import ModelSettings
+    from harnpy.session.parts.waits import Reuse, ToolRecord
     from harnpy.session.runtime import actions, hooks
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.hooks import HookStack
     from harnpy.session.runtime.queries import InfoPage, SessionQuery
     from harnpy.session.runtime.runtime import SessionRuntime
     from harnpy.session.runtime.txn import Txn
+    from harnpy.session.shown.entries import HistoryEntry
+    from harnpy.session.shown.rebuilder import Rebuilder
+    from harnpy.session.statuses import SessionStatus
     from harnpy.session.trajectory.episode import Episode, distill
     from harnpy.session.trajectory.run_log import RunLog, export_run
     from harnpy.session.trajectory.run_tree import export_run_tree
+    from harnpy.session.transfer.replaying import Replayer, replay
     from harnpy.session.transfer.states import dump_state, load_state
+    from harnpy.session.turns.calls import tool_key
+    from harnpy.session.turns.turn_info import TurnInfo
 
 #: The former name.
 SessionStore = SessionRegistry
 
 __all__ = [
+    "ANY",
     "AgentDef",
     "AgentError",
     "AgentFactory",
     "Budget",
+    "BudgetExceeded",
     "ChildRun",
     "Episode",
     "Event",
     "EventBus",
+    "EventDecodeError",
     "EventDraft",
     "EventNotFound",
     "EventRejected",
+    "HistoryEntry",
     "HookStack",
     "InfoPage",
     "InvalidArgument",
     "InvalidTransition",
+    "ModelSettings",
     "ObserverError",
+    "Rebuilder",
+    "Replayer",
     "Reply",
     "ResizeError",
+    "Reuse",
     "RewindError",
     "RunEvent",
     "RunLog",
@@ -83,31 +107,48 @@ __all__ = [
     "SessionError",
     "SessionExists",
     "SessionExtension",
+    "SessionInfo",
     "SessionNotFound",
     "SessionQuery",
     "SessionReadOnly",
     "SessionRegistry",
     "SessionRuntime",
     "SessionStack",
+    "SessionStatus",
     "SessionStore",
     "Snapshot",
     "Task",
     "TaskList",
     "ToolAmbiguous",
+    "ToolRecord",
     "Turn",
+    "TurnInfo",
     "TurnResult",
     "Txn",
     "Waiting",
     "World",
     "actions",
     "child_runs",
+    "current_metadata",
     "current_session_id",
+    "current_turn",
+    "decode_event",
     "distill",
+    "drafts",
     "dump_state",
+    "encode_event",
+    "ensure_turn",
     "export_run",
     "export_run_tree",
     "hooks",
     "load_state",
+    "messages",
+    "metadata",
+    "payload_types",
+    "replay",
+    "tool_key",
+    "turn",
+    "validate_session_id",
 ]
 
 
@@ -116,32 +157,54 @@ def __getattr__(name: str) -> object:
 
     if name in ("actions", "hooks"):
         return import_module(f"harnpy.session.runtime.{name}")
+    if name in ("drafts", "messages", "payload_types"):
+        return import_module(f"harnpy.session.drafting.{name}")
     module = {
+        "ANY": "parts.history",
         "AgentDef": "agents.definition",
         "AgentFactory": "agents.factories",
         "Budget": "agents.definition",
         "ChildRun": "children.child_runs",
         "Episode": "trajectory.episode",
         "EventBus": "runtime.bus",
+        "HistoryEntry": "shown.entries",
         "HookStack": "runtime.hooks",
         "InfoPage": "runtime.queries",
+        "ModelSettings": "parts.questions",
+        "Rebuilder": "shown.rebuilder",
+        "Replayer": "transfer.replaying",
         "Reply": "agents.values",
+        "Reuse": "parts.waits",
         "RunEvent": "agents.values",
         "RunLog": "trajectory.run_log",
         "SessionExtension": "extension.extension",
+        "SessionInfo": "kept.info",
         "SessionQuery": "runtime.queries",
         "SessionRuntime": "runtime.runtime",
+        "SessionStatus": "statuses",
+        "ToolRecord": "parts.waits",
         "Turn": "agents.turn",
+        "TurnInfo": "turns.turn_info",
         "TurnResult": "agents.values",
         "Txn": "runtime.txn",
         "Waiting": "agents.values",
         "child_runs": "children.child_runs",
+        "current_metadata": "drafting.ambient",
         "current_session_id": "extension.current",
-        "dump_state": "transfer.states",
+        "current_turn": "drafting.ambient",
+        "decode_event": "kept.codec",
         "distill": "trajectory.episode",
+        "dump_state": "transfer.states",
+        "encode_event": "kept.codec",
+        "ensure_turn": "drafting.ambient",
         "export_run": "trajectory.run_log",
         "export_run_tree": "trajectory.run_tree",
         "load_state": "transfer.states",
+        "metadata": "drafting.ambient",
+        "replay": "transfer.replaying",
+        "tool_key": "turns.calls",
+        "turn": "drafting.ambient",
+        "validate_session_id": "kept.ids",
     }.get(name)
     if module is None:
         raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")

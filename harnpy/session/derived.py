@@ -70,7 +70,7 @@ class ShownOrder(Generic[T]):
             return []
         if type == kinds.TOOL_COMPLETED and self._begun:
             for at, (id, begun) in enumerate(self._begun):
-                if id == payload["id"]:
+                if id == payload.get("id"):
                     del self._begun[at]
                     return [begun, item]
         return [item] if is_shown(type, payload) else []
@@ -81,7 +81,7 @@ def _is_parallel(started: Any) -> bool:
 
 
 def _call_id(started: Any) -> str | None:
-    id: str | None = started.id if isinstance(started, ToolStarted) else started["id"]
+    id: str | None = started.id if isinstance(started, ToolStarted) else started.get("id")
     return id
 
 
@@ -96,12 +96,12 @@ def _itself(payload: Any) -> Dict:
 
 
 def _provider_payload(step: Dict) -> Dict:
-    reply, usage = step["reply"], step["usage"]
+    reply, usage = step["reply"], step.get("usage") or {}
     metadata = {
-        "model": reply["model"],
-        "input_tokens": usage["input_tokens"],
-        "output_tokens": usage["output_tokens"],
-        "tool_calls": reply["tool_calls"],
+        "model": reply.get("model"),
+        "input_tokens": usage.get("input_tokens", 0),
+        "output_tokens": usage.get("output_tokens", 0),
+        "tool_calls": reply.get("tool_calls", 0),
         "thinking_summary": reply.get("thinking_summary"),
         "structural_experiment": None,
         **reply.get("details", {}),
@@ -115,21 +115,22 @@ def _tool_intent(started: Any) -> Dict:
     else:
         from harnpy.text.json.reader import parse_json
 
-        tool, arguments, id = started["tool"], parse_json(started["args"]), started["id"]
+        tool, id = started.get("tool", ""), started.get("id")
+        arguments = parse_json(started.get("args", "{}"))
     metadata = {"arguments": arguments, "tool_use_id": id}
     return lifecycle_event("tool_intent", tool, role="assistant", metadata=metadata)
 
 
 def _tool_execution(completed: Dict) -> Dict:
     metadata = {
-        "tool_name": completed["tool"],
-        "tool_use_id": completed["id"],
+        "tool_name": completed.get("tool", ""),
+        "tool_use_id": completed.get("id"),
         "rejected": completed.get("rejected", False),
     }
     if "error_category" in completed:
         metadata["error_category"] = completed["error_category"]
     metadata |= completed.get("details", {})
-    text = completed["error"] if "error" in completed else completed["output"]
+    text = completed["error"] if "error" in completed else completed.get("output", "")
     return lifecycle_event("tool_execution", text, role="tool", metadata=metadata)
 
 
@@ -156,11 +157,11 @@ def _sub_agent_start(requested: Dict) -> Dict:
 def _sub_agent_result(ended: Dict) -> Dict:
     known = {**ended, **ended["metadata"]}
     metadata = {
-        "name": known["name"],
-        "child_session_id": ended["child_session_id"],
+        "name": known.get("name"),
+        "child_session_id": ended.get("child_session_id"),
         "ok": "error" not in ended,
-        "summary": known["summary"],
-        "evidence_added": known["evidence_added"],
+        "summary": known.get("summary"),
+        "evidence_added": known.get("evidence_added"),
         "budget_exceeded": known["budget_exceeded"],
         "error": known.get("error"),
     }

@@ -18,6 +18,8 @@
     ├─ AgentError [agent]
     ├─ ToolAmbiguous [tool_ambiguous]
     ├─ EventRejected [event_rejected]          .what, .pointer
+    ├─ EventDecodeError [decode]
+    ├─ BudgetExceeded [budget]
     ├─ SessionLeased [lease_held]
     ├─ ObserverError [observer]                .events
     ├─ ArtifactError [artifact]
@@ -153,6 +155,21 @@ class EventRejected(SessionError, ValueError):
         if self.pointer is None:
             return f"{builtin}: {self.message}"
         return f"{builtin}: `{self.argument}` must be JSON-serializable"
+
+
+class EventDecodeError(SessionError):
+    """The data of an event isn't what its type says."""
+
+    code = "decode"
+
+    def __init__(self, type: str, event_id: str, problem: str, session_id: str) -> None:
+        super().__init__(f"decode {type} event {event_id}: {problem}", session_id)
+
+
+class BudgetExceeded(SessionError):
+    """A turn has cost, or used, as much as it may."""
+
+    code = "budget"
 
 
 class InvalidSessionId(Refusal, ValueError):

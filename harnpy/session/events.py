@@ -8,7 +8,7 @@ Payloads are JSON values and never change. Those that refer to other events are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harnpy.session.identity import event_id, micros, stamp
 from harnpy.session.json_check import checked
@@ -44,7 +44,6 @@ TOOL_OUTPUT_DELTA = "tool_output_delta"
 TOOL_COMPLETED = "tool_completed"
 ESCALATION_RETRIED = "escalation_retried"
 TURN_COMPLETED = "turn_completed"
-LEAF_MOVED = "leaf_moved"
 
 APPROVAL_REQUESTED = "approval_requested"
 APPROVAL_RESOLVED = "approval_resolved"
@@ -76,6 +75,8 @@ TOOL_TYPES = frozenset({TOOL_STARTED, TOOL_COMPLETED})
 LIVE_CLIENTS = "live_clients"
 
 
+T = TypeVar("T")
+
 _NOTHING: tuple[dict[str, Any], float] = ({}, 0.0)
 
 
@@ -106,7 +107,9 @@ class TurnRef:
     @property
     def id(self) -> str:
         if self._name is None:
-            self._name = self.owner.id_of(self.seq)
+            begin = self.owner.find(self.seq)
+            named = None if begin is None else begin.turn_name
+            self._name = self.owner.id_of(self.seq) if named is None else named
         return self._name
 
 
@@ -114,10 +117,11 @@ class EventDraft:
     """What to append.
 
     ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, or the name of a turn. An
-    import brings an ``id`` of its own.
+    import brings what it has of its own: ``id``, ``timestamp`` (RFC 3339), ``seq`` (which must be the next),
+    and ``parent_id``, the event behind which it stands.
     """
 
-    __slots__ = ("cost", "data", "id", "metadata", "turn", "type")
+    __slots__ = ("cost", "data", "id", "metadata", "parent_id", "seq", "timestamp", "turn", "type")
 
     def __init__(
         self,
@@ -127,6 +131,10 @@ class EventDraft:
         cost: float = 0.0,
         turn: Event | TurnRef | str | None = None,
         id: str | None = None,
+        *,
+        parent_id: str | None = None,
+        timestamp: str | None = None,
+        seq: int | None = None,
     ) -> None:
         self.id = id
         self.type = type
@@ -134,6 +142,16 @@ class EventDraft:
         self.metadata = metadata
         self.cost = cost
         self.turn = turn
+        self.parent_id = parent_id
+        self.timestamp = timestamp
+        self.seq = seq
+
+    def copy(self, **changes: Any) -> EventDraft:
+        """Return a draft of the same, but for the attributes that ``changes`` gives."""
+        copy = EventDraft.__new__(EventDraft)
+        for name in self.__slots__:
+            setattr(copy, name, changes[name] if name in changes else getattr(self, name))
+        return copy
 
     def check(self) -> None:
         """Make sure that it can be stored anywhere. Raises `EventRejected`."""
@@ -294,8 +312,33 @@ class Event:
 
     @property
     def turn_id(self) -> str | None:
-        """The turn's identity is the id of the event that started it."""
-        return None if self.turn is None else self.turn.id
+        """The turn's identity is the id of the event that started it, unless its caller named it."""
+        turn = self.turn
+        if turn is None:
+            return None
+        named = turn.turn_name if isinstance(turn, Event) else None
+        return turn.id if named is None else named
+
+    @property
+    def turn_name(self) -> str | None:
+        """Of an event that starts a turn: the name that its caller gave the turn."""
+        turn = self.turn
+        return turn.id if isinstance(turn, TurnRef) and not turn.seq else None
+
+    def payload(self, cls: type[T]) -> T | None:
+        """Return the data as a payload of a type (`payload_types`); None for an event of another one.
+
+        Raises `EventDecodeError` for data that isn't what the type says.
+        """
+        from harnpy.session.drafting.decoding import decoded
+
+        return decoded(self, cls)
+
+    @property
+    def fork_origin(self) -> dict[str, str] | None:
+        """Of an event that a fork took over: ``session_id`` and ``event_id`` in the direct parent."""
+        found: dict[str, str] | None = self.metadata.get("fork_origin")
+        return found
 
     @property
     def foreign_parent(self) -> str | None:
@@ -368,7 +411,10 @@ class _Copy(Event):
         turn = self.turn
         if turn is None or not turn.seq:
             return super().turn_id
-        return self.owner.id_of(turn.seq) or turn.id
+        begin = self.owner.find(turn.seq)
+        if begin is None:
+            return turn.id
+        return begin.turn_name or self.owner.own(begin).id
 
     @property
     def cost(self) -> float:

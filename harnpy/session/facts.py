@@ -139,7 +139,7 @@ class Facts:
 
         Raises `InvalidTransition` when it can't follow the present one, `InvalidArgument` when it is none.
         """
-        former = self.status
+        former, status = self.status, str(status)
         check_transition(self.id, former, status)
         if status != former:
             why = {} if reason is None else {"reason": reason}

@@ -14,6 +14,8 @@ from weakref import ref
 from harnpy.session import events as kinds
 from harnpy.session.artifacts.recording import Recording
 from harnpy.session.cuts import Cut
+from harnpy.session.drafting.ambient import AMBIENT, surrounded
+from harnpy.session.drafting.placing import asked_for, place
 from harnpy.session.errors import (
     EventNotFound,
     SessionConflict,
@@ -22,11 +24,15 @@ from harnpy.session.errors import (
 )
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.live.watched import Watched
+from harnpy.session.parts.branches import Branches
 from harnpy.session.parts.history import ANY as ANY
 from harnpy.session.parts.history import History
 from harnpy.session.parts.questions import Questions
+from harnpy.session.parts.reductions import Reduction
+from harnpy.session.parts.showing import Showing
+from harnpy.session.parts.waits import Waits
 from harnpy.session.payloads import AGENT_FACTS, Created
 from harnpy.session.resize.resizable import Resizable, Resizing
 from harnpy.session.saves import Saves
@@ -42,13 +48,11 @@ from harnpy.storage.memory import MemoryStore, MemoryStream
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Self
 
     from harnpy.session.live.audience import Audience
     from harnpy.session.resize.compaction import Compaction
-    from harnpy.session.shown.entries import HistoryEntry
-    from harnpy.session.shown.stable import Stable
     from harnpy.storage.contract import Stream
 
     Messages = dict[str, Any] | Iterable[dict[str, Any]]
@@ -57,14 +61,17 @@ if TYPE_CHECKING:
 KIND = "session"
 
 
-class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched):
+class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, Waits, Recording, Watched):
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = (
-        "audience", "clock", "id", "moment", "origin", "resizing", "saves", "stream", "version", "view"
+        "audience", "clock", "id", "moment", "origin", "reduction", "resizing", "saves", "stream", "strict",
+        "version", "view"
     )  # fmt: skip
     #: None: it isn't saved anywhere.
     saves: Saves | None
+    #: Whether messages must be as a model takes them (10 §A1.4); else they are stored as they are.
+    strict: bool
 
     def __init__(
         self, id: str | None = None, *, auto_resize: bool = True, settings: Mapping[str, Any] | None = None
@@ -76,7 +83,7 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         """
         world = World()
         id = world.ids.new() if id is None else id
-        check_id(id)
+        validate_session_id(id)
         self._attach(Origin(id, world), MemoryStore().stream(KIND, id))
         self.saves = None
         self.record(kinds.SESSION_CREATED, Created(facts=None if auto_resize else {"auto_resize": False}))
@@ -87,6 +94,8 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         """Become the session that ``stream`` is of. ``moment`` is that of its last event."""
         self.id = origin.id
         self.audience = None
+        self.reduction: Reduction | None = None
+        self.strict = False
         self.origin = origin
         self.clock = origin.world.clock
         self.stream = stream
@@ -170,7 +179,7 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
-        if self.audience is not None:
+        if self.audience is not None or AMBIENT.get() is not None:
             return self.write(EventDraft(type, payload, turn=turn))[0]
         seen = self.version
         now = self.clock.now()
@@ -186,32 +195,54 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
     def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append all drafts or none.
 
-        Raises `EventRejected` for what isn't JSON, and `SessionConflict` when ``expected_version`` (None:
+        Raises `EventRejected` for what isn't JSON or no event of its type, in a strict session also for
+        messages that no model takes (10 §A1.4), and `SessionConflict` when ``expected_version`` (None:
         whatever this object has seen; `ANY`: wherever the end is) isn't the log's version.
         """
         for draft in drafts:
             draft.check()
-        return self.write(*drafts, expected_version=expected_version)
+        return self._append(drafts, expected_version)
+
+    def _append(self, drafts: Sequence[EventDraft], expected_version: int | None) -> list[Event]:
+        """Append drafts that are JSON."""
+        from harnpy.session.drafting.checks import admitted
+
+        with_moves = admitted(self, drafts)
+        events = self.write(*with_moves, expected_version=expected_version)
+        return events if len(events) == len(drafts) else asked_for(with_moves, events)
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append drafts that need no check."""
+        if not drafts:
+            return []
         if self.audience is not None:
             self.audience.check()
         seen = self.version if expected_version in (None, ANY) else expected_version
-        now = self._now()
-        count = len(drafts)
-        events = [
-            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
-        ]
+        events = self.drafted(drafts, seen)
         try:
             self.stream.append(events, seen)
         except VersionConflict as conflict:
             raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
-        self.version = seen + count
-        self.moment = now
+        self.version = seen + len(events)
+        self.moment = events[-1].moment
         self.view.extend(events)
         if self.audience is not None:
             self.audience.appended(events)
+        return events
+
+    def drafted(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
+        """Return the events of one append behind number ``seen``."""
+        ambient = AMBIENT.get()
+        if ambient is not None:
+            drafts = surrounded(drafts, ambient)
+        now, count = self._now(), len(drafts)
+        events = [
+            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
+        ]
+        for draft in drafts:
+            if draft.turn.__class__ is str or draft.timestamp is not None or draft.seq is not None:
+                place(drafts, events, self.view, self.moment)
+                break
         return events
 
     def _now(self) -> float:
@@ -305,6 +336,12 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         window.past = None
         self.replace("set", window)
 
+    def attach_reducer(self, fn: Callable[[Any, Event], Any]) -> Callable[[], Any]:
+        """Return what gives the state that ``fn(state, event)`` makes of all events so far, beginning with an
+        empty dict; `state` gives it, too."""
+        self.reduction = Reduction(fn, self.read)
+        return self.reduction
+
     def _listened(self) -> Audience:
         if self.audience is None:
             from harnpy.session.live.audience import Audience
@@ -327,67 +364,22 @@ class Session(Facts, Choices, Resizable, History, Questions, Recording, Watched)
         """How many times the session was saved (10 §C3.3); 0: no store has it."""
         return 0 if self.saves is None else self.saves.upto(self.stream)
 
-    @property
-    def length(self) -> int:
-        """The number of messages in the window."""
-        return len(self.view.window)
-
-    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
-        """The events numbered ``after + 1`` … ``until``, oldest first: everything that ever happened."""
-        return [self.origin.own(event) for event in self.stream.read(after, until)]
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Return the events numbered ``after + 1`` … ``until``, as this session's."""
+        found = self.stream.read(after, until, types=types, reverse=reverse, limit=limit)
+        return [self.origin.own(event) for event in found]
 
     def event(self, seq: int) -> Event:
         """The event with that number."""
-        return self.origin.own(next(self.stream.read(seq - 1, seq)))
-
-    def messages(self) -> list[dict[str, Any]]:
-        """The window's messages, in a new list; the messages themselves are shared."""
-        return list(self.view.window.messages())
-
-    def window(self) -> list[dict[str, Any]]:
-        """The window as a model gets it: valid for every provider (10 §C5)."""
-        return list(self.stable(_as_it_is).messages)
-
-    def entries(self) -> list[HistoryEntry]:
-        """The messages of `window` with their events, context marks and what the log knows of calls."""
-        return self.view.entries(self._read_tools, annotate=True)
-
-    def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
-        """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
-        return self.view.stable(convert, self._read_tools)
-
-    def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
-        until = None if before is None else before - 1
-        return self.stream.read(after, until, types=kinds.TOOL_TYPES)
-
-    def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
-        """The messages behind the window since the last reset, as they were written; with
-        ``include_reset`` those of the whole log."""
-        if include_reset:
-            return self.every_message()
-        return [entry.body for entry in self.view.window.history()]
-
-    def every_message(self) -> list[dict[str, Any]]:
-        """Return the messages of the whole log, including those before a reset. A fork onto this session
-        counts as the messages that it brought."""
-        found: list[dict[str, Any]] = []
-        for event in self.events():
-            if event.type == kinds.MESSAGE_ADDED:
-                found.append(event.body)
-            elif isinstance(event.body, Cut) and event.body.parent_id is not None:
-                found += [entry.body for entry in event.body.window.history()]
-        return found
-
-    def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return what a loop starts from: the messages, led by the summary unless they show it, and the
-        summary (08 §1.11)."""
-        window = self.view.window
-        opening = [] if window.shows_summary() else [{"role": "user", "content": window.summary}]
-        return opening + self.messages(), window.summary
-
-
-def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
-    return message
+        return self.read(seq - 1, seq)[0]
 
 
 def why_forked(label: str, reason: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.cuts import Cut
 from harnpy.session.events import (
+    BRANCH_SUMMARY,
     COMPACTION_TRIGGERED,
     HISTORY_REPLACED,
     LEAF_MOVED,
@@ -16,6 +17,7 @@ from harnpy.session.events import (
     Origin,
     Payload,
 )
+from harnpy.session.shown.branch_summary import BranchSummary
 from harnpy.session.shown.rewinding import LeafMoved
 
 if TYPE_CHECKING:
@@ -75,6 +77,8 @@ def restored_payload(type: str, data: Any, owner: Origin) -> Any:
         return Cut.restored(data)
     if type == LEAF_MOVED:
         return LeafMoved.restored(data)
+    if type == BRANCH_SUMMARY and "from_seq" in data:
+        return BranchSummary(data)
     return data
 
 

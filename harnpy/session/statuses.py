@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Final
 
 from harnpy.session.errors import InvalidArgument, InvalidTransition
@@ -14,6 +15,17 @@ PENDING, IN_PROGRESS, STOPPED = "pending", "in_progress", "stopped"
 #: Why a turn ended that did what it was to do, by itself or by giving the work to somebody else.
 #: Spec: 10 §C16.1.
 DONE, HANDED_OVER = "completed", "handoff"
+
+
+class SessionStatus(StrEnum):
+    """The statuses of a session. Each equals its text."""
+
+    ACTIVE = ACTIVE
+    SUSPENDED = SUSPENDED
+    COMPLETED = COMPLETED
+    FAILED = FAILED
+    DELETED = DELETED
+
 
 _ALL: Final = frozenset({ACTIVE, SUSPENDED, COMPLETED, FAILED, DELETED})
 _NEXT: Final = {

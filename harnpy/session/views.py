@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.session import events as kinds
 from harnpy.session.derived import ShownOrder, is_shown
 from harnpy.session.registers import OF_THE_BRANCH, Register
-from harnpy.session.shown.entries import entries
+from harnpy.session.shown.entries import FILES_LIMIT, entries
 from harnpy.session.shown.groups import turn_of
 from harnpy.session.shown.pins import REGISTER as PINS
 from harnpy.session.shown.pins import pinned_entries
@@ -158,11 +158,13 @@ class View:
             return metadata
         return {**(metadata if isinstance(metadata, dict) else {}), "parent_session_id": self.parent_id}
 
-    def entries(self, read_tools: ReadTools, annotate: bool = False) -> list[HistoryEntry]:
+    def entries(
+        self, read_tools: ReadTools, annotate: bool = False, files_limit: int = FILES_LIMIT
+    ) -> list[HistoryEntry]:
         """Return what a model is shown. ``annotate``: with what the log knows of the calls."""
         window = self.window
         pinned = pinned_entries(window, self.pins) if self.pins else ()
-        return entries(window.visible(), read_tools, pinned, window.files, annotate)
+        return entries(window.visible(), read_tools, pinned, window.files, annotate, files_limit)
 
     def stable(self, convert: Convert, read_tools: ReadTools) -> Stable:
         """Return the messages of a request, each as ``convert`` makes it: pass the same one each time."""

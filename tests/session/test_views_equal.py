@@ -58,7 +58,8 @@ def test_views_are_equal_from_any_path(store: Store) -> None:
             if number == len(steps) // 2:
                 before = session.seq, views(session)
             if verb == "snapshot":
-                assert session.snapshot()
+                # A rewind may lead into a turn that ran beside another one.
+                assert session.snapshot() or session.view.open_turns
             else:
                 getattr(talk, verb)(*arguments)
         live = views(session)

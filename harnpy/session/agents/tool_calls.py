@@ -9,7 +9,7 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import AgentError, ToolAmbiguous
 from harnpy.session.events import EventDraft
 from harnpy.session.shown.message_parts import calls_of
-from harnpy.session.turns.calls import idempotency_key
+from harnpy.session.turns.calls import tool_key
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Call:
         place = None if id is None else _place(turn, id)
         message, number = place or (turn.turn_id, number)
         self.text = compact_json(args)
-        self.key = idempotency_key(turn.session.id, message, name, number, self.text)
+        self.key = tool_key(turn.session.id, message, name, number, self.text)
         self._began = 0.0
 
     def begin(self) -> None:

@@ -20,6 +20,8 @@ from harnpy.storage.contract import Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: Types of the events that are found by a key.
+KEYED = frozenset({"tool_started", "tool_completed", "action_executed"})
 #: The version of the shown form.
 FORM = 1
 
@@ -109,7 +111,7 @@ def _row(event: Event, data: str) -> Row:
         event.more,
         turn.seq if turn is not None and turn.seq else None,
         event.cost or None,
-        _key(event),
+        store_key(event),
         to_json(rest).decode() if rest else None,
     )
 
@@ -119,9 +121,9 @@ def action_key(key: str) -> str:
     return f"action:{key}"
 
 
-def _key(event: Event) -> str | None:
+def store_key(event: Event) -> str | None:
     """What the call of a tool, or an action, is found by."""
-    if event.type not in ("tool_started", "tool_completed", "action_executed"):
+    if event.type not in KEYED:
         return None
     data = event.data
     key: str | None = data.get("idempotency_key") if isinstance(data, dict) else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, SessionExists, SessionLeased
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.log import KIND
 from harnpy.session.statuses import COMPLETED, can_become
 
@@ -38,7 +38,7 @@ def kept_session(id: str, store: Store, world: World) -> StoredSession:
     """Return the session that ``store`` has under that id, created if need be."""
     from harnpy.session.kept.stored import StoredSession
 
-    check_id(id)
+    validate_session_id(id)
     while True:
         found = StoredSession.load(id, store, world)
         if found is not None:

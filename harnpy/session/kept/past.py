@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from harnpy.session.errors import EventNotFound, InvalidArgument, SessionReadOnly
 from harnpy.session.identity import position
+from harnpy.session.kept.codec import KEYED, store_key
+from harnpy.session.kept.finding import find_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,9 +58,12 @@ class PastStream:
         return next(self.read(self.version - 1), None)
 
     def find_key(self, key: str) -> Event | None:
-        """The newest event with that key, unless it is younger: an older one isn't found then."""
+        """The newest event with that key."""
         found: Event | None = self.whole.find_key(key)
-        return found if found is not None and found.seq <= self.version else None
+        if found is None or found.seq <= self.version:
+            return found
+        older = self.read(types=KEYED, reverse=True)
+        return next((event for event in older if store_key(event) == key), None)
 
     def find_id(self, id: str) -> int | None:
         found = self.whole.find_id(id)
@@ -82,6 +87,14 @@ def past(stream: Stream, until: Until, origin: Origin) -> PastStream:
 
     Raises `EventNotFound` when there is none, `InvalidArgument` for a moment without an offset.
     """
+    return PastStream(stream, number_of(stream, until, origin))
+
+
+def number_of(stream: Stream, until: Until, origin: Origin) -> int:
+    """Return the number of the event that ``until`` names, or of the last one up to that moment.
+
+    Raises `EventNotFound` when there is none, `InvalidArgument` for a moment without an offset.
+    """
     if isinstance(until, datetime):
         seq = _last_before(stream, until, origin)
         name = until.isoformat()
@@ -91,7 +104,7 @@ def past(stream: Stream, until: Until, origin: Origin) -> PastStream:
         seq, name = until if 1 <= until <= stream.version else 0, str(until)
     if not seq:
         raise EventNotFound(name, origin.id)
-    return PastStream(stream, seq)
+    return seq
 
 
 def _last_before(stream: Stream, moment: datetime, origin: Origin) -> int:
@@ -116,7 +129,7 @@ def _named(stream: Stream, id: str, origin: Origin) -> int:
             if id in (origin.own(event).id, event.first.id):
                 return seq
         above = above.parent
-    return stream.find_id(id) or 0
+    return find_id(stream, id)
 
 
 def _at(stream: Stream, seq: int) -> Event:

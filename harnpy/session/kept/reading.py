@@ -53,14 +53,19 @@ class KeptLog(Session):
     def agent_facts(self) -> dict[str, Any]:
         return self._digest.agent()
 
-    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
-        found = list(self.stream.read(after, until))
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        found = list(self.stream.read(after, until, types=types, reverse=reverse, limit=limit))
         if self._is_light and not all(seq in self._cuts for seq, _ in _cuts(found)):
             self._whole()
         return [self.origin.own(self._cuts.get(event.seq, event)) for event in found]
-
-    def event(self, seq: int) -> Event:
-        return self.events(seq - 1, seq)[0]
 
     def refresh(self) -> None:
         """Take notice of what others have appended."""

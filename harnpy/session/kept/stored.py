@@ -15,7 +15,7 @@ from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.identity import micros
 from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.kept.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
 from harnpy.session.kept.past import PastStream, past
 from harnpy.session.kept.projections import EVENTS, Taken, take
@@ -64,7 +64,7 @@ class StoredSession(KeptLog):
     @classmethod
     def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
         """Create a session. Raises `SessionExists` and `InvalidSessionId`."""
-        check_id(id, strict=store.strict_ids)
+        validate_session_id(id, strict=store.strict_ids)
         origin = Origin(id, world)
         session = cls(origin, store.stream(KIND, id, SessionCodec(origin)), store)
         try:
@@ -119,7 +119,7 @@ class StoredSession(KeptLog):
         Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists` and `InvalidSessionId`.
         """
         id = self.origin.world.ids.new() if id is None else id
-        check_id(id, strict=self.store.strict_ids)
+        validate_session_id(id, strict=self.store.strict_ids)
         self.refresh()
         at, why = self._fork_point(at), why_forked(label, reason)
         if at == self.version:
@@ -202,9 +202,7 @@ class StoredSession(KeptLog):
         return self.write(EventDraft(type, payload, turn=turn))[0]
 
     def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
-        return self.write(
-            *drafts, expected_version=self.version if expected_version is None else expected_version
-        )
+        return self._append(drafts, self.version if expected_version is None else expected_version)
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append all drafts or none: at the end, unless a version is given or a draft is bound to one."""
@@ -226,10 +224,7 @@ class StoredSession(KeptLog):
             seen = self.version
 
     def _write(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
-        now, count = self._now(), len(drafts)
-        events = [
-            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
-        ]
+        events = self.drafted(drafts, seen)
         self._store(events, seen)
         return events
 

@@ -42,7 +42,7 @@ class StoreTail:
             log = self._log = self._load()
         elif log.version < after + CHUNK:
             log.refresh()
-        return [] if log is None else log.events(after, min(log.version, after + CHUNK))
+        return [] if log is None else log.read(after, min(log.version, after + CHUNK))
 
     def wait(self, feed: Feed, timeout: float | None) -> None:
         look = _LOOK if timeout is None else min(timeout, _LOOK)

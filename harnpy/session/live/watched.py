@@ -69,9 +69,17 @@ class Watched:
         """Return the end of the log, for a watch."""
         from harnpy.session.live.tails import OwnTail
 
-        return OwnTail(self.events)
+        return OwnTail(self.read)
 
-    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
         raise NotImplementedError
 
     def _listened(self) -> Audience:

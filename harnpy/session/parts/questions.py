@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.session.events import Event
+    from harnpy.session.parts.reductions import Reduction
+    from harnpy.session.turns.turn_info import TurnInfo
+    from harnpy.session.views import View
     from harnpy.storage.contract import Stream
 
     Message = dict[str, Any]
@@ -36,6 +39,8 @@ class Questions:
     __slots__ = ()
 
     stream: Stream
+    view: View
+    reduction: Reduction | None
 
     def get(self, key: str, default: Any = None) -> Any:
         raise NotImplementedError
@@ -43,7 +48,15 @@ class Questions:
     def event(self, seq: int) -> Event:
         raise NotImplementedError
 
-    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
         raise NotImplementedError
 
     @property
@@ -77,7 +90,18 @@ class Questions:
 
     def reduce(self, fn: Callable[[State, Event], State], init: State) -> State:
         """Return the state that ``fn(state, event)`` makes of all events, beginning with ``init``."""
-        return reduce(fn, self.events(), init)
+        return reduce(fn, self.read(), init)
+
+    @property
+    def state(self) -> Any:
+        """What the reducer makes of the log that was attached last; an empty dict without any."""
+        return {} if self.reduction is None else self.reduction()
+
+    def turns(self) -> list[TurnInfo]:
+        """Return the turns that the conversation consists of, oldest first."""
+        from harnpy.session.turns.turn_info import turns_of
+
+        return turns_of(self.read(), self.view.turns.items())
 
     def _newest(self) -> Iterator[Message]:
         return (event.body for event in self.stream.read(types=_MESSAGES, reverse=True))

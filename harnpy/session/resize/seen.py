@@ -92,7 +92,7 @@ def _beside(session: Subject) -> list[Message]:
     a cut has taken out."""
     window, pins = session.view.window, session.view.pins
     keys = ((event, "summary" if event.type == BRANCH_SUMMARY else "content") for _, event in window.contexts)
-    found = [{"role": "user", "content": event.body[key]} for event, key in keys]
+    found = [{"role": "user", "content": event.data[key]} for event, key in keys]
     return found + ([entry.body for entry in pinned_entries(window, pins)] if pins else [])
 
 

@@ -14,7 +14,7 @@ from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExist
 from harnpy.session.events import EventDraft, Origin
 from harnpy.session.json_check import checked
 from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.log import KIND, Session
 from harnpy.session.parts.history import message_drafts
 from harnpy.session.payloads import Created
@@ -125,7 +125,7 @@ class SessionRuntime(EpisodeKeeping):
         `InvalidSessionId`, what is wrong with the definition, and what a hook raises; nothing is stored then.
         """
         origin, begin = self._beginning(agent, id, seed, metadata)
-        check_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
+        validate_session_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
         call = caller or self._caller.one()
         with self._alone(origin.id, call):
             live = self._living.blank(origin)

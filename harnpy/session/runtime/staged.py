@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.kept.codec import store_key
 from harnpy.session.kept.past import PastStream
 from harnpy.storage.errors import VersionConflict
 
@@ -60,9 +61,22 @@ class StagedStream:
         def older(after: int, until: int) -> Iterator[Event]:
             return self.base.read(after, until, types=types, reverse=reverse)
 
+        return iter(self.merged(older, after, until, types=types, reverse=reverse, limit=limit))
+
+    def merged(
+        self,
+        older: Callable[[int, int], Iterator[Event]],
+        after: int,
+        until: int | None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Return what ``older`` gives of the stream's own events, and the staged ones."""
         newer = [event for event in self.behind(after, until) if types is None or event.type in types]
         found = self.joined(older, newer[::-1] if reverse else newer, after, until, reverse=reverse)
-        return islice(found, limit)
+        return list(islice(found, limit))
 
     def behind(self, after: int, until: int | None) -> list[Event]:
         """Return the staged events numbered ``after + 1`` … ``until``."""
@@ -87,7 +101,10 @@ class StagedStream:
         return next(self.read(self.version - 1), None)
 
     def find_key(self, key: str) -> Event | None:
-        """The newest stored event with that key."""
+        """The newest event with that key."""
+        for event in reversed(self.staged):
+            if store_key(event) == key:
+                return event
         return self.base.find_key(key)
 
     def find_id(self, id: str) -> int | None:

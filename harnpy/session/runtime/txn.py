@@ -221,7 +221,7 @@ class Txn(Session):
     def _merge(self) -> bool:
         """Put the staged events behind what others wrote meanwhile. Return False where that can't be."""
         live, stage = self._live, self._stage
-        news = live.events(after=stage.start)
+        news = live.read(after=stage.start)
         if not all(map(_commutes, news)) or any(event.type in _BOUND for event in stage.staged):
             return False
         staged, stage.start = stage.staged, live.version
@@ -291,16 +291,19 @@ class Txn(Session):
             raise SessionNotFound(self.id)
         return self._live.info
 
-    def events(self, after: int = 0, until: int | None = None) -> list[Event]:
-        stage = self._stage
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        def older(after: int, until: int) -> Iterator[Event]:
+            return iter(self._live.read(after, until, types=types, reverse=reverse))
 
-        def older(after: int, until: int) -> Any:
-            return iter(self._live.events(after, until))
-
-        return list(stage.joined(older, stage.behind(after, until), after, until))
-
-    def event(self, seq: int) -> Event:
-        return self.events(seq - 1, seq)[0]
+        return self._stage.merged(older, after, until, types=types, reverse=reverse, limit=limit)
 
     def window(self) -> list[dict[str, Any]]:
         with self._live.lock:

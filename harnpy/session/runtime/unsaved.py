@@ -8,7 +8,7 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import Event, Origin
 from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.log import KIND, Session, why_forked
 from harnpy.session.payloads import Created
 from harnpy.session.views import replay
@@ -33,7 +33,7 @@ def unsaved_session(
 def unsaved_fork(session: Session, id: str | None = None, *, label: str = "", reason: str = "") -> Session:
     """Return a fork of ``session`` that no store has."""
     id = session.origin.world.ids.new() if id is None else id
-    check_id(id)
+    validate_session_id(id)
     if not session.is_kept:
         return session.fork(id, label=label, reason=reason)
     origin = Origin(id, session.origin.world, session.origin, session.version)

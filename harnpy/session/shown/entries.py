@@ -60,6 +60,7 @@ def entries(
     pinned: Sequence[Event] = (),
     files: tuple[Sequence[str], Sequence[str]] = ((), ()),
     annotate: bool = False,
+    files_limit: int = FILES_LIMIT,
 ) -> list[HistoryEntry]:
     """Return what a model is shown of the ``visible`` events, which are in the window's order.
 
@@ -69,7 +70,7 @@ def entries(
     shown = _placed([normal for event in visible if (normal := entry_of(event)) is not None])
     kept = [normal for event in pinned if (normal := entry_of(event)) is not None]
     prefix = [entry for entry in shown if entry.is_prefix]
-    text = working_set(*files)
+    text = working_set(*files, files_limit)
     if text is not None:
         message = {"role": "user", "content": text}
         prefix.append(HistoryEntry(message, context_kind="working_set", placement="prefix"))
@@ -86,14 +87,14 @@ def _placed(shown: list[HistoryEntry]) -> list[HistoryEntry]:
     ]
 
 
-def working_set(read: Sequence[str], modified: Sequence[str]) -> str | None:
-    """Return the text that names the files worked on, None when there are none."""
+def working_set(read: Sequence[str], modified: Sequence[str], limit: int = FILES_LIMIT) -> str | None:
+    """Return the text that names the files worked on, ``limit`` of each sort; None when there are none."""
     changed = sorted(set(modified))
     looked_at = sorted(set(read) - set(modified))
     blocks = []
     for title, paths in (("Modified files:", changed), ("Read-only files:", looked_at)):
         if paths:
-            blocks += [title, *(f"- {path}" for path in paths[:FILES_LIMIT])]
+            blocks += [title, *(f"- {path}" for path in paths[:limit])]
     return "\n".join(["<working_set>", *blocks, "</working_set>"]) if blocks else None
 
 
@@ -110,7 +111,7 @@ def _entry(event: Event) -> HistoryEntry:
         message = {"role": "user", "content": payload["content"]}
         return HistoryEntry(message, id, event.type, kind, place, event=event)
     if event.type == kinds.BRANCH_SUMMARY:
-        text = f"{_BACK}\n<summary>\n{payload['summary']}\n</summary>"
+        text = f"{_BACK}\n<summary>\n{event.data['summary']}\n</summary>"
         return HistoryEntry({"role": "user", "content": text}, id, event.type, event=event)
     if isinstance(event, Summary) and payload.get("role") == "user" and results_of(payload) is None:
         return HistoryEntry(payload, id, event.type, "summary", "prefix", event=event)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harnpy.session.events import Event
+    from harnpy.storage.contract import Stream
 
 REWIND = "rewind"
 REDO = "redo"
@@ -77,6 +78,17 @@ class Rewound:
         else:
             leaves = ()
         return Rewound(leaves, event.seq)
+
+
+def leaf_of(stream: Stream) -> int:
+    """Return the number of the event that the conversation goes on behind; 0 for an empty log."""
+    at = stream.version
+    while at:
+        event: Event = next(stream.read(at - 1, at))
+        if event.type != kinds.LEAF_MOVED:
+            return at
+        at = event.body.target
+    return 0
 
 
 def active(events: list[Event], after: int) -> list[Event]:

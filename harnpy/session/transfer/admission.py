@@ -8,7 +8,7 @@ from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.events import SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
 from harnpy.session.identity import MICROS
 from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.kept.info import Digest
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def admit(events: Sequence[Event], origin: Origin, store: Store) -> StoredSession:
     """Store a whole log as the session that ``origin`` names. Raises `InvalidSessionId`, `SessionExists`, and
     `TransferError` for events that don't fit together."""
-    check_id(origin.id, strict=store.strict_ids)
+    validate_session_id(origin.id, strict=store.strict_ids)
     stream = store.stream(KIND, origin.id, SessionCodec(origin))
     digest = Digest(origin.shared)
     try:

@@ -13,7 +13,7 @@ from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
 from harnpy.session.errors import TransferError
-from harnpy.session.events import SESSION_CREATED, Origin, TurnRef
+from harnpy.session.events import SESSION_CREATED, TURN_STARTED, Origin, TurnRef
 from harnpy.session.identity import event_id, position, read_stamp
 from harnpy.session.kept.codec import decode_event, encode_event
 from harnpy.session.payloads import restored_payload
@@ -64,18 +64,30 @@ def load_rows(rows: list[dict[str, Any]], store: Store, world: World, id: str | 
         raise TransferError("there is no event in it: this is no session's log")
     former = rows[0]["session_id"]
     name = former if id is None else id
-    origin = _origin(name, rows[0]["data"], world)
+    origin = origin_of(name, rows[0]["data"], world)
     before = None
     events = []
+    named: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         if row.get("parent_id") == before:
             row.pop("parent_id", None)
         before = row["id"]
-        events.append(_event(row, number, origin, former))
+        find_turn(row, number, named)
+        events.append(event_of(row, number, origin, former))
     return admit(events, origin, store)
 
 
-def _origin(name: str, created: Any, world: World) -> Origin:
+def find_turn(row: dict[str, Any], number: int, named: dict[str, int]) -> None:
+    """Give the row of an event of a turn that its caller named the turn's number. ``named`` are the turns so
+    far, by their names."""
+    turn = row.get("turn_id")
+    if turn is not None and row["type"] == TURN_STARTED:
+        named[turn] = number
+    elif turn in named:
+        row["turn"] = named[turn]
+
+
+def origin_of(name: str, created: Any, world: World) -> Origin:
     """Return the session that a file is of: of a fork, as one that brings its parent's past along."""
     parent = created.get("parent_session_id") if isinstance(created, dict) else None
     shared = created.get("fork_point_seq") if isinstance(created, dict) else None
@@ -101,7 +113,7 @@ def _read(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 _NEEDED = frozenset({"id", "session_id", "seq", "type", "timestamp", "data"})
 
 
-def _event(row: dict[str, Any], number: int, origin: Origin, former: str) -> Event:
+def event_of(row: dict[str, Any], number: int, origin: Origin, former: str) -> Event:
     """Return the event of a row as number ``number`` of the log; ``former`` is its session's id there."""
     if row["seq"] != number or (number == 1 and row["type"] != SESSION_CREATED):
         raise TransferError(

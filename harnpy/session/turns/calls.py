@@ -39,7 +39,7 @@ class ToolStarted(Payload):
         started: dict[str, Any] = {"tool": self.tool, "args": args, "id": self.id}
         if self.place is not None:
             message, number = self.place
-            key = idempotency_key(event.owner.id, event.owner.own(message).id, self.tool, number, args)
+            key = tool_key(event.owner.id, event.owner.own(message).id, self.tool, number, args)
             started["idempotency_key"] = key
         return {**started, "parallel": True} if self.parallel else started
 
@@ -47,7 +47,7 @@ class ToolStarted(Payload):
         return self.data(event)
 
 
-def idempotency_key(session_id: str, message_id: str, tool: str, number: int, args: str) -> str:
+def tool_key(session_id: str, message_id: str, tool: str, number: int, args: str) -> str:
     """Return the key that a call has in every attempt to make it; the provider's id isn't part of it."""
     from hashlib import sha256
 

@@ -33,7 +33,7 @@ def end_open_turns(session: Session, reason: str = INTERRUPTED, error: str = _ER
     for turn in list(session.view.open_turns.values()):
         events = events_of(session, turn)
         facts = [Fact(event.type, event.body) for event in events]
-        ends = closing(facts, turn.body["agent_id"], reason, error)
+        ends = closing(facts, turn.body.get("agent_id", ""), reason, error)
         if turn.seq <= session.view.linked_at:
             _leave_step(session, events, facts)
             ends = ends[-1:]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from harnpy.session import log
 from harnpy.session.faces.asynchronous import calling, later
-from harnpy.session.kept.ids import check_id
+from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.transfer import agently
@@ -187,7 +187,7 @@ class Session:
         return self
 
     def _called(self, id: str) -> log.Session:
-        check_id(id)
+        validate_session_id(id)
         return self.session if id == self.id else self.session.fork(id, MemoryStore())
 
     def _deprecated(self, old: str, new: str) -> None:

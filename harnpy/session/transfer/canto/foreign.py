@@ -12,6 +12,8 @@ from harnpy.session.transfer.canto import approvals
 Json = dict[str, Any]
 
 _CONTEXT_KINDS = ("working_set",)
+#: Types of events that name others by their ids, and are kept by their numbers.
+NAMING = frozenset({kinds.LEAF_MOVED, kinds.COMPACTION_TRIGGERED, kinds.HISTORY_REPLACED})
 
 
 class Unreadable(Exception):
@@ -137,6 +139,17 @@ class Foreign:
         files = {key: data[key] for key in ("read_files", "modified_files") if data.get(key)}
         return {"data": data, "stored": {**stored, "cutoff_seq": cutoff, "entries": _joined(items), **files}}
 
+    def history(self, data: Json) -> Json:
+        """A new beginning: its messages by their numbers, what the log hasn't spelt out."""
+        items: list[Any] = []
+        before = 0
+        for message in data.get("messages") or ():
+            same = (at for at, known in self._messages.items() if at > before and known == message)
+            at = next(same, None)
+            items.append({"message": message} if at is None else [at, at])
+            before = before if at is None else at
+        return {"data": data, "stored": {**data, "messages": _joined(items)}}
+
     def _item(self, entry: Any) -> Any:
         """Return what a snapshot's entry stands for: a message of the log by its number, or spelt out."""
         message = entry.get("message") if isinstance(entry, dict) else None
@@ -178,4 +191,5 @@ _READERS = {
     kinds.THINKING_CHANGED: Foreign.thinking,
     kinds.TOOLS_CHANGED: Foreign.tools,
     kinds.COMPACTION_TRIGGERED: Foreign.compaction,
+    kinds.HISTORY_REPLACED: Foreign.history,
 }

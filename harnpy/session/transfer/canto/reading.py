@@ -16,7 +16,7 @@ from harnpy.session.events import SESSION_CREATED
 from harnpy.session.identity import event_id, position, read_stamp, stamp
 from harnpy.session.transfer import losses
 from harnpy.session.transfer.canto import approvals
-from harnpy.session.transfer.canto.foreign import Foreign, Unreadable
+from harnpy.session.transfer.canto.foreign import NAMING, Foreign, Unreadable
 from harnpy.session.transfer.canto.ids import from_canto_id
 from harnpy.session.transfer.losses import Loss
 
@@ -72,7 +72,7 @@ def read_log(lines: Iterable[str], record: Json | None = None) -> Rows:
         found.append(Loss(session_id, losses.TORN_LINE, f"{torn} bytes"))
     number = 1
     try:
-        reader = _Reader(session_id, record or {}, envelopes)
+        reader = Reader(session_id, record or {}, envelopes)
         for number, envelope in enumerate(envelopes, 1):
             try:
                 reader.take(envelope)
@@ -94,7 +94,7 @@ def _end_append(rows: list[Json]) -> None:
         row["more"] = follow
 
 
-class _Reader:
+class Reader:
     """Turns envelopes into rows, one by one."""
 
     def __init__(self, session_id: str, record: Json, envelopes: list[Json]) -> None:
@@ -160,6 +160,8 @@ class _Reader:
         row: Json = {"type": envelope["type"], "data": envelope.get("data"), "id": computed if is_own else id}
         if is_own:
             row |= self._own(own, envelope)
+            if "stored" not in row and row["type"] in NAMING:
+                row |= self._foreign.read(envelope, number)
         else:
             row |= self._foreign.read(envelope, number)
             if envelope.get("seq") not in (None, number):

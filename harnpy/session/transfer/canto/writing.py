@@ -151,6 +151,8 @@ class _Writer:
             extra = (kinds.COMPACTION_TRIGGERED, snapshot)
             return [(event.type, event.data, {"stored": event.stored()}), extra]
         data, stored = approvals.to_canto(event.type, event.data), event.stored()
+        if event.type == kinds.BRANCH_SUMMARY and "from_event_id" in data:
+            data = {**data, "from_event_id": self._id(data["from_event_id"])}
         harn = {} if stored == event.data else {"stored": stored}
         return [(event.type, data, harn)]
 
