@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.kept.hold import Hold
     from harnpy.session.log import Session
-    from harnpy.session.sink import EventSink
+    from harnpy.session.sink import Sink
 
     Subscriber = Callable[[Dict], Any]
 
@@ -33,7 +33,7 @@ class Resident:
 
     __slots__ = ("child_ids", "closing", "followers", "hold", "session", "sink", "subscribers")
 
-    def __init__(self, session: Session, sink: EventSink | None) -> None:
+    def __init__(self, session: Session, sink: Sink | None) -> None:
         self.session = session
         self.hold: Hold | None = None  # on the lease of a session that is kept, while loops drive it
         self.sink = sink

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.reading.dicts import Dict
+    from harnpy.session.sink import Sink
     from harnpy.storage.contract import Store
 
     Subscriber = Callable[[Dict], Any]
@@ -41,16 +42,19 @@ class Residents:
         world: World | None = None,
         stack: Callable[[], SessionStack] | None = None,
         admission: Callable[[int], object] | None = None,
+        sinks: Callable[[str], Sink | None] | None = None,
     ) -> None:
         """``stack`` returns the running task's stack; without it there is one for all tasks.
 
         ``admission`` is called before a session is added, with the number that will be open; it may raise.
+        ``sinks`` returns where a new session's agent events go, by its id; None: to a file, if there is one.
         """
         self.world = world or World()
         self.set_cap(cap)
         only = SessionStack()
         self._stack = stack or (lambda: only)
         self._admission = admission
+        self._sinks = sinks
         self._sink_directory: str | None = None  # unknown until the first session is admitted
         self.store = MemoryStore()
         self.stores = Stores(self.world)
@@ -263,8 +267,11 @@ class Residents:
                 return resident
         return None
 
-    def _sink_for(self, id: str) -> EventSink | None:
-        """Return the file for a new session's agent events; None unless a directory is set for them."""
+    def _sink_for(self, id: str) -> Sink | None:
+        """Return where a new session's agent events go, the host's choice or a file; None for nowhere."""
+        chosen = None if self._sinks is None else self._sinks(id)
+        if chosen is not None:
+            return chosen
         if self._sink_directory is None:
             self._sink_directory = self.world.unguarded.environment.get(VARIABLE) or ""
         return EventSink(self._sink_directory, id, self.world) if self._sink_directory else None

@@ -1,13 +1,13 @@
 """The persistent sink: a session's agent events as lines of a file. Spec: 08 §1.7.
 
-Written when `HARN_EVENT_LOG_DIR` names a directory. A sink that can't be written warns once and
-is then silent; the session continues. Secrets are masked.
+The host may have them elsewhere. Else they are written when `HARN_EVENT_LOG_DIR` names a directory. A sink
+that can't be written warns once and is then silent; the session continues. Secrets are masked.
 """
 
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.text.json.writer import to_json
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 VARIABLE = "HARN_EVENT_LOG_DIR"
 SIZE_LIMIT = 100 * 1024 * 1024
+
+
+class Sink(Protocol):
+    """Where a session's agent events go."""
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Keep an event. Raises nothing: the session goes on whatever becomes of it."""
 
 
 class EventSink:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.bridge.live_event_log import as_data, log_of, require_log, wait_for_news
+from harnpy.builtins.bridge.live_event_log import log_of, require_log, wait_for_news
 from harnpy.eventlog.log_events import LogEvent
+from harnpy.text.json.writer import as_data
 from harnpy.vm.declare.builtin import ABSENT
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import TypeFault

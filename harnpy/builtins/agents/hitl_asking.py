@@ -22,9 +22,10 @@ from harnpy.agent.people.requests import (
     response_from,
 )
 from harnpy.builtins.bridge.contexts import context_of
-from harnpy.builtins.bridge.live_event_log import as_data, log_of
+from harnpy.builtins.bridge.live_event_log import log_of
 from harnpy.builtins.language.host.host_mocks import HostMocks
 from harnpy.eventlog.log_events import LogEvent
+from harnpy.text.json.writer import as_data
 from harnpy.vm.errors import Interrupted, RuntimeFault
 from harnpy.vm.run.tasks.cancel import is_cancelled
 from harnpy.world.clock import rfc3339

@@ -10,16 +10,12 @@ from harnpy.eventlog.opening import opened
 from harnpy.eventlog.settings import event_log_settings
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.storage.memory import MemoryStore
-from harnpy.text.json.reader import parse_json
-from harnpy.text.json.writer import float_text, to_json
 from harnpy.world.effects import NETWORK, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
-    from typing import Any
 
-    from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
 #: Where events go: the schemes of stores.
@@ -47,11 +43,6 @@ def require_log(vm: Vm) -> StoreEventLog:
     elif scheme not in _NOWHERE:
         vm.world.require(NETWORK, url)
     return log
-
-
-def as_data(value: Value) -> Any:
-    """A value as JSON has it: what it has no word for is nil."""
-    return parse_json(to_json(value, lambda x: "null" if x - x != 0 else float_text(x)))
 
 
 def wait_for_news(
@@ -89,7 +80,7 @@ def wait_for_news(
 
 
 def _opened(vm: Vm) -> StoreEventLog:
-    installed = _installed()
+    installed = installed_log()
     if installed is not None:
         return installed
     settings = event_log_settings(vm.world.unguarded)
@@ -101,7 +92,7 @@ def _opened(vm: Vm) -> StoreEventLog:
     return log
 
 
-def _installed() -> StoreEventLog | None:
+def installed_log() -> StoreEventLog | None:
     """The log that was installed where the run began: tasks are greenlets, each with a context of its own."""
     found = installed_event_log()
     if found is None and "greenlet" in sys.modules:
