@@ -9,14 +9,13 @@ import os
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from harnpy import Vm
-from tests.support import PATIENCE, ROOT
+from tests.support import PATIENCE, ROOT, calls_made
 
 _TINY = ["--rounds", "1", "--length", "20", "--sessions", "2"]
 _SIDES = {"agents": ["OpenAI Agents SDK"], "agently": ["Agently", "Agently, auto_resize=False"]}
@@ -107,6 +106,19 @@ def test_durable_appends_are_measured_beside_databases_and_peers() -> None:
     assert output.count("  open, and the window") == 3
 
 
+def test_actions_and_turns_are_measured_beside_their_appends_and_services_beside_peers() -> None:
+    few = ["--rounds", "1", "--times", "2", "--sessions", "2", "--turns", "1"]
+    output = run("bench/runtime.py", *few)
+    rows = ["memory", "jsonl", "sqlite", "postgresql"]
+    assert {row: output.count(f"  {row} ") + output.count(f"  {row}, ") for row in rows} == dict.fromkeys(
+        rows, 3
+    )
+    sides = ["harnpy, a function", "harnpy, its loop", "OpenAI Agents SDK", "LangGraph"]
+    assert {side: output.count(f"  {side}") for side in sides} == dict.fromkeys(sides, 1), output
+    assert "left out" not in output
+    assert "  import harnpy.session" in output
+
+
 def test_long_logs_are_written_read_searched_and_held() -> None:
     output = run("bench/long_logs.py", "--rounds", "1", "--length", "500")
     rows = [line.split("  ")[1] for line in output.splitlines()]
@@ -144,19 +156,3 @@ def test_a_stage_among_many_costs_what_one_among_few_does(
         return calls_made(lambda: vm.call(run))
 
     assert calls(200) / 200 < 1.5 * calls(20) / 20
-
-
-def calls_made(work: Callable[[], object]) -> int:
-    """The calls of functions, Python's and C's, which tell the cost of the work on any machine."""
-    made = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return made

@@ -24,6 +24,7 @@ from harnpy.session import (
 from harnpy.session.aio import AsyncSessionRuntime
 from harnpy.session.runtime.pipe import Pipe
 from harnpy.storage.errors import Unsupported
+from tests.support import calls_made
 
 from .test_answers import ASKS, RESULT, url
 
@@ -420,3 +421,14 @@ class TestStreams:
 
 def iter_once() -> Iterator[str]:
     yield "a"
+
+
+def test_a_turn_costs_one_copy_of_each_message_before_it() -> None:
+    def calls(length: int) -> int:
+        with SessionRuntime("memory:") as runtime:
+            runtime.create(id="s", seed=[{"content": str(number)} for number in range(length)])
+            runtime.send("s", "first", agent=lambda messages: "shown")
+            return calls_made(lambda: runtime.send("s", "go", agent=lambda messages: "done"))
+
+    few, many = calls(10), calls(1_010)
+    assert many - few <= 1_000 + 10
