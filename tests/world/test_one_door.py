@@ -42,6 +42,7 @@ EXCEPTIONS = {
     "session/aio/": "likewise: it waits in threads for stores",
     "session/artifacts/files.py": "a store is a medium itself, as in storage/",
     "session/live/": "likewise: watches wait, and are read by other threads than those that append",
+    "session/faces/canto/sessions.py": "likewise: threads share a session of Canto's, stored or not",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
     "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",

@@ -48,6 +48,18 @@ def unsaved_fork(session: Session, id: str | None = None, *, label: str = "", re
     return fork
 
 
+def unsaved_copy(session: Session) -> Session:
+    """Return a session of the same id and log that no store has: what is appended to it isn't stored."""
+    was = session.origin
+    origin = Origin(session.id, was.world, was.parent, was.shared)
+    stream = MemoryStore().stream(KIND, session.id)
+    events = log_of(session, origin)
+    stream.append(events, 0)
+    copy = Session.__new__(Session)._attach(origin, stream, replay(events), session.moment)
+    copy.saves = None
+    return copy
+
+
 def origin_of(session: Session, world: World) -> Origin:
     """Return the origin that a session has once it is stored.
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harnpy.session.errors import InvalidArgument, InvalidSessionId
 from harnpy.session.faces import cognesy
@@ -381,3 +383,58 @@ def test_cognesys_own_files_are_taken_in(tmp_path: Path, repo: SessionRepository
     with pytest.raises(TypeError, match="a repository is over InMemorySessionStore"):
         SessionRepository(object())  # type: ignore[arg-type]
     assert set(AgentSessionStage) == set(hooks.STAGES)
+
+
+# What an action gives back is what is stored.
+
+MESSAGE = st.sampled_from(["user", "assistant"]).flatmap(
+    lambda role: (
+        st.text(min_size=1, max_size=5).filter(str.strip).map(lambda text: {"role": role, "content": text})
+    )
+)
+CHANGE = st.one_of(
+    st.tuples(st.just("say"), MESSAGE),
+    st.tuples(st.just("rewrite"), st.lists(MESSAGE, max_size=3)),
+    st.tuples(st.just("metadata"), st.sampled_from(["a", "b c", "task"]), st.sampled_from([None, "x", "y"])),
+    st.tuples(st.just("prompt"), st.sampled_from(["", "Be kind."])),
+    st.tuples(st.just("model"), st.sampled_from([None, "mock", {"model": "m"}])),
+    st.tuples(st.just("status"), st.sampled_from([SessionStatus.ACTIVE, SessionStatus.SUSPENDED])),
+)
+
+
+def changed(session: AgentSession, verb: str, *given: Any) -> AgentSession:
+    state = session.state
+    if verb == "status":
+        return session.with_status(given[0])
+    return session.with_state({
+        "say": state.with_message,
+        "rewrite": state.with_messages,
+        "metadata": state.with_metadata,
+        "prompt": state.with_system_prompt,
+        "model": state.with_llm_config,
+    }[verb](*given))  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(CHANGE, max_size=4), max_size=4))
+def test_what_is_given_back_is_what_is_stored(actions: list[list[tuple[Any, ...]]]) -> None:
+    class Does:
+        def __init__(self, changes: list[tuple[Any, ...]]) -> None:
+            self.changes = changes
+
+        def execute_on(self, session: AgentSession) -> AgentSession:
+            for change in self.changes:
+                session = changed(session, *change)
+            return session
+
+    with InMemorySessionStore() as store, SessionRuntime(SessionRepository(store)) as runtime:
+        expected = store.create(new())
+        for number, changes in enumerate(actions, 2):
+            expected = Does(changes).execute_on(expected)
+            known = {key: value for key, value in expected.state.metadata.items() if value is not None}
+            expected = expected.with_state(replace(expected.state, metadata=known))
+            found = runtime.execute("s", Does(changes))
+            assert found == store.load("s")
+            times = {"updated_at": found.state.updated_at, "created_at": found.state.created_at}
+            assert found.state == replace(expected.state, **times)
+            assert (found.status, found.version) == (expected.status, number)

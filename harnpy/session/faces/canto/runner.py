@@ -1,0 +1,48 @@
+"""The runner: sessions of a store, with an agent that answers in them. Spec: 10 §A1.17, §B2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session.faces.canto.watching import Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.agents.values import RunEvent, TurnResult
+    from harnpy.session.faces.canto.stores import Store
+
+
+class Runner:
+    """Runs turns. ``agent`` is one that `SessionRuntime.send` takes, ``options`` are those of each send."""
+
+    def __init__(self, store: Store, agent: Any = None, **options: Any) -> None:
+        self.store = store
+        self._runtime = store.runtime
+        self._options = {"agent": agent, **options}
+
+    def send(self, session_id: str, prompt: Any, **options: Any) -> TurnResult:
+        """Run the agent on a prompt, in a session that is created if there is none."""
+        self._open(session_id)
+        return self._runtime.send(session_id, prompt, **{**self._options, **options})
+
+    def send_stream(self, session_id: str, prompt: Any, **options: Any) -> Iterator[RunEvent]:
+        """Give the answer piece by piece, in the end the result. Closing the iterator cancels the turn."""
+        self._open(session_id)
+        return self._runtime.stream(session_id, prompt, **{**self._options, **options})
+
+    def run(self, session_id: str, **options: Any) -> TurnResult:
+        """Run the agent on what is there."""
+        return self.send(session_id, None, **options)
+
+    def watch(self, session_id: str) -> Subscription:
+        """Return the events that come from now on, whoever appends them."""
+        self._open(session_id)
+        return Subscription(self._runtime.get(session_id).watch())
+
+    def evict(self, session_id: str) -> bool:
+        """Drop the live object of a session, unless somebody works on it or watches it."""
+        return self._runtime.evict(session_id)
+
+    def _open(self, session_id: str) -> None:
+        self._runtime.open(session_id, create=True)

@@ -1,0 +1,253 @@
+"""Canto's names on its face, and what they do in the corners.
+
+Spec: 10 §A1.1, §A1.4, §A1.5, §A1.6, §A1.9, §A1.12, §A1.17, §B2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from harnpy.session import Session as HarnSession
+from harnpy.session.errors import (
+    EventDecodeError,
+    EventRejected,
+    InvalidArgument,
+    SessionExists,
+    TransferError,
+)
+from harnpy.session.faces import canto
+from harnpy.session.faces.canto import Event, Runner, Store, WaitData
+from harnpy.storage.errors import Unsupported
+
+FUNCTIONS = """
+AssistantMessage AttachWriteThrough DistillRun=Distill EnsureTurnID ExportRun ExportRunTree
+FindToolExecutionByKey IsWorkspaceFileReferenceArtifact MarshalEventJSON MetadataFromContext New
+NewArtifactRecordedEvent NewChildBlockedEvent NewChildCanceledEvent NewChildCompletedEvent
+NewChildFailedEvent NewChildMergedEvent NewChildProgressedEvent NewChildRequestedEvent NewChildStartedEvent
+NewCompactionEvent NewContext NewEscalationRetriedEvent NewEvent NewJSONLStore NewMessage
+NewProjectionSnapshot NewProjectionSnapshotter NewRebuilder NewReplayer NewSQLiteStore
+NewStepCompletedEvent NewStepStartedEvent NewToolCompletedEvent NewToolStartedEvent NewTurnCompletedEvent
+NewTurnStartedEvent NewUserMessage NewWaitResolvedEvent NewWaitStartedEvent RecordArtifact StoreArtifact
+SystemMessage ToolMessage TurnIDFromContext UnmarshalEventJSON UserMessage WithMetadata WithReplayReducer
+WithTurnID CompactSession
+""".split()
+
+CLASSES = """
+ArtifactRecordedData ArtifactRef ChildBlockedData ChildCanceledData ChildCompletedData ChildFailedData
+ChildMergedData ChildMode ChildProgressedData ChildRequestedData ChildRunLog ChildStartedData ChildStatus
+CompactionSnapshot ContextEntry ContextKind ContextPlacement Episode EpisodeCall EscalationRetriedData Event
+EventType ForkOptions ForkOrigin HistoryEntry JSONLStore Offloader ProjectionSnapshot ProjectionSnapshotter
+ProjectionTrigger PromptCacheData Rebuilder Replayer RunLog RunTurn Runner SQLiteStore Session
+SessionAncestry StepCompletedData StepStartedData Store Subscription Summarizer ToolCompletedData
+ToolExecutionRecord ToolHistory ToolStartedData TurnCompletedData TurnStartedData WaitData Writer
+""".split()
+
+METHODS = {
+    "Event": "ArtifactRecordedData ChildBlockedData ChildCanceledData ChildCompletedData ChildFailedData "
+    "ChildMergedData ChildProgressedData ChildRequestedData ChildStartedData CompactionSnapshot "
+    "EscalationRetriedData ForkOrigin ProjectionSnapshot StepCompletedData StepStartedData ToolCompletedData "
+    "ToolStartedData TurnCompletedData TurnStartedData UnmarshalData WaitData",
+    "Session": "ActiveEvents All Append AppendBranchSummary AppendContext AppendPrompt AppendUser Backward "
+    "Branch BranchEvents EffectiveEntries EffectiveMessages EffectiveSettings Events Fork HasWatchers ID "
+    "IsWaiting LastAssistantMessage LastEvent LastMessage LeafID Messages MoveLeaf MoveLeafWithSummary "
+    "ObserveEvents State TotalCost Watch WithReducer WithWriter",
+    "Store": "BranchSession Children Close EventsAfter Fork ForkWithOptions Lineage Load LoadUntil Parent "
+    "Save Search",
+    "Subscription": "Close Events",
+    "Replayer": "Apply NewSession Replay",
+    "Rebuilder": "RebuildEntries RebuildMessages",
+    "ProjectionSnapshotter": "Snapshot SnapshotIfNeeded",
+    "Runner": "Evict Run Send SendStream Watch",
+}
+
+
+def snake(name: str) -> str:
+    """A name of Go's as Python spells it."""
+    name = name.split("=")[-1].replace("JSONL", "Jsonl").replace("SQLite", "Sqlite")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def test_every_name_of_the_document_is_on_the_face() -> None:
+    missing = [name for name in map(snake, FUNCTIONS) if name not in canto.__all__]
+    missing += [name for name in CLASSES if name not in canto.__all__]
+    for owner, names in METHODS.items():
+        kind = getattr(canto, owner)
+        missing += [f"{owner}.{name}" for name in map(snake, names.split()) if not hasattr(kind, name)]
+    assert missing == []
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store("memory:") as store:
+        yield store
+
+
+def test_events_have_an_id_once_they_are_appended() -> None:
+    session = canto.new("s")
+    event = canto.new_user_message("s", "hi")
+    assert (event.id, event.seq) == ("", 0)
+    with canto.with_metadata({"client": "cli", "a": 1}), canto.with_metadata(a=2), canto.with_turn_id("T"):
+        assert canto.metadata_from_context() == {"client": "cli", "a": 2}
+        session.append(event)
+    assert (event.seq, event.metadata, event.turn_id) == (2, {"client": "cli", "a": 2}, "T")
+    line = canto.marshal_event_json(event)
+    assert line.startswith(
+        b'{"id":"' + event.id.encode() + b'","session_id":"s","turn_id":"T","seq":2,"parent_id"'
+    )
+    copy = canto.unmarshal_event_json(line)
+    assert canto.marshal_event_json(copy) == line
+    other = canto.new("s")
+    other.append(copy)
+    assert other.events()[0].id == event.id
+    with pytest.raises(ValueError, match="'type' is missing"):
+        canto.unmarshal_event_json(b'{"id":"x","session_id":"s"}')
+
+
+def test_payloads_are_read_by_type() -> None:
+    session = canto.new("s")
+    session.append(canto.new_wait_started_event("s", WaitData("approval", "x-1")))
+    event = session.events()[0]
+    assert event.wait_data() == WaitData("approval", "x-1")
+    assert (event.turn_started_data(), session.is_waiting()) == (None, True)
+    with pytest.raises(EventDecodeError, match="step_started"):
+        Event("s", "step_started", {"agent_id": 7}).step_started_data()
+    session.append(canto.new_event("s", "weather.seen", {"sun": True}))
+    assert [event.type for event in session.backward()] == ["weather.seen", "wait_started"]
+    assert session.events()[1].unmarshal_data() == {"sun": True}
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"role": "system", "content": "x"}, "session append: message has invalid role"),
+        ({"role": "assistant", "content": " "}, "session append: assistant message has no content"),
+        (
+            {"role": "tool", "content": "x", "tool_id": "c"},
+            "session append: tool message has no matching pending",
+        ),
+    ],
+)
+def test_messages_that_no_model_takes(message: dict[str, str], text: str) -> None:
+    session = canto.new("s")
+    session.append_user("hi")
+    with pytest.raises(EventRejected, match=text):
+        session.append(canto.new_message("s", message))
+    assert len(session.events()) == 1
+
+
+def test_writers(store: Store) -> None:
+    session = canto.new("s")
+    session.append_user("before")
+    with pytest.raises(Unsupported, match="branch session: session has no durable writer"):
+        session.branch("f")
+    assert session.with_writer(store) is session
+    assert store.load("s").events() == []
+    session.append_user("after")
+    assert [message["content"] for message in store.load("s").messages()] == ["before", "after"]
+    store.save(canto.new_user_message("s", "by name"))
+    session.log.refresh()
+    assert len(session.messages()) == 3
+    late = canto.new("s").with_writer(store)
+    late.append_user("found there")
+    assert len(late.messages()) == 4
+    other = canto.new("s")
+    other.append_user("mine")
+    with pytest.raises(SessionExists):
+        other.with_writer(store).append_user("too late")
+    branched = store.branch_session(canto.new("p"), "b")
+    assert [ancestry.session_id for ancestry in store.lineage("b")] == ["p", "b"]
+    assert branched.events() == []
+
+
+def test_watches_and_reducers(store: Store) -> None:
+    session = store.load("s").with_reducer(lambda state, event: {**state, "last": event.type})
+    assert session.state() == {}
+    watch = session.watch()
+    told: list[str] = []
+    leave = session.observe_events(lambda event: told.append(event.type))
+    assert session.has_watchers()
+    session.append_user("hi")
+    leave()
+    seen = watch.next(timeout=5)
+    assert seen is not None
+    assert (seen.data["content"], told, session.state()) == (
+        "hi",
+        ["message_added"],
+        {"last": "message_added"},
+    )
+    session.append_user("ho")
+    watch.close()
+    watch.close()
+    assert [event.data["content"] for event in watch.events()] == ["ho"]
+    assert not session.has_watchers()
+    assert session.fork("f").state() == {"last": "message_added"}
+
+
+def test_branches_within_a_session() -> None:
+    session = canto.new("s")
+    assert session.leaf_id() == ""
+    session.append_prompt([canto.user_message(text) for text in ("a", "b")])
+    first, second = session.events()
+    session.move_leaf_with_summary(first.id, "b was tried")
+    session.append_user("c")
+    texts = [message["content"] for message in session.effective_messages()]
+    assert (texts[0], texts[2]) == ("a", "c")
+    assert "b was tried" in texts[1]
+    assert [event.type for event in session.active_events()] == [
+        "message_added",
+        "branch_summary",
+        "message_added",
+    ]
+    assert [event.id for event in session.branch_events(second.id)] == [first.id, second.id]
+    assert session.branch_events("") == []
+    session.move_leaf("")
+    assert session.effective_messages() == []
+    with pytest.raises(EventRejected, match='target event "gone" not found'):
+        session.move_leaf("gone")
+
+
+def test_replaying_event_by_event() -> None:
+    session = canto.new("s")
+    session.append_prompt([canto.user_message(text) for text in ("a", "b")])
+    replayer = canto.new_replayer()
+    target = replayer.new_session("s")
+    for event in session.all():
+        replayer.apply(target, event)
+    assert target.messages() == session.messages()
+    with pytest.raises(TransferError, match='session id mismatch: session="s" event="t"'):
+        replayer.apply(target, canto.new_user_message("t", "x"))
+
+
+def test_snapshots_and_compaction(store: Store) -> None:
+    session = store.load("s")
+    for number in range(8):
+        session.append_user(f"question {number} " + "x" * 200)
+        session.append(canto.new_message("s", canto.assistant_message(f"answer {number}")))
+    snapshotter = canto.new_projection_snapshotter()
+    assert not snapshotter.snapshot_if_needed(session)
+    assert snapshotter.snapshot(session)
+    assert canto.compact_session(session, lambda prompt: "They talked.", max_tokens=100)
+    assert len(session.effective_messages()) == 7
+    assert "They talked." in session.effective_messages()[0]["content"]
+    assert not canto.compact_session(session, lambda prompt: "", max_tokens=100_000)
+    with pytest.raises(InvalidArgument, match="compact session: max tokens must be > 0"):
+        canto.compact_session(session, lambda prompt: "", max_tokens=0)
+
+
+def test_the_runner(store: Store) -> None:
+    runner = Runner(store, lambda messages: f"{len(messages)} messages")
+    watch = runner.watch("s")
+    assert runner.send("s", "hi").text == "1 messages"
+    assert [event.kind for event in runner.send_stream("s", "ho")][-1] == "result"
+    store.load("s").append_user("and?")
+    assert runner.run("s").text == "5 messages"
+    begun = watch.next(0)
+    assert begun is not None
+    assert begun.type == "turn_started"
+    assert not runner.evict("s")
+    watch.close()
+    assert runner.evict("s")
+    assert isinstance(store.load("s").log, HarnSession)
