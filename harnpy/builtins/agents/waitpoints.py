@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.bridge.live_event_log import require_log, wait_for_news
+from harnpy.builtins.bridge.live_event_log import SOON, require_log, wait_for_news
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.bridge.session_waits import SessionWait
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: What all declarations here have in common.
 builtin = partial(declare, family="hitl", counted=True)
 
+#: Seconds between two looks of somebody who has waited for long.
+_LATEST = 2.0
 #: What to do when nobody else can complete anything.
 _REMEDY = 'Keep events where others can write: `[event_log] store = "sqlite:events.db"` in harn.toml'
 
@@ -107,11 +109,12 @@ def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
 
 def _awaited(vm: Vm, waiting: Waiting) -> WaitResult:
     """Suspend the current task until the wait is over, or the task is asked to end."""
-    left = waiting.seconds_left()
-    until = None if left is None else vm.tasks.now() + left
+    left, begin = waiting.seconds_left(), vm.tasks.now()
+    until = None if left is None else begin + left
     what = f"waitpoint {', '.join(waiting.ids)}"
     while not vm.tasks.current.cancel_requested:
-        wait_for_news(vm, require_log(vm), waiting.topics, until, (what, _REMEDY))
+        poll = min(max(SOON, (vm.tasks.now() - begin) / 10), _LATEST)
+        wait_for_news(vm, require_log(vm), waiting.topics, until, (what, _REMEDY), poll)
         result = waiting.look(is_over=until is not None and vm.tasks.now() >= until)
         if result is not None:
             return result

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Where events go: the schemes of stores.
 _NOWHERE, _FILES = ("memory",), ("sqlite", "jsonl")
-#: Seconds between two looks at what others have appended.
-_POLL = 0.1
+#: Seconds between two looks at what others have appended, for those who want it soon.
+SOON = 0.1
 
 
 class _OwnLog(StoreEventLog):
@@ -51,10 +51,11 @@ def wait_for_news(
     topics: Container[str],
     until: float | None = None,
     outside: tuple[str, str] | None = None,
+    poll: float = SOON,
 ) -> None:
     """Suspend the current task until one of the topics has more, or the time ``until`` has come.
 
-    It may return early. On a log that others have, too, it looks after `_POLL` seconds. On one that is the
+    It may return early. On a log that others have, too, it does after ``poll`` seconds. On one that is the
     program's alone nobody else can append: ``outside`` is what for the wait is, and what to do about it, for
     the error when no other task can go on either.
     """
@@ -65,8 +66,8 @@ def wait_for_news(
             tasks.resume(task)
 
     if not isinstance(log, _OwnLog):
-        poll = tasks.now() + _POLL
-        until = poll if until is None else min(until, poll)
+        look = tasks.now() + poll
+        until = look if until is None else min(until, look)
     log.listeners.append(wake)
     try:
         if until is None and outside is not None:
