@@ -223,7 +223,7 @@ class SessionConversation(Conversation):
         ahead = self._pending or self._arrived
         if session is None or ahead or not self._in_step(session):
             return super().total(measure)
-        return session.view.window.total(measure)
+        return session.total(measure)
 
     def store(self) -> None:
         session = followed(self._sessions, self)

@@ -87,8 +87,7 @@ class LoopFactory(AgentFactory):
             if pool is not None:
                 await pool.aclose()
 
-        if self._pools:
-            call(close)
+        call(close)
 
     def __call__(self, definition: AgentDef, session: Txn) -> LoopRunner:
         """Return what runs the definition in the session's next turn.
@@ -120,5 +119,6 @@ class LoopFactory(AgentFactory):
         runtime.ask = asker(runtime, session.id)
         system, instructions = system_of(build)
         settings = read_settings(runtime, "", system, options, f"agent '{definition.name}'", "text")
-        seconds = None if definition.budget is None else definition.budget.max_seconds
+        budget, now = definition.budget, world.clock.now()
+        seconds = None if budget is None else budget.seconds_left(now)
         return LoopRunner(definition.name, runtime, settings, instructions, seconds)

@@ -43,12 +43,13 @@ class TurnTasks(OneTask):
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         try:
-            self._call.check()
-        except BaseException:
-            if inspect.iscoroutine(awaitable):
-                awaitable.close()
-            raise
-        return self._call(lambda: awaitable)
+            return self._call(lambda: awaitable)
+        finally:
+            if (
+                inspect.iscoroutine(awaitable)
+                and inspect.getcoroutinestate(awaitable) == inspect.CORO_CREATED
+            ):
+                awaitable.close()  # nobody wants it any more
 
     def go_on(self) -> None:
         self._call.check()
@@ -75,6 +76,9 @@ class TurnConnections(Connections):
 
 class LoopRunner:
     """``instructions`` are what the definition adds to the system prompt; ``seconds`` how long it may run."""
+
+    #: It makes its requests itself.
+    is_loop = True
 
     def __init__(
         self,

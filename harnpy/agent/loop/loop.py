@@ -240,6 +240,8 @@ class Loop:
         return replace(request, messages=[*request.messages, *tail]) if tail else request
 
     def _over_budget(self, request: Request) -> bool:
+        if self.until is not None and self.models.world.clock.monotonic() >= self.until:
+            return True
         if self.budget is None:
             return False
         try:
@@ -374,8 +376,6 @@ class Loop:
         """Whether a budget for the whole loop is used up."""
         limit = None if self.budget is None else self.budget.total_budget_usd
         if limit is not None and self.state.cost >= limit:
-            return True
-        if self.until is not None and self.models.world.clock.monotonic() >= self.until:
             return True
         return self.options.token_budget is not None and self.state.tokens >= self.options.token_budget
 

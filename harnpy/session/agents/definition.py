@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.reading.option_tables import expected
 from harnpy.session.errors import InvalidArgument
+from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,21 +21,32 @@ class Budget:
     """What one turn may take; None is no limit.
 
     ``max_cost`` is in USD, ``max_tokens`` counts those of all calls, ``max_steps`` calls of the model,
-    ``max_seconds`` is time, which is looked at between two calls. Raises `InvalidArgument` for less than 0.
+    ``max_seconds`` is time; ``deadline``, a time by RFC 3339, holds for all turns. Time is looked at before
+    each call. Raises `InvalidArgument` for what is none of these.
     """
 
     max_cost: float | None = None
     max_tokens: int | None = None
     max_steps: int | None = None
     max_seconds: float | None = None
+    deadline: str | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            wanted: tuple[type, ...] = (int,) if each.name in _COUNTS else (int, float)
-            if value is not None and (type(value) not in wanted or value < 0):
-                what = "a count" if each.name in _COUNTS else "a number that isn't negative"
-                raise InvalidArgument(f"Budget: `{each.name}` must be {what}, got {value!r}")
+        for name, kinds, what in _LIMITS:
+            value = getattr(self, name)
+            if value is not None and (type(value) not in kinds or value < 0):
+                raise InvalidArgument(f"Budget: `{name}` must be {what}, got {value!r}")
+        if self.deadline is not None and _instant(self.deadline) is None:
+            raise InvalidArgument(f"Budget: `deadline` must be a time by RFC 3339, got {self.deadline!r}")
+
+    def seconds_left(self, now: float) -> float | None:
+        """Return how long a turn may take that begins ``now``, in seconds since 1970; None: as long as it
+        wants."""
+        limits = [] if self.max_seconds is None else [float(self.max_seconds)]
+        instant = None if self.deadline is None else _instant(self.deadline)
+        if instant is not None:
+            limits.append(instant - now)
+        return min(limits, default=None)
 
     def data(self) -> Dict:
         """Return it as JSON, without what has no limit."""
@@ -41,7 +54,14 @@ class Budget:
         return {name: value for name, value in limits.items() if value is not None}
 
 
-_COUNTS: Final = ("max_tokens", "max_steps")
+_COUNT: Final = ((int,), "a count")
+_NUMBER: Final = ((int, float), "a number that isn't negative")
+_LIMITS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
+    ("max_cost", *_NUMBER),
+    ("max_tokens", *_COUNT),
+    ("max_steps", *_COUNT),
+    ("max_seconds", *_NUMBER),
+)
 
 
 @dataclass(frozen=True)
@@ -110,8 +130,8 @@ class AgentDef:
         budget = known.get("budget")
         if isinstance(budget, dict):
             names = tuple(each.name for each in fields(Budget))
-            _check_keys("Budget", budget, (*names, "deadline"))
-            known["budget"] = Budget(**{name: budget[name] for name in names if name in budget})
+            _check_keys("Budget", budget, names)
+            known["budget"] = Budget(**budget)
         return cls(**{"name": known.get("label", "agent"), **known})
 
     def data(self) -> Dict:
@@ -126,6 +146,16 @@ class AgentDef:
     def facts(self) -> Dict:
         """Return what ``session_created`` says of it."""
         return {"agent_name": self.name, "agent_label": self.label or self.name, "definition": self.data()}
+
+
+def _instant(text: Any) -> float | None:
+    """Return the time that a text is, in seconds since 1970; None for what is none."""
+    if not isinstance(text, str) or not is_rfc3339(text):
+        return None
+    try:
+        return datetime.fromisoformat(text.upper()).timestamp()
+    except ValueError:
+        return None
 
 
 def _are_names(value: Any) -> bool:

@@ -60,7 +60,7 @@ class Send:
     def __call__(self, session: Txn) -> None:
         agent = resolved(self._agent, session, self._options)
         turn = Turn(session, name_of_agent(agent), self._sink)
-        turn.begin(self._prompt, self._key)
+        turn.begin(self._prompt, self._key, is_looped=getattr(agent, "is_loop", False))
         waiting = None
         try:
             run_agent(agent, turn)

@@ -146,13 +146,15 @@ class Turn:
 
     # What the runtime does with it.
 
-    def begin(self, prompt: list[EventDraft], key: str | None) -> None:
-        """Write the turn's beginning and the prompt, and read the request."""
+    def begin(self, prompt: list[EventDraft], key: str | None, *, is_looped: bool = False) -> None:
+        """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own."""
         data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
         with self.session.together():
             self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
             self.write(*prompt)
         self.prompt = [detached(draft.data) for draft in prompt]
+        if is_looped:
+            return
         self.messages = [copy() for copy in self.session.stable(_copier).messages]
         if self.memo is not None:
             self.messages.append(memo_message(self.memo))

@@ -150,7 +150,7 @@ class AsyncSessionRuntime:
         return await in_thread(partial(self.runtime.search_episodes, query, limit))
 
     async def close(self) -> None:
-        await in_thread(self.runtime.close)
+        await self._called(self.runtime.close)
 
     async def __aenter__(self) -> AsyncSessionRuntime:
         return self

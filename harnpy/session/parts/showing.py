@@ -46,6 +46,10 @@ class Showing:
         """The window's messages, in a new list; the messages themselves are shared."""
         return list(self.view.window.messages())
 
+    def total(self, measure: Callable[[dict[str, Any]], int]) -> int:
+        """The sum of ``measure(message)`` in the window. Cached by function: pass the same one each time."""
+        return self.view.window.total(measure)
+
     def window(self) -> list[dict[str, Any]]:
         """The window as a model gets it: valid for every provider (10 §C5)."""
         return list(self.stable(_as_it_is).messages)

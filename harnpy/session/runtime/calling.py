@@ -44,6 +44,11 @@ class ThreadCaller:
         """Return a caller on the same loop for one action, which can be stopped."""
         return LoopCaller(self.loop)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the loop has begun, and hasn't been closed."""
+        return self._loop is not None
+
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the loop, which runs. Raises `SessionBusy` in its own thread: that can't wait for it."""
         if current_thread() is self._thread:

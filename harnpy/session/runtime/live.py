@@ -175,24 +175,12 @@ class Living:
         with self._lock:
             session = self._known.setdefault(session.id, session)
             session.home, session.lease = self, self._leases.get(session.id)
-            if session.resizing is None or session.resizing is self.resizing:
-                session.resizing = self._resizing_of(session)
+            session.resizing = session.resizing or self.resizing
             self._recent[session.id] = session
             self._recent.move_to_end(session.id)
             if len(self._recent) > CAP:
                 self._recent.popitem(last=False)
         return session
-
-    def _resizing_of(self, session: LiveSession) -> Resizing | None:
-        """Return how a session is resized: its agent's settings come before the runtime's (10 §C8.1)."""
-        if self.resizing is None:
-            return None
-        settings = (session.agent_facts().get("definition") or {}).get("settings")
-        if not isinstance(settings, dict):
-            return self.resizing
-        from harnpy.session.settings.levels import agent_level
-
-        return self.resizing._replace(levels=(agent_level(settings), *self.resizing.levels))
 
     def is_watched(self, id: str) -> bool:
         """Whether somebody watches or observes the session."""

@@ -313,13 +313,15 @@ class SessionRuntime(EpisodeKeeping):
         """Have the actions that wait for their session look whether they still should."""
         self._lanes.wake()
 
-    def close(self) -> None:
+    def close(self, *, caller: Caller | None = None) -> None:
         """Let nobody in any more, and close the store if the runtime opened it."""
         self._lanes.close()
         if self._leases is not None:
             self._leases.close()
         if isinstance(self.agents, AgentFactory):
-            self.agents.close(self._caller.one())
+            callers = (caller, self._caller.one() if self._caller.is_running else None)
+            for call in filter(None, callers):
+                self.agents.close(call)
         self._caller.close()
         if self._owns_store:
             self.store.close()

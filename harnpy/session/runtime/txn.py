@@ -192,7 +192,7 @@ class Txn(Session):
         seen, resizing = self._stage.start, self.resizing
         self._follow(self._live)
         self.resizing = resizing
-        news = self._live.events(after=seen)
+        news = list(self._live.read(after=seen))
         if all(map(_commutes, news)):
             self._tell(news)
         else:
@@ -309,12 +309,22 @@ class Txn(Session):
         with self._live.lock:
             return super().window()
 
+    # The live session has what it showed the last action, so what is stored is read there.
+
     def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
-        """The live session has what it showed the last action, so what is stored is read there."""
-        live = self._live
-        with live.lock:
-            is_same = not self._stage.staged and live.version == self.version
-            return live.stable(convert) if is_same else super().stable(convert)
+        with self._live.lock:
+            return self._live.stable(convert) if self._is_stored() else super().stable(convert)
+
+    def messages(self) -> list[dict[str, Any]]:
+        with self._live.lock:
+            return self._live.messages() if self._is_stored() else super().messages()
+
+    def total(self, measure: Callable[[dict[str, Any]], int]) -> int:
+        with self._live.lock:
+            return self._live.total(measure) if self._is_stored() else super().total(measure)
+
+    def _is_stored(self) -> bool:
+        return not self._stage.staged and self._live.version == self.version
 
 
 def _commutes(event: Event) -> bool:

@@ -50,11 +50,6 @@ class Level(MutableMapping[str, Any]):
         return len(self._values)
 
 
-def agent_level(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the level of a definition as a session keeps it, by the names of settings."""
-    return {name_of(key): value for key, value in settings.items()}
-
-
 class Settings(Mapping[str, Any]):
     """The settings that hold for one session: its registers', then those of ``levels``, the nearest first.
 

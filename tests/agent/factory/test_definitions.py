@@ -60,7 +60,7 @@ class TestData:
         assert AgentDef.of({"name": "a", "tools": ["x"]}).tools == ("x",)
 
     def test_keys_of_other_systems_are_left_out_of_what_is_stored(self) -> None:
-        kept = {"label": "L", "version": 3, "budget": {"max_steps": 2, "deadline": "2026-01-01"}}
+        kept = {"label": "L", "version": 3, "budget": {"max_steps": 2}}
         assert AgentDef.stored(kept) == AgentDef("L", label="L", budget=Budget(max_steps=2))
 
     @pytest.mark.parametrize(
@@ -76,6 +76,10 @@ class TestData:
             ({"name": "a", "budget": 1}, "AgentDef: `budget` must be a Budget or None, got int"),
             ({"name": "a", "budget": {"max_step": 1}}, "Budget: unknown key 'max_step' (did you mean "),
             ({"name": "a", "budget": {"max_steps": 1.5}}, "Budget: `max_steps` must be a count, got 1.5"),
+            (
+                {"name": "a", "budget": {"deadline": "now"}},
+                "Budget: `deadline` must be a time by RFC 3339, got 'now'",
+            ),
             (
                 {"name": "a", "budget": {"max_cost": -1}},
                 "Budget: `max_cost` must be a number that isn't negative, got -1",

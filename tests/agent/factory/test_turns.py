@@ -14,6 +14,7 @@ from harnpy.agent.loop.step_request import request_of
 from harnpy.llm.errors import CallError
 from harnpy.session import Budget, EventDraft, SessionConflict, SessionRuntime, actions
 from harnpy.session.aio import AsyncSessionRuntime
+from harnpy.session.runtime.live import LiveSession
 from harnpy.storage import Store
 from harnpy.world import World
 from harnpy.world.people import People
@@ -174,6 +175,34 @@ class TestRequest:
         assert told == ["turn_start", "iteration_start", "iteration_end"]
 
 
+def test_a_conversation_that_is_compacted(store: Store) -> None:
+    """The loop's own compaction is a cut of the turn; the log says everything."""
+    agent = replace(HELPER, options={"compact_threshold": 400, "compact_keep_last": 2})
+    replies = {"text": "They talked."}, call("weather", city="Rome"), {"text": "done"}, {"text": "more"}
+    loops = loops_with(*replies)
+    spoken = {"user": "question " * 30, "assistant": "answer " * 30}
+    seed = [{"role": role, "content": text} for role, text in spoken.items()] * 6
+    with SessionRuntime(store, agents=loops) as runtime:
+        runtime.create(agent, id="s", seed=seed)
+        runtime.send("s", "go")
+        runtime.send("s", "on")
+        session = runtime.get("s")
+        assert types(runtime)[15:19] == [
+            "compaction_started",
+            "step_started",
+            "step_completed",
+            "compaction_triggered",
+        ]
+        assert len(session.history()) == 12 + 6
+        assert "They talked." in loops.mock.calls()[1]["messages"][0]["content"]
+        shown, messages = [event.data for event in session.events()], session.messages()
+        for number, asked in enumerate(loops.mock.calls()[1:], 1):
+            assert request_of(session, number)["messages"] == asked["messages"]
+    with SessionRuntime(store, agents=loops) as runtime:
+        assert [event.data for event in runtime.get("s").events()] == shown
+        assert runtime.get("s").messages() == messages
+
+
 class TestApproval:
     AGENT = replace(HELPER, options={"approval_policy": {"require_approval": ["weather"]}})
 
@@ -217,7 +246,9 @@ class TestEnds:
             (Budget(max_steps=2), "max_turns_hit", 2),
             (Budget(max_tokens=1), "budget_exhausted", 1),
             (Budget(max_cost=0.0), "budget_exhausted", 0),
-            (Budget(max_seconds=0), "budget_exhausted", 1),
+            (Budget(max_seconds=0), "budget_exhausted", 0),
+            (Budget(deadline="2026-01-01T00:00:00Z"), "budget_exhausted", 0),
+            (Budget(max_seconds=60, deadline="9999-01-01T00:00:00+01:00", max_steps=1), "max_turns_hit", 1),
         ],
     )
     def test_a_budget(self, budget: Budget, reason: str, steps: int) -> None:
@@ -366,6 +397,41 @@ class TestOthers:
         end = runtime.get("s").events()[-1]
         assert (end.type, end.data["turn_stop_reason"]) == ("turn_completed", "failed")
         assert runtime.send("s", "again", agent=lambda messages: f"{len(messages)}").status == "completed"
+
+    def test_a_message_that_comes_while_a_request_is_made(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The step's append clashes, so the request is made again (10 §C16.2)."""
+        commit, others = LiveSession.commit, SessionRuntime(store)
+        texts = ["wait", "and me!"]
+
+        def overtaken(session: LiveSession, events: Any, *given: Any) -> None:
+            if texts and any(event.type == "step_started" for event in events):
+                with monkeypatch.context() as plain:
+                    plain.setattr(LiveSession, "commit", commit)
+                    others.get("s").add_history({"content": texts.pop(0)})
+            commit(session, events, *given)
+
+        loops = loops_with({"text": "done"})
+        with SessionRuntime(store, agents=loops) as runtime:
+            runtime.create(HELPER, id="s")
+            monkeypatch.setattr(LiveSession, "commit", overtaken)
+            runtime.send("s", "go")
+            asked = [message["content"] for message in loops.mock.calls()[0]["messages"]]
+            assert asked == ["go", "wait", "and me!"]
+            steps = [event for event in runtime.get("s").events() if event.type == "step_started"]
+            assert [step.data["prompt_cache"]["stable_messages"] for step in steps] == [3]
+            assert request_of(runtime.get("s"), 1)["messages"] == loops.mock.calls()[0]["messages"]
+
+    def test_a_tool_that_sends_to_its_own_session(self) -> None:
+        def nested() -> str:
+            runtime.send("s", "deeper", agent=lambda messages: "no")
+            return "never"
+
+        with runtime_with(call("nested"), {"text": "done"}, tools=[nested]) as runtime:
+            assert runtime.send("s", "go").text == "done"
+            assert texts(runtime)[2].startswith("Error: ")
+            assert len(texts(runtime)) == 4
 
     def test_a_tool_that_writes_to_its_session(self) -> None:
         def capability(build: Any) -> None:
