@@ -192,7 +192,7 @@ class Txn(Session):
         seen, resizing = self._stage.start, self.resizing
         self._follow(self._live)
         self.resizing = resizing
-        news = list(self._live.read(after=seen))
+        news = self._live.read(after=seen)
         if all(map(_commutes, news)):
             self._tell(news)
         else:
