@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.roots import RealPath
     from harnpy.agent.workflow_scope import WorkflowScope
     from harnpy.reading.lenient import Options
+    from harnpy.session.runtime.runtime import SessionRuntime
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +156,23 @@ def place_of(execution: Mapping[str, Any] | None, outer: Place | None) -> Place 
     return Place(execution.get("cwd") or around.cwd, {**around.env, **(execution.get("env") or {})})
 
 
+class ActiveSession(NamedTuple):
+    """The session that loops and model calls are on which name none, and the runtime that keeps it."""
+
+    id: str
+    runtime: SessionRuntime
+
+
 class AgentContext:
     """What one task works under.
 
     ``sessions`` are those that it drives, ``rules`` those in force. ``caller_rules`` are those under which
     the running workflow was started: the model calls of its stages obey them, what else is done ``rules``.
-    The task works for ``worker`` and ``workflow``, at ``place``, if that isn't the program's.
+    The task works for ``worker`` and ``workflow``, at ``place``, if that isn't the program's, by default on
+    the session ``active``.
     """
 
-    __slots__ = ("caller_rules", "place", "rules", "sessions", "worker", "workflow")
+    __slots__ = ("active", "caller_rules", "place", "rules", "sessions", "worker", "workflow")
 
     def __init__(
         self,
@@ -173,7 +182,9 @@ class AgentContext:
         workflow: WorkflowScope | None = None,
         place: Place | None = None,
         caller_rules: Rules = NO_RULES,
+        active: ActiveSession | None = None,
     ) -> None:
+        self.active = active
         self.sessions = sessions or SessionStack()
         self.rules = rules
         self.worker = worker
@@ -253,6 +264,5 @@ class AgentContext:
 
     def branch(self) -> AgentContext:
         """Return the context of a task that starts here: a copy."""
-        return AgentContext(
-            self.sessions.branch(), self.rules, self.worker, self.workflow, self.place, self.caller_rules
-        )
+        parts = self.rules, self.worker, self.workflow, self.place, self.caller_rules, self.active
+        return AgentContext(self.sessions.branch(), *parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.subagents import execution_here, make_sub_agent
+from harnpy.builtins.bridge.active_sessions import on_active_session
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
 from harnpy.builtins.bridge.option_tables import check_options, checked_system
@@ -25,14 +26,16 @@ if TYPE_CHECKING:
 def agent_loop(vm: Vm, message: str, system: Value, options: Value) -> dict[str, Any]:
     """Run an agent until it is done: ask the model, call the tools it asks for, continue as the options say.
 
-    With `session_id` the loop continues that session and writes its transcript back; without one it
-    leaves nothing behind. Returns `{status, text, visible_text, transcript, llm, tools, trace, …}`.
+    With `session_id` the loop continues that session and writes its transcript back; without one it is
+    on the active session (`std/session`), or leaves nothing behind. Returns `{status, text, visible_text,
+    transcript, llm, tools, trace, …}`.
 
     Example:
         llm_mock({text: "There are 40."})
         agent_loop("How many bolts have we got?", nil, {provider: "mock"}).text  // "There are 40."
     """
     text = checked_system(vm, "agent_loop", system, options)
+    options = on_active_session(vm, options)
     with tools_bound(vm, options):
         return run_loop(runtime_of(vm), message, text, with_python_functions(vm, options))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
-from harnpy.session.errors import InvalidArgument
+from harnpy.session.errors import ArtifactCorrupt, InvalidArgument, InvalidArtifactId
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,15 @@ def check_given(store: object, body: object) -> None:
     for name, part in (("store", store), ("body", body)):
         if part is None:
             raise InvalidArgument(f"store artifact: nil {name}")
+
+
+def check_artifact_id(id: str) -> None:
+    """Raise `InvalidArtifactId` for an id that can't name a file."""
+    if id in ("", ".", "..") or "/" in id or "\\" in id:
+        raise InvalidArtifactId(id)
+
+
+def check_digest(artifact: Artifact, found: str) -> None:
+    """Raise `ArtifactCorrupt` unless the body's digest, SHA-256 in hex, is that of the descriptor."""
+    if artifact.digest != f"sha256:{found}":
+        raise ArtifactCorrupt(artifact.id, artifact.digest, f"sha256:{found}")

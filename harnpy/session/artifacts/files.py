@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING
 
 from msgspec.json import decode, encode
 
-from harnpy.session.artifacts.artifact import Artifact
-from harnpy.session.errors import ArtifactCorrupt, ArtifactNotFound, InvalidArtifactId
+from harnpy.session.artifacts.artifact import Artifact, check_artifact_id, check_digest
+from harnpy.session.errors import ArtifactCorrupt, ArtifactNotFound
 from harnpy.storage.jsonl.folders import Folder, disk_errors, write_all
 from harnpy.storage.jsonl.names import file_name, name_of
 from harnpy.world import World
@@ -86,9 +86,11 @@ class FileArtifactStore:
             found = sha256()
             while piece := file.read(_PIECE):
                 found.update(piece)
-            if f"sha256:{found.hexdigest()}" != artifact.digest:
+            try:
+                check_digest(artifact, found.hexdigest())
+            except ArtifactCorrupt:
                 file.close()
-                raise ArtifactCorrupt(id, artifact.digest, f"sha256:{found.hexdigest()}")
+                raise
             file.seek(0)
         return file, artifact
 
@@ -113,8 +115,7 @@ class FileArtifactStore:
         os.rmdir(os.path.join(self._objects.path, name))
 
     def _folder(self, id: str) -> Folder:
-        if id in ("", ".", "..") or "/" in id or "\\" in id:
-            raise InvalidArtifactId(id)
+        check_artifact_id(id)
         return self._objects.sub(file_name(id, folded=True))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.builtins.agents.durable.artifacts import Offloaded
 from harnpy.builtins.agents.durable.callbacks import callback
 from harnpy.builtins.agents.durable.errors import invalid
 from harnpy.builtins.agents.durable.verbs import builtin
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     Dict = dict[str, Any]
 
 _FUNCTIONS = ("summarize", "prompt", "custom_compactor", "mask_callback", "compress_callback")
+#: Strategies that put long outputs of tools beside the store.
+_WITH_ARTIFACTS = ("offload", "summarize")
 _PARTS = ("full", "window", "memo")
 
 
@@ -71,6 +74,8 @@ def strategy(call: Call, id: str | None, name: str, fn: Value, opts: Dict) -> No
 def resize(call: Call, id: str, strategy: str | None, opts: Dict) -> Dict | None:
     """Run a resize strategy, or the one that is due, and return what it did; nil when none is."""
     given = with_callables(call.vm, opts, *_FUNCTIONS)
+    if strategy in _WITH_ARTIFACTS:
+        given["artifacts"] = Offloaded(call)
     report = call.session(id).resize(strategy, **given)
     return None if report is None else report.data()
 

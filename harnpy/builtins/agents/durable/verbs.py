@@ -46,6 +46,7 @@ _TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "bool": ("a bool", (bool,)),
     "list": ("a list", (list,)),
     "dict": ("a dict", (dict,)),
+    "bytes": ("bytes", (bytes,)),
     "closure": ("a function", (Fn, Builtin)),
     "nil": ("nil", (type(None),)),
 }
@@ -135,9 +136,10 @@ class _Verb:
     def call(self, vm: Vm, function: Callable[..., Value], given: Sequence[Value]) -> Value:
         id = self.session_of(given)
         arguments = self.read(given, id)
-        options = arguments[-1] if self._parameters[-1].name in _OPTIONS else {}
+        has_options = bool(arguments) and self._parameters[-1].name in _OPTIONS
+        store = arguments[-1].pop("store", None) if has_options else None
         with errors_told(self.name, self.kept, id):
-            return function(Call(vm, self.name, options.pop("store", None)), *arguments)
+            return function(Call(vm, self.name, store), *arguments)
 
 
 def read_options(caller: str, given: Dict, known: str, id: str | None) -> Dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.agent.loop.transcript_entries import call_transcript
+from harnpy.builtins.bridge.active_sessions import active_session
 from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.bridge.live_models import models_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
     """Call a model once and return `{text, model, provider, usage, transcript, …}`.
 
+    On an active session (`std/session`) its window comes first, and prompt and answer are recorded there.
     Throws `{category, kind, reason, message, provider, model}` when the call fails, and a string when
     the options are wrong. Spec: 07 §1.
 
@@ -40,7 +42,15 @@ def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
         llm_call("The capital of France?", "Be brief.", {provider: "mock"}).text  // "Paris."
     """
     text = checked_system(vm, "llm_call", system, options)
-    return call_result(vm, answer_to(vm, prompt, text, options))
+    active = active_session(vm)
+    if active is None or (type(options) is dict and options.get("messages") is not None):
+        return call_result(vm, answer_to(vm, prompt, text, options))
+    from harnpy.builtins.bridge.active_calls import ActiveCall
+
+    call = ActiveCall(active, prompt)
+    result = call_result(vm, answer_to(vm, prompt, text, {**(options or {}), "messages": call.messages()}))
+    call.record(result["text"])
+    return result
 
 
 def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
