@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 from harnpy.session.errors import (
     AgentError,
     BudgetExceeded,
+    ChildError,
+    ChildNotFound,
+    ChildTimeout,
     EventDecodeError,
     EventNotFound,
     EventRejected,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from harnpy.session.agents.turn import Turn
     from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.children.child_runs import ChildRun, child_runs
+    from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
     from harnpy.session.drafting import drafts, messages, payload_types
     from harnpy.session.drafting.ambient import current_metadata, current_turn, ensure_turn, metadata, turn
     from harnpy.session.extension.current import current_session_id
@@ -78,7 +82,13 @@ __all__ = [
     "AgentFactory",
     "Budget",
     "BudgetExceeded",
+    "ChildError",
+    "ChildNotFound",
+    "ChildRef",
+    "ChildResult",
     "ChildRun",
+    "ChildSpec",
+    "ChildTimeout",
     "Episode",
     "Event",
     "EventBus",
@@ -164,7 +174,10 @@ def __getattr__(name: str) -> object:
         "AgentDef": "agents.definition",
         "AgentFactory": "agents.factories",
         "Budget": "agents.definition",
+        "ChildRef": "children.values",
+        "ChildResult": "children.values",
         "ChildRun": "children.child_runs",
+        "ChildSpec": "children.values",
         "Episode": "trajectory.episode",
         "EventBus": "runtime.bus",
         "HistoryEntry": "shown.entries",

@@ -16,6 +16,9 @@
     ├─ LaneTimeout [timeout]
     ├─ LaneFull [lane_full]
     ├─ AgentError [agent]
+    ├─ ChildError [child]
+    │  ├─ ChildNotFound [not_found]
+    │  └─ ChildTimeout [timeout]
     ├─ ToolAmbiguous [tool_ambiguous]
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ EventDecodeError [decode]
@@ -333,6 +336,24 @@ class AgentError(SessionError):
     """An agent gave what is no answer, or used its turn in a way that doesn't work."""
 
     code = "agent"
+
+
+class ChildError(SessionError):
+    """Something can't be done to a child as it is."""
+
+    code = "child"
+
+
+class ChildNotFound(ChildError):
+    """The parent's log, or the runtime, knows of no such child."""
+
+    code = "not_found"
+
+
+class ChildTimeout(ChildError, TimeoutError):
+    """A child hasn't ended in the time that somebody waited for it. It goes on."""
+
+    code = "timeout"
 
 
 class ToolAmbiguous(SessionError):

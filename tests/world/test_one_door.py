@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "storage/": "a store is a medium itself: files, locks and connections that no program asks for",
     "session/runtime/": "the service's that embeds it: its threads share sessions, no program does",
     "session/aio/": "likewise: it waits in threads for stores",
+    "session/children/": "likewise: children run in threads, and some wait for others",
     "session/artifacts/files.py": "a store is a medium itself, as in storage/",
     "session/live/": "likewise: watches wait, and are read by other threads than those that append",
     "session/faces/canto/sessions.py": "likewise: threads share a session of Canto's, stored or not",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from harnpy.session.agents.definition import AgentDef
     from harnpy.session.agents.send import Prompt
+    from harnpy.session.children.child_runs import ChildRun
+    from harnpy.session.children.scheduling import ScheduledChild
+    from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
     from harnpy.session.runtime.bus import EventBus
@@ -137,6 +140,32 @@ class AsyncSessionRuntime:
     async def search(self, query: str, session_id: str | None = None, *, limit: int = 50) -> Hits:
         return await in_thread(partial(self.runtime.search, query, session_id, limit=limit))
 
+    async def spawn(self, id: str, spec: ChildSpec) -> ChildRef:
+        """Have a child of session ``id`` run: an async agent on this loop, another one in a thread."""
+        return await self._called(partial(self.runtime.spawn, id, spec))
+
+    async def wait(self, child_id: str, timeout: float | None = None) -> ChildResult:
+        """Return what became of a child, and forget it. ``timeout`` is in seconds."""
+        return _of_child(await self._called(partial(self.runtime.wait, child_id, timeout)))
+
+    async def run_child(self, id: str, spec: ChildSpec) -> ChildResult:
+        """`spawn` a child and `wait` for it. Being cancelled cancels it, too, unless it is detached."""
+        return _of_child(await self._called(partial(self.runtime.run_child, id, spec)))
+
+    async def schedule_child(self, id: str, spec: ChildSpec) -> ScheduledChild:
+        """Have a child begin when ``spec.due_at`` says."""
+        return await self._called(partial(self.runtime.schedule_child, id, spec))
+
+    async def progress_child(
+        self, id: str, child_id: str, message: str | None = None, **more: Any
+    ) -> ChildRun:
+        """Have the log of session ``id`` say how far a child is."""
+        return await in_thread(partial(self.runtime.progress_child, id, child_id, message, **more))
+
+    async def merge_child(self, id: str, child_id: str, **more: Any) -> ChildRun:
+        """Have the log of session ``id`` say that a child's outcome was taken in."""
+        return await in_thread(partial(self.runtime.merge_child, id, child_id, **more))
+
     async def save_episode(self, episode: Episode) -> None:
         """Keep an episode, in the place of one of its session that has its id."""
         await in_thread(partial(self.runtime.save_episode, episode))
@@ -177,6 +206,10 @@ def _end(pipe: Pipe, task: asyncio.Task[TurnResult]) -> None:
     else:
         pipe.put(RunEvent("result", result=_faced(task.result())))
         pipe.end()
+
+
+def _of_child(result: ChildResult) -> ChildResult:
+    return result if result.result is None else replace(result, result=_faced(result.result))
 
 
 def _faced(result: TurnResult) -> TurnResult:

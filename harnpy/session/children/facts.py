@@ -32,8 +32,10 @@ STATUS_AFTER: Final = {
     kinds.CHILD_CANCELED: CANCELED,
     kinds.CHILD_MERGED: MERGED,
 }
-#: A child of one of these runs no more, until somebody has it go on.
-ENDED: Final = frozenset({BLOCKED, COMPLETED, FAILED, CANCELED, MERGED})
+#: Types of events behind which a child doesn't run, until somebody has it go on.
+ENDS: Final = frozenset(
+    {kinds.CHILD_BLOCKED, kinds.CHILD_COMPLETED, kinds.CHILD_FAILED, kinds.CHILD_CANCELED}
+)
 #: The artifact kind of references to files inside a workspace, which stay there (10 §A1.14).
 INTERNAL: Final = "workspace_file_ref"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
+from harnpy.session.children.facts import ENDS
 from harnpy.session.identity import event_id, stamp
 from harnpy.session.payloads import AGENT_FACTS
 from harnpy.session.registers import METADATA
@@ -16,7 +17,7 @@ from harnpy.session.saves import Saves
 from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from harnpy.reading.dicts import Dict
     from harnpy.session.events import Event
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 #: Keys of a head: the session that a fork was made of, whatever became of it, how many events it shares with
 #: that one, and when the last of those was written.
 PARENT, FORK_SEQ, FORK_TIME = "parent_id", "fork_seq", "fork_time"
+#: Key of a head: the children that hold a lease while they run, and the numbers of the events that asked for
+#: them.
+CHILDREN = "children"
 #: Key of a head: the newest projection snapshot, if no cut came after it.
 SNAPSHOT = "snapshot_seq"
 
@@ -43,6 +47,7 @@ _USUAL: dict[str, Any] = {
     FORK_SEQ: 0,
     FORK_TIME: 0,
     SNAPSHOT: 0,
+    CHILDREN: {},
 }
 #: Keys of ``session_created`` → what a head calls them.
 _CREATED = {
@@ -56,9 +61,11 @@ _CREATED = {
     "fork_point_seq": FORK_SEQ,
 }
 #: What a fork has of its own.
-_OWN = frozenset({*_CREATED.values(), "status", "execution"})
+_OWN = frozenset({*_CREATED.values(), "status", "execution", CHILDREN})
 #: Events of a fork's shared past that say nothing about the fork.
-_PARENTS = frozenset({kinds.STATUS_CHANGED, kinds.TURN_STARTED, kinds.TURN_COMPLETED})
+_PARENTS = frozenset(
+    {kinds.STATUS_CHANGED, kinds.TURN_STARTED, kinds.TURN_COMPLETED, kinds.CHILD_REQUESTED, *ENDS}
+)
 
 
 class SessionInfo(NamedTuple):
@@ -128,6 +135,12 @@ class Digest:
         """USD, of all events."""
         cost: float = self._facts.get("cost", 0.0)
         return cost
+
+    @property
+    def children(self) -> Mapping[str, int]:
+        """The children that hold a lease while they run: id → the number of the event that asked for it."""
+        children: Mapping[str, int] = self._facts.get(CHILDREN, {})
+        return children
 
     @property
     def snapshot_seq(self) -> int:
@@ -225,6 +238,17 @@ def _snapshotted(facts: Dict, event: Event) -> None:
     facts[SNAPSHOT] = event.seq
 
 
+def _child_requested(facts: Dict, event: Event) -> None:
+    if event.body.get("lease"):
+        facts[CHILDREN] = {**facts.get(CHILDREN, {}), event.body["child_id"]: event.seq}
+
+
+def _child_ended(facts: Dict, event: Event) -> None:
+    ended, known = event.body.get("child_id"), facts.get(CHILDREN, {})
+    if ended in known:
+        facts[CHILDREN] = {id: seq for id, seq in known.items() if id != ended}
+
+
 _EFFECTS: dict[str, Callable[[Dict, Event], None]] = {
     kinds.SESSION_CREATED: _created,
     kinds.STATUS_CHANGED: _status,
@@ -235,4 +259,6 @@ _EFFECTS: dict[str, Callable[[Dict, Event], None]] = {
     kinds.REGISTER_SET: _register,
     kinds.TURN_STARTED: _turn_started,
     kinds.TURN_COMPLETED: _turn_completed,
+    kinds.CHILD_REQUESTED: _child_requested,
+    **dict.fromkeys(ENDS, _child_ended),
 }

@@ -27,7 +27,7 @@ from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.session.kept.past import Until
     from harnpy.session.live.tails import Tail
@@ -104,6 +104,11 @@ class StoredSession(KeptLog):
             updated = micros(self.moment)
             head = head._replace(version=self.version, updated=updated, data=self._digest.head() | forked_at)
         return info_of(head)
+
+    @property
+    def open_children(self) -> Mapping[str, int]:
+        """The children that hold a lease while they run: id → the number of the event that asked for it."""
+        return self._digest.children
 
     def fork(
         self,

@@ -29,6 +29,20 @@ class Caller(Protocol):
         """End what runs, and let nothing more begin. From any thread."""
 
 
+class ChildCaller(Caller, Protocol):
+    """Calls functions for work that goes on by itself."""
+
+    def begin(self, work: Callable[[], object], name: str) -> None:
+        """Have the work go on, and return at once."""
+
+
+class ParentCaller(Caller, Protocol):
+    """Calls functions of who may have work go on by itself."""
+
+    def apart(self) -> ChildCaller:
+        """Return what calls functions for such work: where this one does, stopped on its own."""
+
+
 class ThreadCaller:
     """Runs what is async on a loop in a thread of its own, which begins with the first use."""
 
@@ -109,6 +123,13 @@ class LoopCaller:
     def check(self) -> None:
         if self._stopped:
             raise asyncio.CancelledError
+
+    def apart(self) -> LoopCaller:
+        return LoopCaller(self._loop)
+
+    def begin(self, work: Callable[[], object], name: str) -> None:
+        """Have work go on in a thread of its own."""
+        Thread(target=work, name=name, daemon=True).start()
 
     def stop(self) -> None:
         self._stopped = True

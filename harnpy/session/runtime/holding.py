@@ -88,13 +88,15 @@ class Leases:
         finalize(self, _release_all, self._held, os.getpid())
 
     @contextmanager
-    def lease(self, id: str, wait: float, call: Caller) -> Iterator[Lease]:
-        """Have the session's lease for an action, whose functions ``call`` calls.
+    def lease(self, id: str, wait: float, call: Caller, kind: str = KIND) -> Iterator[Lease]:
+        """Have the lease of a session, or of what else ``kind`` says, for an action, whose functions ``call``
+        calls.
 
         Raises `LeaseHeld` when it isn't free within ``wait`` seconds, `LeaseLost` when it was lost meanwhile,
         which stops the action.
         """
-        held = self._kept(id, call) or self._taken(id, wait, call)
+        key = f"{kind}:{id}"
+        held = self._kept(key, call) or self._taken(key, wait, call)
         try:
             yield held.lease
         except asyncio.CancelledError as error:
@@ -105,7 +107,7 @@ class Leases:
             held.lost = lost
             raise
         finally:
-            self._leave(id, held)
+            self._leave(key, held)
 
     def close(self) -> None:
         """Let go of the leases; those of actions go when these end."""
@@ -114,12 +116,12 @@ class Leases:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
-        for id, held in self._unused():
-            self._let_go(id, held)
+        for key, held in self._unused():
+            self._let_go(key, held)
 
-    def _kept(self, id: str, call: Caller) -> Held | None:
+    def _kept(self, key: str, call: Caller) -> Held | None:
         with self._changed:
-            held = self._held.get(id)
+            held = self._held.get(key)
             if held is None:
                 return None
             held.call = call
@@ -127,43 +129,43 @@ class Leases:
         if held.used - used < self._ttl / 3:
             return held
         with self._changed:  # the process has stood still: somebody else may have it
-            del self._held[id]
+            del self._held[key]
         held.release()
         return None
 
-    def _taken(self, id: str, wait: float, call: Caller) -> Held:
+    def _taken(self, key: str, wait: float, call: Caller) -> Held:
         def check() -> None:
             call.check()
             if self._closed:
                 raise StoreClosed("the runtime")
 
         wait = max(wait, LEAST_WAIT)
-        held = Held(self._store.lease(f"{KIND}:{id}", ttl=self._ttl, wait=wait, check=check), call)
+        held = Held(self._store.lease(key, ttl=self._ttl, wait=wait, check=check), call)
         with self._changed:
-            self._held[id] = held
+            self._held[key] = held
             self._wake()
         return held
 
-    def _leave(self, id: str, held: Held) -> None:
+    def _leave(self, key: str, held: Held) -> None:
         is_over = held.is_wanted() or held.lost is not None
         held.used = monotonic()
         with self._changed:
             held.call = None
             self._wake()
         if is_over or self._closed:
-            self._let_go(id, held)
+            self._let_go(key, held)
 
-    def _let_go(self, id: str, held: Held) -> None:
+    def _let_go(self, key: str, held: Held) -> None:
         """Release a lease, unless an action has it again."""
         with self._changed:
-            if held.call is not None or self._held.get(id) is not held:
+            if held.call is not None or self._held.get(key) is not held:
                 return
-            del self._held[id]
+            del self._held[key]
         held.release()
 
     def _unused(self) -> list[tuple[str, Held]]:
         with self._changed:
-            return [(id, held) for id, held in self._held.items() if held.call is None]
+            return [(key, held) for key, held in self._held.items() if held.call is None]
 
     # The thread.
 
@@ -176,9 +178,9 @@ class Leases:
 
     def _run(self) -> None:
         while self._wait():
-            for id, held in self._unused():
+            for key, held in self._unused():
                 if held.lost or monotonic() - held.used > IDLE or held.is_wanted():
-                    self._let_go(id, held)
+                    self._let_go(key, held)
             with self._changed:
                 due = [held for held in self._held.values() if held.call is not None and held.lost is None]
             for held in due:

@@ -6,16 +6,26 @@ from collections import defaultdict, deque
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Condition
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from harnpy.session.errors import LaneFull, LaneTimeout, SessionBusy
 from harnpy.storage.errors import StoreClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    Check = Callable[[], None]
 
 #: How many may wait for one session.
 MOST_WAITING = 64
+
+
+class _Ticket:
+    """A place in a lane. ``check`` raises once nobody wants what it is for."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
 
 
 class Lanes:
@@ -28,12 +38,12 @@ class Lanes:
         self.wait = wait
         self._monotonic = monotonic
         self._changed = Condition()
-        self._queues: defaultdict[str, deque[object]] = defaultdict(deque)
-        self._mine: ContextVar[frozenset[str]] = ContextVar("lanes", default=frozenset())
+        self._queues: defaultdict[str, deque[_Ticket]] = defaultdict(deque)
+        self._mine: ContextVar[Mapping[str, _Ticket]] = ContextVar("lanes", default=MappingProxyType({}))
         self._closed = False
 
     @contextmanager
-    def lane(self, id: str, check: Callable[[], None]) -> Iterator[float]:
+    def lane(self, id: str, check: Check) -> Iterator[float]:
         """Have the session's lane to oneself. Give the seconds that are left to wait for more.
 
         ``check`` raises to end the waiting; it is called after each `wake`.
@@ -41,16 +51,29 @@ class Lanes:
         Raises `SessionBusy` inside an action of the same session, `LaneFull` when too many wait already,
         `LaneTimeout` when the lane isn't free in time.
         """
-        if id in self._mine.get():
+        if self.is_mine(id):
             raise SessionBusy(f"session '{id}' is busy: this runs inside one of its actions", id)
-        ticket = object()
+        ticket = _Ticket(check)
         left = self._enter(id, ticket, check)
-        mine = self._mine.set(self._mine.get() | {id})
+        mine = self._mine.set({**self._mine.get(), id: ticket})
         try:
             yield left
         finally:
             self._mine.reset(mine)
             self._leave(id, ticket)
+
+    def is_mine(self, id: str) -> bool:
+        """Whether this runs inside an action of the session."""
+        return self._is_held(id, self._mine.get().get(id))
+
+    def checks(self) -> list[Check]:
+        """Return the checks of the actions that this runs inside."""
+        return [ticket.check for id, ticket in self._mine.get().items() if self._is_held(id, ticket)]
+
+    def _is_held(self, id: str, ticket: _Ticket | None) -> bool:
+        """Whether an action goes on: what it has started, and what began with its context, may outlive it."""
+        with self._changed:
+            return ticket is not None and ticket in self._queues.get(id, ())
 
     def is_busy(self, id: str) -> bool:
         """Whether somebody has the session's lane."""
@@ -73,7 +96,7 @@ class Lanes:
             self._closed = True
             self._changed.notify_all()
 
-    def _enter(self, id: str, ticket: object, check: Callable[[], None]) -> float:
+    def _enter(self, id: str, ticket: _Ticket, check: Check) -> float:
         gives_up = self._monotonic() + self.wait
         with self._changed:
             queue = self._queues[id]
@@ -85,8 +108,8 @@ class Lanes:
                     left = gives_up - self._monotonic()
                     if left <= 0:
                         raise LaneTimeout(id, self.wait)
-                    self._changed.wait(left)
                     check()
+                    self._changed.wait(left)
                 if self._closed:
                     raise StoreClosed("the runtime")
             except BaseException:
@@ -94,11 +117,11 @@ class Lanes:
                 raise
         return max(0.0, gives_up - self._monotonic())
 
-    def _leave(self, id: str, ticket: object) -> None:
+    def _leave(self, id: str, ticket: _Ticket) -> None:
         with self._changed:
             self._remove(id, ticket)
 
-    def _remove(self, id: str, ticket: object) -> None:
+    def _remove(self, id: str, ticket: _Ticket) -> None:
         queue = self._queues[id]
         queue.remove(ticket)
         if not queue:

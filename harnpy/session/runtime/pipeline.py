@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
+from harnpy.session.children.recovery import end_interrupted
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import EventDraft
 from harnpy.session.runtime import bus as runtime_events
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 class Pipeline:
     """Carries out actions. Whoever calls has the session's lane."""
 
-    def __init__(self, living: Living, hooks: HookStack, events: EventBus) -> None:
+    def __init__(
+        self, living: Living, hooks: HookStack, events: EventBus, runs_child: Callable[[str], bool]
+    ) -> None:
+        """``runs_child(id)``: whether this process runs that child."""
+        self._runs_child = runs_child
         self._living = living
         self._hooks = hooks
         self._events = events
@@ -101,9 +106,10 @@ class Pipeline:
         live = self._living.load(id)
         if revision is not None and revision != live.revision:
             raise SessionConflict(id, revision, live.revision, kind="revision")
-        if live.view.open_turns:
-            with live.lock:
-                end_open_turns(live)  # of a process that is gone: nobody else has the lane
+        if live.view.open_turns or live.open_children:
+            with live.lock:  # what a process has left that is gone: nobody else has the lane
+                end_interrupted(live, self._runs_child)
+                end_open_turns(live)
         return live
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:

@@ -10,6 +10,9 @@ from harnpy.session import events as kinds
 from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.factories import AgentFactory, check_send
 from harnpy.session.agents.send import Send, recorded, result_of
+from harnpy.session.children.nursery import Children
+from harnpy.session.children.parenting import Parenting
+from harnpy.session.children.scheduling import Scheduler
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
 from harnpy.session.json_check import checked
@@ -64,7 +67,7 @@ if TYPE_CHECKING:
 _ALL = SessionQuery()
 
 
-class SessionRuntime(EpisodeKeeping):
+class SessionRuntime(Parenting, EpisodeKeeping):
     """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
 
     def __init__(
@@ -78,6 +81,7 @@ class SessionRuntime(EpisodeKeeping):
         settings: Mapping[str, Any] | None = None,
         wait_timeout: float = 30.0,
         strict_ids: bool = False,
+        child_limit: int | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
@@ -87,7 +91,8 @@ class SessionRuntime(EpisodeKeeping):
         ``resize`` says when and how windows become smaller; ``settings`` hold for each session that has not
         set its own, and change with `settings` (C8.1).
         An action waits at most ``wait_timeout`` seconds for its session. ``strict_ids`` allows letters,
-        digits, ``_`` and ``-`` only in ids. Raises `StorageError` for a URL of no store.
+        digits, ``_`` and ``-`` only in ids. ``child_limit`` is how many children run at once (None: all).
+        Raises `StorageError` for a URL of no store.
         """
         self._owns_store = isinstance(store, str)
         self.store: Store = open_store(store) if isinstance(store, str) else store
@@ -102,7 +107,9 @@ class SessionRuntime(EpisodeKeeping):
         self.agents = self._living.agents = agents
         self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
         self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
-        self._pipeline = Pipeline(self._living, stack_of(hooks), self.events)
+        self._children = Children(self, self._world, self._lanes, self._leases, child_limit)
+        self._scheduler = Scheduler(self._children, self._world.clock)
+        self._pipeline = Pipeline(self._living, stack_of(hooks), self.events, self._children.runs)
 
     def _tell_resize(self, report: ResizeReport) -> None:
         self.events.emit(runtime_events.RESIZED, report.data())
@@ -310,11 +317,15 @@ class SessionRuntime(EpisodeKeeping):
     # The runtime itself.
 
     def wake(self) -> None:
-        """Have the actions that wait for their session look whether they still should."""
+        """Have the actions that wait for their session, and children, look whether they still should."""
         self._lanes.wake()
+        self._children.wake()
+        self._scheduler.wake()
 
     def close(self, *, caller: Caller | None = None) -> None:
-        """Let nobody in any more, and close the store if the runtime opened it."""
+        """Let nobody in any more, cancel the children, and close the store if the runtime opened it."""
+        self._scheduler.close()
+        self._children.close()
         self._lanes.close()
         if self._leases is not None:
             self._leases.close()
@@ -335,7 +346,7 @@ class SessionRuntime(EpisodeKeeping):
     @contextmanager
     def _alone(self, id: str, call: Caller) -> Iterator[None]:
         """Have a session to oneself: in this process, and on a store that others share in all of them."""
-        with self._lanes.lane(id, call.check) as left:
+        with self._lanes.lane(id, call.check) as left, self._children.of(id):
             if self._leases is None:
                 yield
                 return
