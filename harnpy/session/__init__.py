@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from harnpy.session.agents.definition import AgentDef, Budget
     from harnpy.session.agents.factories import AgentFactory
     from harnpy.session.agents.turn import Turn
-    from harnpy.session.agents.values import Reply, RunEvent, TurnResult, Waiting
+    from harnpy.session.agents.values import ContextOverflow, Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.children.child_runs import ChildRun, child_runs
     from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
     from harnpy.session.drafting import drafts, messages, payload_types
@@ -89,6 +89,7 @@ __all__ = [
     "ChildRun",
     "ChildSpec",
     "ChildTimeout",
+    "ContextOverflow",
     "Episode",
     "Event",
     "EventBus",
@@ -178,6 +179,7 @@ def __getattr__(name: str) -> object:
         "ChildResult": "children.values",
         "ChildRun": "children.child_runs",
         "ChildSpec": "children.values",
+        "ContextOverflow": "agents.values",
         "Episode": "trajectory.episode",
         "EventBus": "runtime.bus",
         "HistoryEntry": "shown.entries",

@@ -219,6 +219,7 @@ class Loop:
         model_input = self.model_input
         model_input.take_in_messages()
         model_input.compact_when_full("preflight", iteration)
+        model_input.make_room()
         self._run_hooks(PRE_AGENT_TURN, iteration=iteration, total_iterations=self.options.max_iterations)
         self._emit("turn_start", iteration=iteration)
         self._emit("iteration_start", iteration=iteration)
@@ -295,7 +296,8 @@ class Loop:
                 if not too_long or not self.model_input.can_shrink():
                     raise
                 self._retried("overflow_recovery", request, attempt, str(error))
-                self.model_input.shrink(iteration)
+                if not self.model_input.shrink(iteration):
+                    raise
                 request = self._request()
 
     def summarize(self, prompt: str) -> str:

@@ -110,20 +110,35 @@ class ModelInput:
         return {"strategy": "llm", "current_tokens": self._tokens()}
 
     def can_shrink(self) -> bool:
-        """Whether a compaction would replace any message."""
+        """Whether a compaction would replace any message, or the session may be resized."""
+        return self.conversation.can_shrink or self._can_compact()
+
+    def _can_compact(self) -> bool:
         policy = None if self.compaction is None else self.compaction.policy
         if policy is None:
             return False
         return boundaries(self.conversation.messages, policy.keep_first, policy.keep_last) is not None
 
-    def shrink(self, iteration: int) -> None:
-        """Summarise older messages after a context overflow, without the model that they are too much for."""
+    def make_room(self) -> None:
+        """Have the session's policy look at the conversation."""
+        self.conversation.make_room()
+        self._follow()
+
+    def shrink(self, iteration: int) -> bool:
+        """Summarise older messages after a context overflow, without the model that they are too much for;
+        where the loop's options don't say how, as the session's policy does. Return False if nothing was
+        done."""
         compaction = self.compaction
+        if not self._can_compact():
+            shrunk = self.conversation.shrink()
+            self._follow()
+            return shrunk
         if compaction is not None:
             strategy = compaction.policy.strategy
             strategy = "truncate" if strategy == "llm" else strategy
             policy = compaction.policy._replace(strategy=strategy, hard_limit_strategy="truncate")
             self._shorten(replace(compaction, policy=policy), "overflow", iteration)
+        return True
 
     def _shorten(self, compaction: LoopCompaction, mode: str, iteration: int) -> None:
         made = self._compacted(compaction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.running import check_agent, name_of_agent
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.txn import Txn
+
+
+#: The option of any agent: how often it is called again with a smaller window when a request was too long.
+RETRIES: Final = "overflow_retries"
 
 
 class AgentFactory(ABC):
@@ -42,9 +46,12 @@ def check_send(agent: Any, session_id: str, options: Mapping[str, Any]) -> None:
     if agent is None or isinstance(agent, AgentDef | AgentFactory):
         return
     check_agent(agent, session_id)
-    if options:
+    retries = options.get(RETRIES, 0)
+    if type(retries) is not int or retries < 0:
+        raise InvalidArgument(f"send: {RETRIES} must be an int >= 0, got {retries!r}", session_id)
+    given = next((name for name in options if name != RETRIES), None)
+    if given is not None:
         name = name_of_agent(agent)
-        given = next(iter(options))
         raise InvalidArgument(
             f"send: unknown option '{given}': those of a loop are for definitions, and agent {name} is none",
             session_id,

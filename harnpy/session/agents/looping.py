@@ -51,6 +51,19 @@ class TurnConversation(SessionConversation):
     def _end_turn(self, stop_reason: str, steps: int) -> None:
         self._turn.looped(stop_reason, steps)
 
+    def make_room(self) -> None:
+        session = self._turn.session
+        if session.resizes_itself:
+            self.store()
+            session.resize_if_due(turn=self.turn)
+
+    can_shrink = True
+
+    def shrink(self) -> bool:
+        self.store()
+        report = self._turn.session.resize_after_overflow(turn=self.turn)
+        return report is not None and report.shrunk
+
     def hear(self, events: Sequence[Event]) -> None:
         """Take what others have appended while the loop runs."""
         for event in events:

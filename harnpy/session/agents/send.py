@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from harnpy.session import events as kinds
-from harnpy.session.agents.factories import resolved
+from harnpy.session.agents.factories import RETRIES, resolved
 from harnpy.session.agents.running import name_of_agent, run_agent
 from harnpy.session.agents.turn import Turn
-from harnpy.session.agents.values import TurnResult, Waiting
+from harnpy.session.agents.values import OVERFLOW, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.parts.history import message_drafts
 from harnpy.session.turns.open_turns import events_of
@@ -60,10 +60,13 @@ class Send:
     def __call__(self, session: Txn) -> None:
         agent = resolved(self._agent, session, self._options)
         turn = Turn(session, name_of_agent(agent), self._sink)
-        turn.begin(self._prompt, self._key, is_looped=getattr(agent, "is_loop", False))
+        # A definition's loop asks its model again by itself.
+        is_loop = getattr(agent, "is_loop", False)
+        retries = 0 if is_loop else self._options.get(RETRIES, 1)
+        turn.begin(self._prompt, self._key, is_looped=is_loop)
         waiting = None
         try:
-            run_agent(agent, turn)
+            _run(agent, turn, retries)
         except Waiting as wait:
             waiting = {"reason": wait.reason}
             if wait.external_id is not None:
@@ -71,6 +74,19 @@ class Send:
         turn.check()
         turn.finish(waiting)
         self.events = turn.events
+
+
+def _run(agent: Any, turn: Turn, retries: int) -> None:
+    """Run an agent, once more with a smaller window when its model has refused the request as too long."""
+    attempt = 0
+    while True:
+        try:
+            return run_agent(agent, turn)
+        except Exception as error:
+            attempt += 1
+            is_overflow = getattr(error, "reason", None) == OVERFLOW
+            if not is_overflow or attempt > retries or not turn.recover(attempt, error):
+                raise
 
 
 def recorded(session: Session, key: str) -> list[Event]:

@@ -155,6 +155,29 @@ class Turn:
         self.prompt = [detached(draft.data) for draft in prompt]
         if is_looped:
             return
+        self.session.resize_if_due(turn=self.events[0])
+        self._read_request()
+
+    def recover(self, attempt: int, error: Exception) -> bool:
+        """Make the window smaller for a model that has refused the request as too long, and read it again.
+
+        Return False where that is of no use, or the agent has already answered something.
+        """
+        told = any(event.type == kinds.MESSAGE_ADDED for event in self.events[1 + len(self.prompt) :])
+        if told or self._pieces or self._held:
+            return False
+        retry = {
+            "agent_id": self.agent,
+            "scope": "overflow_recovery",
+            "attempt": attempt,
+            "error": str(error),
+        }
+        self.write(EventDraft(kinds.ESCALATION_RETRIED, retry))
+        report = self.session.resize_after_overflow(turn=self.events[0])
+        self._read_request()
+        return report is not None and report.shrunk
+
+    def _read_request(self) -> None:
         self.messages = [copy() for copy in self.session.stable(_copier).messages]
         if self.memo is not None:
             self.messages.append(memo_message(self.memo))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     Message = dict[str, Any]
@@ -36,6 +36,17 @@ class Waiting(Exception):
         super().__init__(reason, external_id)
         self.reason = reason
         self.external_id = external_id
+
+
+#: The ``reason`` of errors that say that a request is too long for its model.
+OVERFLOW: Final = "context_overflow"
+
+
+class ContextOverflow(Exception):
+    """Raised by an agent whose request its model has refused as too long: the window is made smaller, and the
+    agent called again."""
+
+    reason = OVERFLOW
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,6 @@ def carry_out(
     wanted = outcome if isinstance(outcome, Compaction) else _Wanted(session, seen, outcome)
 
     def attempt() -> int | None:
-        session.refresh()
         if isinstance(wanted, Compaction):
             drafts = _compaction(session, seen, wanted)
         else:
@@ -58,6 +57,7 @@ def carry_out(
         return len(events)
 
     while True:
+        session.refresh()
         try:
             return session.whole(attempt)
         except SessionConflict:

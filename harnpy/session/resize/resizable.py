@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.session.errors import SessionConflict
 from harnpy.session.resize.subject import Subject
 from harnpy.session.settings.keys import REGISTERS, name_of
 
@@ -100,23 +101,49 @@ class Resizable(Subject):
             self._resizing().tell(report)
         return report
 
+    @property
+    def resizes_itself(self) -> bool:
+        """Whether it is ever resized by itself."""
+        return self.policy.can_be_due(self._max_length()) and self.auto_resize
+
     def resize_if_due(self, turn: Event | None = None) -> ResizeReport | None:
         """Do what the policy says after a change of the history. A failure is told and warned of, and raised
         only when the window is over the hard limit."""
-        from harnpy.session.resize.passes import is_over_hard_limit
-        from harnpy.session.resize.seen import size_of
-
-        if not self.policy.can_be_due(self._max_length()) or not self.auto_resize:
+        if not self.resizes_itself:
             return None
         try:
             return self.resize(turn=turn)
+        except SessionConflict:
+            raise  # the action can't go on
         except Exception as error:
+            from harnpy.session.resize.passes import is_over_hard_limit
+            from harnpy.session.resize.seen import size_of
+
             if is_over_hard_limit(size_of(self), self.policy):
                 raise
-            import warnings
-
-            warnings.warn(f"session '{self.id}' could not be resized: {error}", stacklevel=3)
+            self._warn(error)
             return None
+
+    def resize_after_overflow(self, turn: Event | None = None) -> ResizeReport | None:
+        """Make a window smaller that a model has refused as too long, whatever the limits are.
+
+        By the strategy that is due, else by the policy's `overflow_strategy`. None if the session isn't
+        resized by itself, or the strategy fails, which is told and warned of.
+        """
+        if not self.auto_resize:
+            return None
+        try:
+            return self.resize(self.analyze() or self.policy.overflow_strategy, turn=turn)
+        except SessionConflict:
+            raise
+        except Exception as error:
+            self._warn(error)
+            return None
+
+    def _warn(self, error: Exception) -> None:
+        import warnings
+
+        warnings.warn(f"session '{self.id}' could not be resized: {error}", stacklevel=4)
 
     def history_changed(self) -> None:
         """Resize the session if that is due: one that no store has, or that somebody has said how to."""

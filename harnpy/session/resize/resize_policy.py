@@ -130,6 +130,15 @@ class ResizePolicy:
         return self.analysis is not None or any(limit is not None for limit in limits)
 
     @property
+    def overflow_strategy(self) -> str:
+        """The strategy for a window that a model has refused as too long: one that there are means for."""
+        if self.compact_strategy is not None:
+            return self.compact_strategy
+        if self.summarize is None:
+            return self.hard_limit_strategy
+        return "llm" if self.artifacts is None else "summarize"
+
+    @property
     def soft_limit(self) -> float | None:
         """The tokens beyond which the window is compacted; None: any number."""
         if self.token_threshold is not None:

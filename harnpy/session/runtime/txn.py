@@ -140,6 +140,12 @@ class Txn(Session):
         if self._live.resizing is not None:
             self.resizing = self._live.resizing._replace(tell=self.resizes.append, call=call)
 
+    def resize_if_due(self, turn: Event | None = None) -> ResizeReport | None:
+        """Resize as any session does, but not again once it was of no use."""
+        if self.resizes and not self.resizes[-1].shrunk:
+            return None
+        return super().resize_if_due(turn)
+
     def resize_at_end(self) -> None:
         """Do what the policy says, if the action or a hook has changed the history."""
         if self.resizing is None or self.view.open_turns:

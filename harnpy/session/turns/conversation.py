@@ -118,6 +118,16 @@ class Conversation:
             self.note(note_of(note))
         return True
 
+    def make_room(self) -> None:
+        """Do what the session's policy says about its window, before the model is asked."""
+
+    #: Whether `shrink` may be of use.
+    can_shrink = False
+
+    def shrink(self) -> bool:
+        """Make the window smaller for a model that it is too long for. Return False if it isn't smaller."""
+        return False
+
     def total(self, measure: Callable[[Dict], int]) -> int:
         """Return the sum of ``measure(message)``."""
         return sum(map(measure, self.messages))
