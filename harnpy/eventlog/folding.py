@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from harnpy.eventlog.errors import TopicMoved
 from harnpy.eventlog.waitpoint_records import WaitpointError
+from harnpy.world.locks import RLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TopicFold(ABC):
-    """A topic, as far as it was read. ``version`` is the last event that was."""
+    """A topic, as far as it was read. ``version`` is the last event that was. Any thread may call."""
 
     #: What the topic is about.
     about: ClassVar[str]
@@ -25,6 +26,7 @@ class TopicFold(ABC):
         self.log = log
         self.topic = topic
         self.version = 0
+        self._lock = RLock()
 
     @abstractmethod
     def _fold(self, number: int, kind: str, payload: Any) -> None:
@@ -32,23 +34,25 @@ class TopicFold(ABC):
 
     def read(self) -> None:
         """Take notice of what was written since."""
-        for number, event in self.log.read_range(self.topic, self.version):
-            self._take(number, event)
+        with self._lock:
+            for number, event in self.log.read_range(self.topic, self.version):
+                self._take(number, event)
 
     def change(self, draft: Callable[[], LogEvent | None]) -> bool:
         """Append what ``draft`` says, None for nothing, and return whether it did.
 
         It is asked again when somebody else was quicker.
         """
-        while (event := draft()) is not None:
-            try:
-                number = self.log.append(self.topic, event, self.version)
-            except TopicMoved:
-                self.read()
-            else:
-                self._take(number, event)
-                return True
-        return False
+        with self._lock:
+            while (event := draft()) is not None:
+                try:
+                    number = self.log.append(self.topic, event, self.version)
+                except TopicMoved:
+                    self.read()
+                else:
+                    self._take(number, event)
+                    return True
+            return False
 
     def _take(self, number: int, event: LogEvent) -> None:
         try:

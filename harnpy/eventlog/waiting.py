@@ -64,10 +64,6 @@ class Waiting:
         for point in points:
             self._start(point, self._wait.started_at, self._wait.deadline_at)
 
-    @property
-    def topics(self) -> list[str]:
-        return [point.topic for point in self.points]
-
     def seconds_left(self) -> float | None:
         """Return how long until the deadline, None without one."""
         deadline = self._wait.deadline_at

@@ -6,6 +6,7 @@ A waitpoint is a topic of an event log, so it outlives the process and belongs t
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from harnpy.eventlog.contract import in_thread
 from harnpy.eventlog.log_events import LogEvent
@@ -52,6 +53,7 @@ class Waitpoints:
         self.log = log
         self._now = now or RealClock().now
         self._new_id = new_id or RealIds().new
+        self._points: WeakValueDictionary[str, Point] = WeakValueDictionary()
 
     def create(self, id: str | None = None, metadata: dict[str, Any] | None = None) -> Waitpoint:
         """Return the waitpoint of that id, made if there is none; None mints one."""
@@ -131,7 +133,7 @@ class Waitpoints:
         wait = f"wait_{self._new_id()}" if wait_id is None else checked_id(wait_id, "wait_id")
         origin = {"session_id": session_id, "run_id": run_id}
         return Waiting(
-            [Point(self.log, checked_id(name)) for name in names],
+            [self._known(name) for name in names],
             wait,
             self._now_ms,
             timeout=timeout,
@@ -140,9 +142,16 @@ class Waitpoints:
         )
 
     def _point(self, id: str) -> Point:
-        point = Point(self.log, checked_id(id))
+        point = self._known(id)
         point.read()
         return point
+
+    def _known(self, id: str) -> Point:
+        """Return the waitpoint's topic; all who are busy with it share what was read of it."""
+        found = self._points.get(checked_id(id))
+        if found is None:
+            found = self._points[id] = Point(self.log, id)
+        return found
 
     def _end(self, verb: str, id: str, kind: str, payload: dict[str, Any]) -> Changed:
         point = self._point(id)

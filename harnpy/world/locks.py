@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import Lock, RLock
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "RLock"]

@@ -83,7 +83,7 @@ def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
             cursor = id
             yield {"id": id, "cursor": id, "topic": topic, **event._asdict()}
         if not log.read_range(topic, cursor, 1):
-            wait_for_news(vm, log, (topic,))
+            wait_for_news(vm, log, topic)
 
 
 def _string(function: str, what: str, value: Value) -> str:

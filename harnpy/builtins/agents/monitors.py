@@ -93,7 +93,7 @@ class _Watch:
                 tasks.wake_at(tasks.current, end)
                 tasks.suspend()
             else:
-                wait_for_news(self.vm, self.log, (self.topic,), end)
+                wait_for_news(self.vm, self.log, self.topic, end)
                 if self.is_pushed(self.topic):
                     self.pushes += 1
                     return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.bridge.live_event_log import SOON, require_log, wait_for_news
+from harnpy.builtins.bridge.live_event_log import SOON, log_of, require_log, rest
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.bridge.session_waits import SessionWait
+from harnpy.builtins.bridge.waiters import Waiters
 from harnpy.eventlog.waitpoint_records import WaitpointError
 from harnpy.eventlog.waitpoints import Waitpoints
 from harnpy.vm.declare.builtin import ABSENT
@@ -109,20 +110,26 @@ def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
 
 def _awaited(vm: Vm, waiting: Waiting) -> WaitResult:
     """Suspend the current task until the wait is over, or the task is asked to end."""
-    left, begin = waiting.seconds_left(), vm.tasks.now()
+    log, left, begin = log_of(vm), waiting.seconds_left(), vm.tasks.now()
     until = None if left is None else begin + left
-    what = f"waitpoint {', '.join(waiting.ids)}"
-    while not vm.tasks.current.cancel_requested:
-        poll = min(max(SOON, (vm.tasks.now() - begin) / 10), _LATEST)
-        wait_for_news(vm, require_log(vm), waiting.topics, until, (what, _REMEDY), poll)
-        result = waiting.look(is_over=until is not None and vm.tasks.now() >= until)
-        if result is not None:
-            return result
+    outside = f"waitpoint {', '.join(waiting.ids)}", _REMEDY
+    with vm.state(Waiters, lambda: Waiters(vm)).listening(waiting.points):
+        while not vm.tasks.current.cancel_requested:
+            poll = min(max(SOON, (vm.tasks.now() - begin) / 10), _LATEST)
+            rest(vm, log, until, poll=poll, outside=outside)
+            result = waiting.look(is_over=until is not None and vm.tasks.now() >= until)
+            if result is not None:
+                return result
     return waiting.interrupted()
 
 
 def _waitpoints(vm: Vm) -> Waitpoints:
-    return Waitpoints(require_log(vm), now=lambda: vm.world.clock.now(), new_id=lambda: vm.world.ids.new())
+    """Return the waitpoints of the Vm's log, once the rules let the program write there."""
+    log = require_log(vm)
+    return vm.state(
+        Waitpoints,
+        lambda: Waitpoints(log, now=lambda: vm.world.clock.now(), new_id=lambda: vm.world.ids.new()),
+    )
 
 
 # Arguments.

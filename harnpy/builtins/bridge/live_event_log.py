@@ -14,8 +14,6 @@ from harnpy.world.effects import NETWORK, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from harnpy.vm.vm import Vm
 
 #: Where events go: the schemes of stores.
@@ -45,39 +43,45 @@ def require_log(vm: Vm) -> StoreEventLog:
     return log
 
 
-def wait_for_news(
-    vm: Vm,
-    log: StoreEventLog,
-    topics: Container[str],
-    until: float | None = None,
-    outside: tuple[str, str] | None = None,
-    poll: float = SOON,
-) -> None:
-    """Suspend the current task until one of the topics has more, or the time ``until`` has come.
-
-    It may return early. On a log that others have, too, it does after ``poll`` seconds. On one that is the
-    program's alone nobody else can append: ``outside`` is what for the wait is, and what to do about it, for
-    the error when no other task can go on either.
-    """
+def wait_for_news(vm: Vm, log: StoreEventLog, topic: str, until: float | None = None) -> None:
+    """Suspend the current task until the topic has more, or the time ``until`` has come; may return early."""
     tasks, task = vm.tasks, vm.tasks.current
 
-    def wake(topic: str) -> None:
-        if topic in topics:
+    def wake(moved: str) -> None:
+        if moved == topic:
             tasks.resume(task)
 
+    log.listeners.append(wake)
+    try:
+        rest(vm, log, until)
+    finally:
+        log.listeners.remove(wake)
+
+
+def rest(
+    vm: Vm,
+    log: StoreEventLog,
+    until: float | None = None,
+    *,
+    poll: float = SOON,
+    outside: tuple[str, str] | None = None,
+) -> None:
+    """Suspend the current task until somebody resumes it, or the time ``until`` has come; may return early.
+
+    On a log that others have, too, it does after ``poll`` seconds. On one that is the program's alone nobody
+    else can append: ``outside`` is what for the wait is, and what to do about it, for the error when no other
+    task can go on either.
+    """
+    tasks = vm.tasks
     if not isinstance(log, _OwnLog):
         look = tasks.now() + poll
         until = look if until is None else min(until, look)
-    log.listeners.append(wake)
-    try:
-        if until is None and outside is not None:
-            tasks.wait_outside(*outside)
-            return
-        if until is not None:
-            tasks.wake_at(task, until)
-        tasks.suspend()
-    finally:
-        log.listeners.remove(wake)
+    if until is None and outside is not None:
+        tasks.wait_outside(*outside)
+        return
+    if until is not None:
+        tasks.wake_at(tasks.current, until)
+    tasks.suspend()
 
 
 def _opened(vm: Vm) -> StoreEventLog:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from pathlib import Path
 from threading import Thread
 
@@ -9,7 +10,8 @@ import pytest
 
 from harnpy import Vm, VmError
 from harnpy.builtins.bridge.live_sessions import sessions_of
-from harnpy.eventlog import SqliteEventLog
+from harnpy.eventlog import MemoryEventLog, SqliteEventLog, install_event_log
+from harnpy.eventlog.log_events import Numbered
 from harnpy.eventlog.waitpoints import Waitpoints
 
 WAITS = 'import { wait } from "std/waitpoint"\nreturn wait("a", {wait_id: "w", timeout: 1h}).value'
@@ -45,6 +47,35 @@ def test_another_process_completes_what_a_program_waits_for(points: Waitpoints) 
     assert Vm().run_source(WAITS) == {"n": 1}  # a later run, which enters the wait again
     kinds = [event.kind for _, event in points.log.read_range("waitpoint.a")]
     assert sorted(kinds) == ["completed", "created", "wait_resolved", "wait_started"]
+
+
+class Counting(MemoryEventLog):
+    """``read`` is how many events have been read."""
+
+    read = 0
+
+    def read_range(self, topic: str, from_id: int | None = None, limit: int | None = None) -> list[Numbered]:
+        found = super().read_range(topic, from_id, limit)
+        self.read += len(found)
+        return found
+
+
+def test_a_thousand_tasks_that_wait_read_the_topic_together() -> None:
+    program = """
+let tasks = range(1000).map({ n -> spawn { waitpoint_wait("a").status } }).to_list()
+sleep(1ms)
+waitpoint_complete("a", 1)
+return len(tasks.map({ task -> await(task) }).filter({ status -> status == "completed" }))
+"""
+
+    def use() -> tuple[object, Counting]:
+        log = Counting()
+        install_event_log(log)
+        return Vm().run_source(program), log
+
+    done, log = contextvars.Context().run(use)
+    assert (done, log.latest("waitpoint.a")) == (1000, 2002)
+    assert log.read < 3 * 2002
 
 
 def test_a_run_that_was_ended_goes_on_in_the_next_one(points: Waitpoints) -> None:
