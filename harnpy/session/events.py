@@ -351,9 +351,8 @@ class Event:
         if self.foreign_parent is not None or self.seq <= 1:
             return self.foreign_parent
         before = self.owner.find(self.seq - 1)
-        if before is not None and before.type == LEAF_MOVED:
-            target = before.stored().get("target_seq")
-            return None if target is None else self.owner.id_of(target) or None
+        while before is not None and before.type == LEAF_MOVED:
+            before = self.owner.find(before.stored().get("target_seq", 0))
         return None if before is None else self.owner.own(before).id
 
     def stored(self) -> Any:

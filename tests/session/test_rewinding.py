@@ -124,3 +124,20 @@ def test_only_messages_of_the_history_can_be_pinned() -> None:
     with pytest.raises(EventNotFound):
         session.pin(said_first.id)
     assert not session.unpin(said_first.id)
+
+
+def test_parents_lead_along_the_branch() -> None:
+    """Also behind a move to another move: the event before a turn may be one."""
+    session = opened()
+    say(session, "a")
+    for text in "bc":
+        turn_of(session, text)
+        session.rewind()
+    say(session, "d")
+    events = {event.id: event for event in session.events()}
+    at, line = session.leaf_id, []
+    while at is not None:
+        line.append(at)
+        at = events[at].parent_id
+    assert line[::-1] == [event.id for event in session.events(branch=True)]
+    assert len(line) == 3

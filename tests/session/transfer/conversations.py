@@ -62,6 +62,7 @@ STEP = st.one_of(
     st.tuples(st.just("task"), TEXTS),
     st.tuples(st.just("note"), NUMBERS, TEXTS),
     *(st.tuples(st.just(name), NUMBERS) for name in ("trim", "compact", "pin", "set_history")),
+    st.tuples(st.just("move"), NUMBERS, st.sampled_from([None, "tried"])),
     *(st.tuples(st.just(name)) for name in ("reset", "rewind", "redo", "snapshot", "suspend", "foreign")),
 )
 STEPS = st.lists(STEP, max_size=14)
@@ -127,6 +128,16 @@ def _move(session: Session, verb: str) -> None:
         assert verb in ("rewind", "redo")
 
 
+def _move_leaf(session: Session, back: int, summary: str | None) -> None:
+    """Go back to between two turns: amid one, harnpy knows of results that are on no branch any more."""
+    ends = (kinds.TURN_COMPLETED, kinds.SESSION_CREATED)
+    active = session.events(branch=True)
+    between = [event for event in active if event.type in ends or event.turn is None]
+    targets = [event for event in between if event.type != kinds.TURN_STARTED and event is not active[-1]]
+    if targets:
+        session.move_leaf(targets[-1 - back % len(targets)].id, summary)
+
+
 NOTES: list[tuple[str, Json, str]] = [
     (kinds.CONTEXT_ADDED, {"kind": "harness"}, "content"),
     (kinds.CONTEXT_ADDED, {}, "content"),
@@ -158,6 +169,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "reset": lambda session: session.reset(),
     "rewind": lambda session: _move(session, "rewind"),
     "redo": lambda session: _move(session, "redo"),
+    "move": _move_leaf,
     "snapshot": lambda session: session.snapshot(),
     "suspend": lambda session: session.set_status("suspended"),
     "foreign": lambda session: session.append(

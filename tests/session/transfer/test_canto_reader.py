@@ -42,6 +42,8 @@ def read(session: Session) -> list[dict[str, Any]]:
         [("say", 6, "a"), ("say", 7, "b"), ("snapshot",)],
         [("say", 0, "a"), ("say", 2, "b"), ("say", 0, "c")],
         [("say", 3, "a"), ("snapshot",), ("reset",), ("say", 0, "b")],
+        [("say", 0, "a"), ("turn", "b"), ("rewind",), ("turn", "c"), ("rewind",), ("say", 0, "d")],
+        [("say", 0, "a"), ("say", 0, "b"), ("move", 1, "tried"), ("turn", "c"), ("rewind",)],
     ],
 )
 def test_where_cut_offs_and_privileged_messages_stand(steps: list[tuple[Any, ...]]) -> None:

@@ -111,6 +111,9 @@ class Event:
         self.id, self.seq, self.timestamp = logged.id, logged.seq, logged.timestamp
         self.turn_id, self.parent_id = logged.turn_id or "", logged.parent_id or ""
 
+    def __repr__(self) -> str:
+        return f"Event({self.type!r}, {self.data!r}, id={self.id!r}, session_id={self.session_id!r})"
+
     def draft(self) -> EventDraft:
         """Return what appends it. One that was read from JSON keeps its id and its time."""
         if self._logged is not None or not self.id:

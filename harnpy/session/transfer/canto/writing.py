@@ -165,11 +165,16 @@ class _Writer:
         return [(kinds.MESSAGE_ADDED, first, harn), *((kinds.MESSAGE_ADDED, other) for other in more)]
 
     def _target(self, event: Event) -> Json:
-        data = dict(event.data)
-        target = data.pop("target_event_id", None)
-        if target is None or target == self._seen[0].id:
-            return data
-        return {"target_event_id": self._last_line(target), **data}
+        data = {key: value for key, value in event.data.items() if key != "target_event_id"}
+        target = self._standing(event.body.target)
+        return data if target is None else {"target_event_id": target, **data}
+
+    def _standing(self, seq: int | None) -> str | None:
+        """Return the id of the event that one behind number ``seq`` stands behind: no move, as they are on no
+        branch. None at the begin."""
+        while seq and isinstance(move := self._seen[seq - 1].body, LeafMoved):
+            seq = move.target
+        return self._last_line(self._seen[seq - 1].id) if seq and seq > FIRST else None
 
     def _shown(self, *, is_cut: bool) -> list[Json]:
         """What a model is shown at this point. A cut that left nothing would count for nothing."""
@@ -182,11 +187,8 @@ class _Writer:
 
     def _snapshot(self, strategy: str, cutoff: int | None, entries: list[Json]) -> Json:
         """``cutoff`` is the number of the last event before the snapshot."""
-        while cutoff and isinstance(move := self._seen[cutoff - 1].body, LeafMoved):
-            cutoff = move.target  # moves are on no branch
-        known = {}
-        if cutoff and cutoff > FIRST:
-            known["cutoff_event_id"] = self._last_line(self._seen[cutoff - 1].id)
+        standing = self._standing(cutoff)
+        known = {} if standing is None else {"cutoff_event_id": standing}
         read, modified = self._view.window.files
         files = {"read_files": list(read), "modified_files": list(modified)}
         return {"strategy": strategy, **known, "entries": entries, **{k: v for k, v in files.items() if v}}
