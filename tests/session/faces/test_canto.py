@@ -19,7 +19,7 @@ from harnpy.session.errors import (
     TransferError,
 )
 from harnpy.session.faces import canto
-from harnpy.session.faces.canto import Event, Runner, Store, WaitData
+from harnpy.session.faces.canto import ChildSpec, Event, Runner, Store, WaitData
 from harnpy.storage.errors import Unsupported
 
 FUNCTIONS = """
@@ -60,7 +60,7 @@ METHODS = {
     "Replayer": "Apply NewSession Replay",
     "Rebuilder": "RebuildEntries RebuildMessages",
     "ProjectionSnapshotter": "Snapshot SnapshotIfNeeded",
-    "Runner": "Evict Run Send SendStream Watch",
+    "Runner": "Delegate Evict Run ScheduleChild Send SendStream SpawnChild WaitChild Watch",
 }
 
 
@@ -251,3 +251,24 @@ def test_the_runner(store: Store) -> None:
     watch.close()
     assert runner.evict("s")
     assert isinstance(store.load("s").log, HarnSession)
+
+
+def test_children_of_a_runner(store: Store) -> None:
+    runner = Runner(store, lambda messages: f"done: {messages[-1]['content']}")
+    runner.send("s", "hi")
+    result = runner.delegate("s", ChildSpec(task="count", context="to 3"))
+    assert (result.status, result.summary) == ("completed", "done: Task: count\nContext: to 3")
+    ref = runner.spawn_child(
+        "s", ChildSpec(mode=canto.ChildMode.FORK, messages=[canto.user_message("go on")])
+    )
+    assert runner.wait_child(ref.child_id, 10).status == canto.ChildStatus.COMPLETED
+    assert [step.session_id for step in store.lineage(ref.session_id)] == ["s", ref.session_id]
+    due = runner.schedule_child("s", ChildSpec(task="later", due_at=0))
+    assert runner.wait_child(due.child_id, 10).status == "completed"
+    session = store.load("s")
+    seen = [data.summary for event in session.all() if (data := event.child_completed_data()) is not None]
+    assert seen == ["done: Task: count\nContext: to 3", "done: go on", "done: Task: later"]
+    tree = canto.export_run_tree(session, store.load)
+    assert tree.child_runs is not None
+    assert [child.status for child in tree.child_runs] == ["completed"] * 3
+    assert all(child.run is not None for child in tree.child_runs)

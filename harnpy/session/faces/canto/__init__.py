@@ -5,6 +5,7 @@ beside a flag is None where there is none. Rules, ids and stores are harnpy's. H
 docs/faces.md. Spec: 10 §A1, §B2.
 """
 
+from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
 from harnpy.session.faces.canto.compacting import (
     Offloader,
     Summarizer,
@@ -145,8 +146,11 @@ __all__ = [
     "ChildMergedData",
     "ChildMode",
     "ChildProgressedData",
+    "ChildRef",
     "ChildRequestedData",
+    "ChildResult",
     "ChildRunLog",
+    "ChildSpec",
     "ChildStartedData",
     "ChildStatus",
     "CompactionSnapshot",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.faces.canto.watching import Subscription
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.session.agents.values import RunEvent, TurnResult
+    from harnpy.session.children.scheduling import ScheduledChild
+    from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
     from harnpy.session.faces.canto.stores import Store
 
 
@@ -43,6 +46,28 @@ class Runner:
     def evict(self, session_id: str) -> bool:
         """Drop the live object of a session, unless somebody works on it or watches it."""
         return self._runtime.evict(session_id)
+
+    # Children.
+
+    def spawn_child(self, session_id: str, spec: ChildSpec) -> ChildRef:
+        """Have a child of the session run. It is in the log when this returns."""
+        return self._runtime.spawn(session_id, self._with_agent(spec))
+
+    def wait_child(self, child_id: str, timeout: float | None = None) -> ChildResult:
+        """Return what became of a child, and forget it. ``timeout`` is in seconds."""
+        return self._runtime.wait(child_id, timeout)
+
+    def delegate(self, session_id: str, spec: ChildSpec) -> ChildResult:
+        """`spawn_child` and `wait_child`."""
+        return self._runtime.run_child(session_id, self._with_agent(spec))
+
+    def schedule_child(self, session_id: str, spec: ChildSpec) -> ScheduledChild:
+        """Have a child begin when ``spec.due_at`` says."""
+        return self._runtime.schedule_child(session_id, self._with_agent(spec))
+
+    def _with_agent(self, spec: ChildSpec) -> ChildSpec:
+        agent = self._options["agent"] if spec.agent is None else spec.agent
+        return replace(spec, agent=agent, mode=str(spec.mode))
 
     def _open(self, session_id: str) -> None:
         self._runtime.open(session_id, create=True)
