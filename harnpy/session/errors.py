@@ -13,7 +13,7 @@
     ├─ InvalidTransition [transition]
     ├─ SessionReadOnly [read_only]
     ├─ SessionBusy [busy]
-    ├─ LaneTimeout [timeout]
+    ├─ LaneTimeout, ExecutionTimeout [timeout]
     ├─ LaneFull [lane_full]
     ├─ AgentError [agent]
     ├─ ChildError [child]
@@ -261,6 +261,15 @@ class LaneTimeout(SessionError, TimeoutError):
         super().__init__(
             f'wait for session "{session_id}" execution slot timed out after {seconds:g}s', session_id
         )
+
+
+class ExecutionTimeout(SessionError, TimeoutError):
+    """An agent has taken as long as it may."""
+
+    code = "timeout"
+
+    def __init__(self, session_id: str, seconds: float) -> None:
+        super().__init__(f"agent execution timed out after {seconds:g}s", session_id)
 
 
 class LaneFull(SessionError):

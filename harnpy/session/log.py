@@ -203,6 +203,14 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
             draft.check()
         return self._append(drafts, expected_version)
 
+    def check(self, *drafts: EventDraft) -> None:
+        """Raise what `append` would raise for these drafts."""
+        from harnpy.session.drafting.checks import admitted
+
+        for draft in drafts:
+            draft.check()
+        admitted(self, drafts)
+
     def _append(self, drafts: Sequence[EventDraft], expected_version: int | None) -> list[Event]:
         """Append drafts that are JSON."""
         from harnpy.session.drafting.checks import admitted

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
+from harnpy.storage.leases import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         Store,
         Stream,
     )
-    from harnpy.storage.leases import Check, Lease
+    from harnpy.storage.leases import Check
 
 
 class Pending(NamedTuple):
@@ -52,6 +53,7 @@ class Writer:
         self._busy = False
         self._closed = False
         self._failure: StorageError | None = None
+        self._is_told = False  # whether somebody knows of it
 
     def add(self, append: Pending) -> None:
         """Have an append written. Raises what went wrong before."""
@@ -72,13 +74,18 @@ class Writer:
         if self._closed:
             raise StoreClosed(self._url)
         if self._failure is not None:
+            self._is_told = True
             message = f"an earlier append to {self._url} was not written: {self._failure}"
             raise StorageError(message) from self._failure
 
     def close(self) -> None:
-        """Wait until everything is written, and take nothing more."""
+        """Wait until everything is written, then take nothing more. Raise a failure that nobody knows of."""
         self.wait()
-        self._closed = True
+        try:
+            if self._failure is not None and not self._is_told:
+                self.check()
+        finally:
+            self._closed = True
 
     def _run(self) -> None:
         while (append := self._next()) is not None:
@@ -185,6 +192,25 @@ class DeferredStream:
         return self.written().drop(until)
 
 
+class _Finishing:
+    """Lets a lease go once everything that was appended under it is written."""
+
+    def __init__(self, lease: Lease, writer: Writer) -> None:
+        self._lease = lease
+        self._writer = writer
+
+    def renew(self, lease: Lease) -> float:
+        self._lease.renew()
+        return self._lease.expires_at
+
+    def release(self, lease: Lease) -> None:
+        self._writer.wait()
+        self._lease.release()
+
+    def is_wanted(self, lease: Lease) -> bool:
+        return self._lease.is_wanted()
+
+
 class DeferredStore:
     """A store behind another one, written by a thread."""
 
@@ -259,7 +285,9 @@ class DeferredStore:
         wait: float = 0.0,
         check: Check | None = None,
     ) -> Lease:
-        return self._store.lease(key, owner, ttl, wait=wait, check=check)
+        lease = self._store.lease(key, owner, ttl, wait=wait, check=check)
+        keeper = _Finishing(lease, self._writer)
+        return Lease(keeper, key, lease.owner, lease.token, lease.ttl, lease.expires_at)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         return self._store.changes(kind, name, after, timeout)
@@ -277,5 +305,7 @@ class DeferredStore:
         self._store.flush()
 
     def close(self) -> None:
-        self._writer.close()
-        self._store.close()
+        try:
+            self._writer.close()
+        finally:
+            self._store.close()

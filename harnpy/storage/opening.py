@@ -44,15 +44,18 @@ class StoreUrl(NamedTuple):
         return shown(f"{self.scheme}:{self.target}")
 
 
-def open_store(url: str, *, machine: Machine | None = None) -> Store:
+def open_store(url: str, *, durability: str | None = None, machine: Machine | None = None) -> Store:
     """Open the store at ``url``, creating it when there is none. ``machine`` is for tests.
 
-    Raises `StorageError` for a scheme or an option that doesn't exist, and whatever keeps the store from
-    being opened.
+    ``durability`` takes the place of what the URL says of it: ``full``, ``relaxed`` or ``async``. Raises
+    `StorageError` for a scheme or an option that doesn't exist, and whatever keeps the store from being
+    opened.
     """
     from harnpy.storage.machine import Machine
 
     parsed = parse_url(url)
+    if durability is not None:
+        parsed = parsed._replace(durability=_durability("durability", durability))
     store = _OPENERS[parsed.scheme](parsed, machine or Machine())
     return deferred(store) if parsed.durability == "async" else store
 

@@ -121,3 +121,31 @@ def test_close_writes_everything(tmp_path: Path) -> None:
     again = open_store(url)
     assert again.stream("session", "s", NOTES).version == 100
     again.close()
+
+
+def test_a_write_that_failed_is_told_at_the_latest_by_close(
+    slow: type[Slow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow, "failure", StoreFull("the disk"))
+    store = DeferredStore(MemoryStore())
+    store.stream("session", "s", NOTES).append(notes(1, "a"), 0)
+    slow.gate.set()
+    with pytest.raises(StorageError, match="was not written: no space"):
+        store.close()
+    store.close()
+
+
+def test_a_lease_is_let_go_behind_what_was_appended_under_it(slow: type[Slow]) -> None:
+    store = DeferredStore(MemoryStore())
+    stream = store.stream("session", "s", NOTES)
+    lease = store.lease("session:s")
+    stream.append(notes(1, "a"), 0, fence=lease)
+    releasing = threading.Thread(target=lease.release)
+    releasing.start()
+    releasing.join(0.05)
+    slow.gate.set()
+    releasing.join()
+    store.flush()
+    assert [note.text for note in stream.read()] == ["a"]
+    store.lease("session:s").release()
+    store.close()

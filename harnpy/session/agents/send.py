@@ -11,6 +11,7 @@ from harnpy.session.agents.turn import Turn
 from harnpy.session.agents.values import OVERFLOW, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.parts.history import message_drafts
+from harnpy.session.runtime.limits import within
 from harnpy.session.turns.open_turns import events_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Send:
     """Runs an agent on a prompt: a text, a message, messages, or None for what is there.
 
     Without an ``agent`` it is the session's own; ``options`` are added to those of a definition. ``sink``
-    gets the pieces of a streamed answer. ``events`` are those of the turn, once it has run.
+    gets the pieces of a streamed answer; after ``timeout`` seconds the agent is stopped. ``events`` are those
+    of the turn, once it has run.
     """
 
     name: ClassVar[str] = "send"
@@ -46,6 +48,7 @@ class Send:
         sink: Sink | None = None,
         key: str | None = None,
         options: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
     ) -> None:
         given = {"content": prompt} if isinstance(prompt, str) else prompt
         self._prompt = [] if given is None else message_drafts(given)
@@ -55,23 +58,26 @@ class Send:
         self._sink = sink
         self._key = key
         self._options = options or {}
+        self._timeout = timeout
         self.events: list[Event] = []
 
     def __call__(self, session: Txn) -> None:
         agent = resolved(self._agent, session, self._options)
+        session.check(*self._prompt)
         turn = Turn(session, name_of_agent(agent), self._sink)
         # A definition's loop asks its model again by itself.
         is_loop = getattr(agent, "is_loop", False)
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, self._key, is_looped=is_loop)
         waiting = None
-        try:
-            _run(agent, turn, retries)
-        except Waiting as wait:
-            waiting = {"reason": wait.reason}
-            if wait.external_id is not None:
-                waiting["external_id"] = wait.external_id
-        turn.check()
+        with within(self._timeout, session.caller, session.id):
+            try:
+                _run(agent, turn, retries)
+            except Waiting as wait:
+                waiting = {"reason": wait.reason}
+                if wait.external_id is not None:
+                    waiting["external_id"] = wait.external_id
+            turn.check()
         turn.finish(waiting)
         self.events = turn.events
 

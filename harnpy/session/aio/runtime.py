@@ -22,14 +22,19 @@ if TYPE_CHECKING:
 
     from harnpy.session.agents.definition import AgentDef
     from harnpy.session.agents.send import Prompt
+    from harnpy.session.artifacts.artifact import ArtifactStore
     from harnpy.session.children.child_runs import ChildRun
     from harnpy.session.children.scheduling import ScheduledChild
     from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
+    from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
+    from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.txn import Txn
+    from harnpy.session.settings.levels import Level
     from harnpy.session.trajectory.episode import Episode
+    from harnpy.session.transfer.directories import ExportReport, ImportReport
     from harnpy.storage.contract import Hit, Store
 
     Episodes = list[Episode]
@@ -50,6 +55,22 @@ class AsyncSessionRuntime:
     def events(self) -> EventBus:
         return self.runtime.events
 
+    @property
+    def store(self) -> Store:
+        return self.runtime.store
+
+    @property
+    def settings(self) -> Level:
+        return self.runtime.settings
+
+    @property
+    def agents(self) -> Any:
+        return self.runtime.agents
+
+    @property
+    def artifacts(self) -> ArtifactStore | None:
+        return self.runtime.artifacts
+
     async def create(
         self,
         agent: AgentDef | str | Session | AsyncSession = "",
@@ -57,10 +78,12 @@ class AsyncSessionRuntime:
         id: str | None = None,
         seed: dict[str, Any] | Iterable[dict[str, Any]] = (),
         metadata: Mapping[str, Any] | None = None,
+        parent: Session | AsyncSession | str | None = None,
     ) -> AsyncSession:
         """Store a new session as revision 1."""
         given = agent.session if isinstance(agent, AsyncSession) else agent
-        create = partial(self.runtime.create, given, id=id, seed=seed, metadata=metadata)
+        above = parent.session if isinstance(parent, AsyncSession) else parent
+        create = partial(self.runtime.create, given, id=id, seed=seed, metadata=metadata, parent=above)
         return AsyncSession(await self._called(create))
 
     async def open(self, id: str, *, until: Until | None = None, create: bool = False) -> AsyncSession:
@@ -177,6 +200,39 @@ class AsyncSessionRuntime:
     async def search_episodes(self, query: str, limit: int = 50) -> Episodes:
         """Return the episodes that say every term of ``query``, the newest run first."""
         return await in_thread(partial(self.runtime.search_episodes, query, limit))
+
+    async def bootstrap(
+        self, id: str, cwd: str | None = None, files: Iterable[str] | None = None, tools: Iterable[str] = ()
+    ) -> Event:
+        """Tell a session's model where it works."""
+        return await in_thread(partial(self.runtime.bootstrap, id, cwd, files, tools))
+
+    def compact_in_background(
+        self, id: str, strategy: str | None = None
+    ) -> asyncio.Future[ResizeReport | None]:
+        """Resize a session in a thread of its own, and return what becomes of it."""
+        return asyncio.wrap_future(self.runtime.compact_in_background(id, strategy))
+
+    async def export(
+        self, id: str, format: str = "jsonl", path: str | None = None, *, strict: bool = False
+    ) -> str:
+        """Return a session as the text of a file, and write it to ``path``."""
+        return await in_thread(partial(self.runtime.export, id, format, path, strict=strict))
+
+    async def import_(self, path_or_text: str, format: str = "auto", **options: Any) -> AsyncSession | None:
+        """Make a session of a file or a text; return None if it was skipped."""
+        found = await in_thread(partial(self.runtime.import_, path_or_text, format, **options))
+        return None if found is None else AsyncSession(found)
+
+    async def export_dir(
+        self, directory: str, format: str = "jsonl", *, strict: bool = False
+    ) -> ExportReport:
+        """Write all sessions to a directory, a file each."""
+        return await in_thread(partial(self.runtime.export_dir, directory, format, strict=strict))
+
+    async def import_dir(self, directory: str, format: str = "auto", **options: Any) -> ImportReport:
+        """Make sessions of a directory's files, parents before those that were forked from them."""
+        return await in_thread(partial(self.runtime.import_dir, directory, format, **options))
 
     async def close(self) -> None:
         await self._called(self.runtime.close)

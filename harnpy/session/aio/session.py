@@ -6,12 +6,20 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from harnpy.session.aio.threads import in_thread
+from harnpy.session.aio.watch import AsyncWatch
+from harnpy.session.live.watched import BUFFER
 from harnpy.session.log import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
     from typing import Concatenate, ParamSpec, TypeVar
 
+    from harnpy.session.events import Event
+    from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.parts.questions import ModelSettings
+    from harnpy.session.resize.report import ResizeReport
+    from harnpy.session.resize.resize_policy import ResizePolicy
+    from harnpy.session.settings.levels import Settings
     from harnpy.session.tasks import TaskList
     from harnpy.session.views import View
 
@@ -61,6 +69,17 @@ class AsyncSession:
     set_status = _threaded(Session.set_status)
     snapshot = _threaded(Session.snapshot)
     refresh = _threaded(Session.refresh)
+    move_leaf = _threaded(Session.move_leaf)
+    branch = _threaded(Session.branch)
+    turns = _threaded(Session.turns)
+    reduce = _threaded(Session.reduce)
+    find_tool = _threaded(Session.find_tool)
+    tool_fence = _threaded(Session.tool_fence)
+    wait_started = _threaded(Session.wait_started)
+    wait_resolved = _threaded(Session.wait_resolved)
+    record_artifact = _threaded(Session.record_artifact)
+    store_artifact = _threaded(Session.store_artifact)
+    analyze = _threaded(Session.analyze)
     last_event = _threaded(Session.last_event)
     last_message = _threaded(Session.last_message)
     last_assistant_message = _threaded(Session.last_assistant_message)
@@ -84,6 +103,70 @@ class AsyncSession:
     async def clear_scratchpad(self, **why: Any) -> int:
         """Empty the scratchpad and return its version."""
         return await in_thread(lambda: self.session.clear_scratchpad(**why))
+
+    async def resize(self, strategy: str | None = None, **opts: Any) -> ResizeReport | None:
+        """Run a resize strategy, or the one that is due; return None when none is."""
+        return await in_thread(lambda: self.session.resize(strategy, **opts))
+
+    async def info(self) -> SessionInfo:
+        """Return the session as lists show it."""
+        return await in_thread(lambda: self.session.info)
+
+    def attach_reducer(self, fn: Callable[[Any, Event], Any]) -> Callable[[], Awaitable[Any]]:
+        """Return what gives the state that ``fn(state, event)`` makes of all events so far."""
+        state = self.session.attach_reducer(fn)
+        return lambda: in_thread(state)
+
+    def observe(self, fn: Callable[[Event], Any]) -> Callable[[], None]:
+        """Have ``fn``, a plain function, called with each event within its append. Return what ends that."""
+        return self.session.observe(fn)
+
+    def watch(
+        self,
+        *,
+        buffer: int = BUFFER,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        lossy: bool = True,
+    ) -> AsyncWatch:
+        """Return an async iterator over the events to come, behind those of the log from ``after`` on."""
+        return AsyncWatch(self.session.watch(buffer=buffer, after=after, types=types, lossy=lossy))
+
+    @property
+    def has_watchers(self) -> bool:
+        return self.session.has_watchers
+
+    @property
+    def leaf_id(self) -> str | None:
+        return self.session.leaf_id
+
+    @property
+    def state(self) -> Any:
+        return self.session.state
+
+    @property
+    def settings(self) -> Settings:
+        return self.session.settings
+
+    @property
+    def model_settings(self) -> ModelSettings:
+        return self.session.model_settings
+
+    @property
+    def policy(self) -> ResizePolicy:
+        return self.session.policy
+
+    @property
+    def full_context(self) -> list[dict[str, Any]]:
+        return self.session.full_context
+
+    @property
+    def context_window(self) -> list[dict[str, Any]]:
+        return self.session.context_window
+
+    @property
+    def version(self) -> int:
+        return self.session.version
 
     @property
     def scratchpad(self) -> Any:

@@ -15,13 +15,13 @@ from harnpy.session.payloads import AGENT_FACTS
 from harnpy.session.registers import METADATA
 from harnpy.session.saves import Saves
 from harnpy.session.statuses import ACTIVE, IN_PROGRESS, PENDING, execution_after
+from harnpy.storage.contract import Head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harnpy.reading.dicts import Dict
-    from harnpy.session.events import Event
-    from harnpy.storage.contract import Head
+    from harnpy.session.events import Event, Origin
 
 #: Keys of a head: the session that a fork was made of, whatever became of it, how many events it shares with
 #: that one, and when the last of those was written.
@@ -195,6 +195,14 @@ def info_of(head: Head) -> SessionInfo:
         cost=data["cost"],
         metadata=data["metadata"],
     )
+
+
+def info_of_log(origin: Origin, events: Sequence[Event], revision: int) -> SessionInfo:
+    """Return the info of a session that no store has, by its whole log."""
+    digest = Digest(origin.shared)
+    digest.add(events)
+    head = Head("session", origin.id, len(events), events[0].time, events[-1].time, data=digest.head())
+    return info_of(head)._replace(revision=revision)
 
 
 def _created(facts: Dict, event: Event) -> None:

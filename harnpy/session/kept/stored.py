@@ -83,7 +83,7 @@ class StoredSession(KeptLog):
         head = store.head(KIND, id)
         if head is None:
             return None
-        origin = _lineage(head, store, world)
+        origin = lineage_of(head, store, world)
         stream = store.stream(KIND, id, SessionCodec(origin))
         session = cls(origin, stream, store)
         for ancestor in _ancestors(origin):
@@ -364,7 +364,7 @@ def _join(events: Sequence[Event]) -> None:
         event.supplement(more=behind)
 
 
-def _lineage(head: Head, store: Store, world: World) -> Origin:
+def lineage_of(head: Head, store: Store, world: World) -> Origin:
     """Return the origin of a session, behind those of the sessions that it descends from."""
     line = [(head.name, head.data.get(FORK_SEQ, 0))]
     above: Head | None = head

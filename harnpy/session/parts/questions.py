@@ -10,7 +10,8 @@ from harnpy.session import events as kinds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.session.events import Event
+    from harnpy.session.events import Event, Origin
+    from harnpy.session.kept.info import SessionInfo
     from harnpy.session.parts.reductions import Reduction
     from harnpy.session.turns.turn_info import TurnInfo
     from harnpy.session.views import View
@@ -38,9 +39,14 @@ class Questions:
 
     __slots__ = ()
 
+    origin: Origin
     stream: Stream
     view: View
     reduction: Reduction | None
+
+    @property
+    def revision(self) -> int:
+        raise NotImplementedError
 
     def get(self, key: str, default: Any = None) -> Any:
         raise NotImplementedError
@@ -58,6 +64,13 @@ class Questions:
         limit: int | None = None,
     ) -> list[Event]:
         raise NotImplementedError
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as lists show it."""
+        from harnpy.session.kept.info import info_of_log
+
+        return info_of_log(self.origin, self.read(), self.revision)
 
     @property
     def is_waiting(self) -> bool:

@@ -76,6 +76,16 @@ class Showing:
             return self.every_message()
         return [entry.body for entry in self.view.window.history()]
 
+    @property
+    def context_window(self) -> list[dict[str, Any]]:
+        """`messages` by its name in Agently."""
+        return self.messages()
+
+    @property
+    def full_context(self) -> list[dict[str, Any]]:
+        """`history` by its name in Agently."""
+        return self.history()
+
     def every_message(self) -> list[dict[str, Any]]:
         """Return the messages of the whole log, including those before a reset. A fork onto this session
         counts as the messages that it brought."""

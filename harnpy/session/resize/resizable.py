@@ -83,15 +83,20 @@ class Resizable(Subject):
         return self._pass({}, None).due()
 
     def resize(
-        self, strategy: str | None = None, *, turn: Event | None = None, **opts: Any
+        self,
+        strategy: str | None = None,
+        *,
+        turn: Event | None = None,
+        call: Callable[..., Any] | None = None,
+        **opts: Any,
     ) -> ResizeReport | None:
         """Run a resize strategy, or the one that is due; return None when none is.
 
-        ``opts`` take the place of what the policy has, for this once. Raises `ResizeError` for a strategy
-        that is unknown or can't be carried out, `InvalidArgument` for an unknown option, and whatever the
-        strategy raises; nothing has changed then.
+        ``opts`` take the place of what the policy has, for this once; ``call(fn, *args)`` calls handlers.
+        Raises `ResizeError` for a strategy that is unknown or can't be carried out, `InvalidArgument` for an
+        unknown option, and whatever the strategy raises; nothing has changed then.
         """
-        done = self._pass(opts, turn)
+        done = self._pass(opts, turn, call)
         try:
             report = done.run(strategy)
         except Exception as error:
@@ -179,12 +184,14 @@ class Resizable(Subject):
         found = self.settings.get(AUTO, self.policy.auto) if own is None else own
         return bool(found)
 
-    def _pass(self, opts: Mapping[str, Any], turn: Event | None) -> Pass:
+    def _pass(
+        self, opts: Mapping[str, Any], turn: Event | None, call: Callable[..., Any] | None = None
+    ) -> Pass:
         from harnpy.session.resize.passes import Pass
 
         resizing = self._resizing()
         policy = resizing.policy.with_options({"max_length": self._max_length(), **opts})
-        return Pass(self, policy, resizing.call, turn)
+        return Pass(self, policy, call or resizing.call, turn)
 
     def _tell_failure(self, strategy: str | None, error: Exception) -> None:
         from harnpy.session.resize.report import ResizeReport

@@ -114,8 +114,11 @@ class Living:
     recently used first to go.
     """
 
-    def __init__(self, store: Store, world: World, resizing: Resizing | None = None) -> None:
+    def __init__(
+        self, store: Store, world: World, resizing: Resizing | None = None, *, strict: bool = False
+    ) -> None:
         self.store = store
+        self.strict = strict
         self.world = world
         self.resizing = resizing
         #: What runs the definitions of sessions, if anything does.
@@ -149,7 +152,7 @@ class Living:
         stream = self.store.stream(KIND, origin.id, SessionCodec(origin))
         session = LiveSession(origin, stream, self.store)
         session.lease = self._leases.get(origin.id)
-        session.resizing = self.resizing
+        session.resizing, session.strict = self.resizing, self.strict
         return session
 
     @contextmanager
@@ -176,6 +179,7 @@ class Living:
             session = self._known.setdefault(session.id, session)
             session.home, session.lease = self, self._leases.get(session.id)
             session.resizing = session.resizing or self.resizing
+            session.strict = self.strict
             self._recent[session.id] = session
             self._recent.move_to_end(session.id)
             if len(self._recent) > CAP:

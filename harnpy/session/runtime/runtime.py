@@ -6,36 +6,38 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session import events as kinds
 from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.factories import AgentFactory, check_send
 from harnpy.session.agents.send import Send, recorded, result_of
+from harnpy.session.artifacts.offloading import Offloading
 from harnpy.session.children.nursery import Children
 from harnpy.session.children.parenting import Parenting
 from harnpy.session.children.scheduling import Scheduler
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
-from harnpy.session.events import EventDraft, Origin
-from harnpy.session.json_check import checked
+from harnpy.session.events import Origin
 from harnpy.session.kept.codec import SessionCodec
 from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.log import KIND, Session
-from harnpy.session.parts.history import message_drafts
-from harnpy.session.payloads import Created
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.runtime import bus as runtime_events
 from harnpy.session.runtime import queries
 from harnpy.session.runtime.actions import Delete, streams
+from harnpy.session.runtime.background import LIMIT as COMPACTION_LIMIT
+from harnpy.session.runtime.background import Compactions
+from harnpy.session.runtime.beginning import beginning, origin_below, storing
+from harnpy.session.runtime.bootstrap import bootstrap_text, files_in
 from harnpy.session.runtime.bus import EventBus
 from harnpy.session.runtime.calling import ThreadCaller
 from harnpy.session.runtime.holding import Leases
 from harnpy.session.runtime.hooks import stack_of
 from harnpy.session.runtime.lanes import Lanes
+from harnpy.session.runtime.limits import within
 from harnpy.session.runtime.live import LiveSession, Living
+from harnpy.session.runtime.moving import Moving
 from harnpy.session.runtime.pipeline import Pipeline
 from harnpy.session.runtime.queries import InfoPage, SessionQuery
 from harnpy.session.runtime.streaming import streamed
-from harnpy.session.runtime.unsaved import log_of, origin_of
 from harnpy.session.settings.levels import Level
 from harnpy.session.trajectory.kept_episodes import EpisodeKeeping
 from harnpy.storage.opening import open_store
@@ -43,10 +45,13 @@ from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Future
 
     from harnpy.session.agents.send import Prompt
     from harnpy.session.agents.turn import Sink
     from harnpy.session.agents.values import RunEvent, TurnResult
+    from harnpy.session.artifacts.artifact import ArtifactStore
+    from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
     from harnpy.session.kept.stored import StoredSession
@@ -67,7 +72,7 @@ if TYPE_CHECKING:
 _ALL = SessionQuery()
 
 
-class SessionRuntime(Parenting, EpisodeKeeping):
+class SessionRuntime(Moving, Parenting, EpisodeKeeping):
     """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
 
     def __init__(
@@ -77,34 +82,45 @@ class SessionRuntime(Parenting, EpisodeKeeping):
         hooks: HookStack | Hook | None = None,
         events: EventBus | None = None,
         resize: ResizePolicy | None = None,
+        artifacts: ArtifactStore | None = None,
         agents: Any = None,
         settings: Mapping[str, Any] | None = None,
         wait_timeout: float = 30.0,
+        execution_timeout: float | None = None,
+        strict: bool = True,
         strict_ids: bool = False,
         child_limit: int | None = None,
+        durability: str | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
-        """``store`` is one, or the URL of one, which is closed with the runtime.
+        """``store`` is one, or the URL of one, which is closed with the runtime; ``durability`` (``full``,
+        ``relaxed``, ``async``) takes the place of what the URL says of it.
 
         ``agents`` is a `LoopFactory` that runs the definitions of sessions, or an agent for all of them.
         ``resize`` says when and how windows become smaller; ``settings`` hold for each session that has not
         set its own, and change with `settings` (C8.1).
-        An action waits at most ``wait_timeout`` seconds for its session. ``strict_ids`` allows letters,
-        digits, ``_`` and ``-`` only in ids. ``child_limit`` is how many children run at once (None: all).
-        Raises `StorageError` for a URL of no store.
+        ``artifacts`` is where a policy without artifacts of its own puts tool outputs.
+        An action waits at most ``wait_timeout`` seconds for its session, an agent has ``execution_timeout``
+        seconds for a turn; ``child_limit`` is how many children run at once (None: all). ``strict`` refuses
+        messages that no model takes (10 §A1.4); ``strict_ids`` allows letters, digits, ``_`` and ``-`` only
+        in ids. Raises `StorageError` for a URL of no store.
         """
         self._owns_store = isinstance(store, str)
-        self.store: Store = open_store(store) if isinstance(store, str) else store
+        self.store: Store = _opened(store, durability)
         self.events = events or EventBus()
         self._world = World(clock=clock, ids=ids)
         self._strict_ids = strict_ids
         self._caller = ThreadCaller()
         #: The settings of all sessions that haven't set their own.
         self.settings = Level(settings)
-        resizing = Resizing(resize or ResizePolicy(), (self.settings,), self._tell_resize, self._caller)
-        self._living = Living(self.store, self._world, resizing)
+        self.artifacts = artifacts
+        policy = _policy(resize, artifacts)
+        resizing = Resizing(policy, (self.settings,), self._tell_resize, self._caller)
+        self._living = Living(self.store, self._world, resizing, strict=strict)
         self.agents = self._living.agents = agents
+        self._execution_timeout = execution_timeout
+        self._compactions = Compactions(self._compact)
         self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
         self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
         self._children = Children(self, self._world, self._lanes, self._leases, child_limit)
@@ -123,48 +139,35 @@ class SessionRuntime(Parenting, EpisodeKeeping):
         id: str | None = None,
         seed: Message | Iterable[Message] = (),
         metadata: Mapping[str, Any] | None = None,
+        parent: Session | str | None = None,
         caller: Caller | None = None,
     ) -> LiveSession:
         """Store a new session as revision 1: of an agent by its definition or its name, or one that isn't
         saved (C3.2).
 
-        ``seed`` are its first messages. Without an ``id`` it gets a new one. Raises `SessionExists`,
-        `InvalidSessionId`, what is wrong with the definition, and what a hook raises; nothing is stored then.
+        ``seed`` are its first messages. Without an ``id`` it gets a new one. ``parent`` is the session that
+        it belongs to, or its id; they share nothing. Raises `SessionExists`, `InvalidSessionId`,
+        `SessionNotFound` for a parent that isn't there, what is wrong with the definition, and what a hook
+        raises; nothing is stored then.
         """
-        origin, begin = self._beginning(agent, id, seed, metadata)
+        if isinstance(agent, Session):
+            if id is not None or seed or metadata or parent is not None:
+                raise InvalidArgument("a session is stored as it is: write its messages and metadata first")
+            origin, begin = storing(agent, self._world)
+        else:
+            if isinstance(agent, AgentDef) and isinstance(self.agents, AgentFactory):
+                self.agents.check(agent)
+            id = self._world.ids.new() if id is None else id
+            origin = Origin(id, self._world)
+            if parent is not None:
+                origin = origin_below(parent, id, self.store, self._world)
+            origin, begin = beginning(agent, origin, seed, metadata)
         validate_session_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
         call = caller or self._caller.one()
         with self._alone(origin.id, call):
             live = self._living.blank(origin)
             self._pipeline.create(live, begin, call)
             return self._living.adopt(live)
-
-    def _beginning(
-        self,
-        agent: AgentDef | str | Session,
-        id: str | None,
-        seed: Message | Iterable[Message],
-        metadata: Mapping[str, Any] | None,
-    ) -> tuple[Origin, Callable[[Txn], object]]:
-        """Return what a new session is, and what writes its first events."""
-        if isinstance(agent, Session):
-            if id is not None or seed or metadata:
-                raise InvalidArgument("a session is stored as it is: write its messages and metadata first")
-            origin = origin_of(agent, self._world)
-            log = log_of(agent, origin)
-            return origin, lambda txn: txn.take_in(log)
-        if isinstance(agent, AgentDef):
-            if isinstance(self.agents, AgentFactory):
-                self.agents.check(agent)
-            Level(agent.settings)
-            checked(agent.data(), "definition")
-            drafts = _drafts(agent.facts(), seed, {**(metadata or {}), **agent.metadata})
-        elif isinstance(agent, str):
-            drafts = _drafts({"agent_name": agent, "agent_label": agent} if agent else None, seed, metadata)
-        else:
-            raise InvalidArgument(f"an agent is given by a definition or a name, got {type(agent).__name__}")
-        origin = Origin(self._world.ids.new() if id is None else id, self._world)
-        return origin, lambda txn: txn.write(*drafts)
 
     def open(self, id: str, *, until: Until | None = None, create: bool = False) -> StoredSession:
         """Return the session as the store has it, created if there is none and ``create`` says so.
@@ -266,6 +269,7 @@ class SessionRuntime(Parenting, EpisodeKeeping):
         stream: Sink | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
+        timeout: float | None = None,
         caller: Caller | None = None,
         **loop_options: Any,
     ) -> TurnResult:
@@ -274,10 +278,13 @@ class SessionRuntime(Parenting, EpisodeKeeping):
         Without an ``agent`` it is the session's definition, with ``loop_options`` added to its options.
         ``prompt`` is a text, a message, messages, or None for what is there; ``stream`` is called with each
         piece of the answer. For an ``idempotency_key`` that a turn has ended with, that one's result is
-        returned. Raises `AgentError` for what is no answer, what the agent raises, and what `execute` does.
+        returned. An agent that takes longer than ``timeout`` seconds (None: the runtime's
+        ``execution_timeout``) is stopped. Raises `ExecutionTimeout` then, `AgentError` for what is no answer,
+        what the agent raises, and what `execute` does.
         """
         check_send(agent, id, loop_options)
-        action = Send(prompt, agent, sink=stream, key=idempotency_key, options=loop_options)
+        timeout = self._execution_timeout if timeout is None else timeout
+        action = Send(prompt, agent, sink=stream, key=idempotency_key, options=loop_options, timeout=timeout)
         session = self.execute(
             id,
             action,
@@ -294,6 +301,29 @@ class SessionRuntime(Parenting, EpisodeKeeping):
         as pieces are; closing the iterator cancels it.
         """
         return streamed(self.wake, self._caller, partial(self.send, id, prompt, **options))
+
+    def bootstrap(
+        self, id: str, cwd: str | None = None, files: Iterable[str] | None = None, tools: Iterable[str] = ()
+    ) -> Event:
+        """Tell a session's model where it works: the directory (None: the process's), the files in it (None:
+        those that are there) and its tools, as context of the prefix."""
+        here = self._world.files
+        directory = here.cwd() if cwd is None else cwd
+        names = files_in(directory, here) if files is None else files
+        return self.get(id).append_context(bootstrap_text(directory, names, tools), kind="bootstrap")
+
+    def compact_in_background(self, id: str, strategy: str | None = None) -> Future[ResizeReport | None]:
+        """Resize a session (`Session.resize`) in a thread of its own, and return what becomes of it.
+
+        Each is compacted once at a time; what is asked for meanwhile is done once, when that is over. A
+        strategy has five minutes: `ExecutionTimeout`.
+        """
+        return self._compactions.ask(id, strategy)
+
+    def _compact(self, id: str, strategy: str | None) -> ResizeReport | None:
+        call, session = self._caller.one(), self.get(id)
+        with within(COMPACTION_LIMIT, call, id):
+            return session.resize(strategy, call=call)
 
     # Who descends from whom, and what was said.
 
@@ -323,10 +353,12 @@ class SessionRuntime(Parenting, EpisodeKeeping):
         self._scheduler.wake()
 
     def close(self, *, caller: Caller | None = None) -> None:
-        """Let nobody in any more, cancel the children, and close the store if the runtime opened it."""
+        """Let nobody in any more, cancel the children, wait for compactions, and close the store if the
+        runtime opened it."""
         self._scheduler.close()
         self._children.close()
         self._lanes.close()
+        self._compactions.close()
         if self._leases is not None:
             self._leases.close()
         if isinstance(self.agents, AgentFactory):
@@ -354,11 +386,17 @@ class SessionRuntime(Parenting, EpisodeKeeping):
                 yield
 
 
-def _drafts(
-    facts: dict[str, Any] | None, seed: Message | Iterable[Message], metadata: Mapping[str, Any] | None
-) -> list[EventDraft]:
-    drafts = [EventDraft(kinds.SESSION_CREATED, Created(facts=facts)), *message_drafts(seed)]
-    for key, value in (metadata or {}).items():
-        setting = {"key": f"metadata.{key}", "value": value, "version": 1}
-        drafts.append(EventDraft(kinds.REGISTER_SET, setting))
-    return drafts
+def _opened(store: Store | str, durability: str | None) -> Store:
+    if isinstance(store, str):
+        return open_store(store, durability=durability)
+    if durability is not None:
+        raise InvalidArgument("`durability` is of a store that the runtime opens: give its URL")
+    return store
+
+
+def _policy(resize: ResizePolicy | None, artifacts: ArtifactStore | None) -> ResizePolicy:
+    """Return the policy of a runtime, which puts tool outputs where the runtime has artifacts."""
+    policy = resize or ResizePolicy()
+    if artifacts is not None and policy.artifacts is None:
+        policy.artifacts = Offloading(artifacts)
+    return policy

@@ -81,6 +81,7 @@ class Txn(Session):
         self._revision = live.revision
         origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
         self._attach(origin, self._stage, live.view.branch(), live.moment)
+        self.strict = live.strict
 
     def agent_facts(self) -> dict[str, Any]:
         return self._live.agent_facts() if self._live.version else super().agent_facts()
