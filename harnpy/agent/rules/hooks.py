@@ -59,6 +59,10 @@ class Hooks:
         self._lasting = lasting
         self._hooks: list[Hook] = []
 
+    def beside(self) -> Hooks:
+        """Return these hooks, to which others may be added for one agent."""
+        return Hooks([*self._lasting, *self._hooks])
+
     def add(self, event: str, handler: Handler, pattern: str = "*") -> None:
         self._hooks.append(hook(event, handler, pattern))
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.agent.rules.gate import Ask
+    from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.workers.workers import Workers
     from harnpy.reading.dicts import Dict
+    from harnpy.session.registry import SessionRegistry
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -31,11 +33,16 @@ def runtime_of(vm: Vm) -> Runtime:
 
 
 def _new_runtime(vm: Vm) -> Runtime:
+    return runtime_on(vm, sessions_of(vm), hooks_of(vm))
+
+
+def runtime_on(vm: Vm, sessions: SessionRegistry, hooks: Hooks) -> Runtime:
+    """Return what agents get whose loops run on these sessions, with these hooks."""
     return Runtime(
         models_of(vm),
-        sessions_of(vm),
+        sessions,
         AgentTasks(vm),
-        hooks=hooks_of(vm),
+        hooks=hooks,
         context=lambda: context_of(vm),
         home=lambda: vm.source_dir,
         ask=_asker(vm),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.faults import OptionError
 from harnpy.session.errors import ArtifactCorrupt, ArtifactNotFound, EventRejected, SessionError
 from harnpy.storage.errors import StorageError
 from harnpy.vm.errors import Thrown
@@ -47,6 +48,8 @@ def errors_told(verb: str, argument: str, id: str | None) -> Iterator[None]:
         if isinstance(error, EventRejected) and error.pointer is not None:
             message = f"{verb}: `{argument}` must be JSON-serializable"
         raise thrown(category, error.code, message, getattr(error, "session_id", None) or id) from error
+    except OptionError as error:
+        raise invalid(error.message_from(verb), id) from error
 
 
 def invalid(message: str, id: str | None = None) -> Thrown:

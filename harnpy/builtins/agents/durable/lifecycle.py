@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.agents.durable.errors import invalid
 from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.session.agents.definition import AgentDef
 from harnpy.session.errors import SessionNotFound
 from harnpy.session.runtime.queries import SessionQuery
 from harnpy.storage.opening import shown
@@ -30,14 +31,15 @@ def store(call: Call, url: str | None) -> str:
 
 @builtin(
     "__session_create(opts?: dict) -> dict",
-    "id?: string, agent?: string, metadata?: dict, seed?: list | dict",
+    "id?: string, agent?: string | dict, metadata?: dict, seed?: list | dict",
 )
 def create(call: Call, opts: Dict) -> Dict:
     """Make a session, and return its info."""
     given = {key: value for key, value in opts.items() if value is not None}
     runtime, durable = call.runtime, call.durable
     id = given.pop("id", None) or durable.new_id()
-    agent = given.pop("agent", "")
+    named = given.pop("agent", "")
+    agent = AgentDef.of(named) if isinstance(named, dict) else named
     session = call.alone(id, partial(runtime.create, agent, id=id, caller=durable.caller(), **given))
     return call.shown(runtime.info(session.id))
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.agent.option_tables import LOOP
 from harnpy.builtins.agents.durable.errors import errors_told, invalid
 from harnpy.builtins.agents.durable.verbs import builtin, read_options
 from harnpy.builtins.bridge.callables import python_function
+from harnpy.builtins.bridge.option_tables import check_options as check_loop_options
+from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.values import Reply, Waiting
 from harnpy.vm.values.objects import Builtin, Fn, Generator
 
@@ -23,6 +27,13 @@ if TYPE_CHECKING:
 
 _REPLY: Final = frozenset({"text", "messages", "usage", "cost", "model", "stop_reason"})
 _WAITING: Final = frozenset({"waiting", "external_id"})
+_OWN: Final = ("idempotency_key", "expected_revision")
+#: Options of a loop that a turn doesn't have, and why.
+_NOT_OPTIONS: Final = {
+    "session_id": "the session is the one that is sent to",
+    "messages": "they are the session's",
+    "daemon": "a turn ends",
+}
 _RESULT: Final = ("status", "stop_reason", "text", "messages", "usage", "cost", "steps", "turn_id")
 
 
@@ -86,13 +97,33 @@ def _answer(found: Value) -> Any:
 
 @builtin(
     "__session_send(id: string, prompt: string | dict | list | nil, opts?: dict) -> dict",
-    "agent?: closure, idempotency_key?: string, expected_revision?: int",
+    "agent?: closure | dict, idempotency_key?: string, expected_revision?: int",
+    LOOP,
 )
 def send(call: Call, id: str, prompt: Value, opts: Dict) -> Dict:
     """Run an agent on a prompt, as one turn, and return what became of it."""
-    given = dict(opts)
-    fn = given.pop("agent", None)
-    agent = None if fn is None else _Agent(call, fn)
+    own = {key: opts[key] for key in _OWN if key in opts}
+    loop = {key: value for key, value in opts.items() if key not in (*_OWN, "agent")}
     runtime, caller = call.runtime, call.durable.caller()
-    result = call.alone(id, partial(runtime.send, id, prompt, agent=agent, caller=caller, **given))
+    agent = _agent(call, id, opts.get("agent"), loop)
+    result = call.alone(id, partial(runtime.send, id, prompt, agent=agent, caller=caller, **own))
     return {key: getattr(result, key) for key in _RESULT}
+
+
+def _agent(call: Call, id: str, given: Value, options: Dict) -> _Agent | AgentDef:
+    """Return what the turn runs: a function, or a loop with these options."""
+    if isinstance(given, Fn | Builtin):
+        if options:
+            key = next(iter(options))
+            raise invalid(f"{call.name}: option `{key}` is one of a loop, and `agent` is a function", id)
+        return _Agent(call, given)
+    definition = call.info(id).definition if given is None else given
+    if definition is None:
+        found = AgentDef("agent_loop")
+    else:
+        found = AgentDef.stored(definition) if given is None else AgentDef.of(given)
+    for key, why in _NOT_OPTIONS.items():
+        if key in options:
+            raise invalid(f"{call.name}: option `{key}` isn't one of a turn: {why}", id)
+    check_loop_options(call.vm, "agent_loop", options)
+    return replace(found, options={**found.options, **options})

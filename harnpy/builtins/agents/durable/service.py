@@ -11,6 +11,7 @@ from harnpy.builtins.agents.durable.hooks import Hooks
 from harnpy.builtins.agents.durable.lanes import TaskCaller, TaskLanes
 from harnpy.builtins.agents.durable.listening import Listening
 from harnpy.builtins.agents.durable.policies import Policies
+from harnpy.builtins.agents.durable.program_loops import ProgramLoops
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.session.runtime.bus import EventBus
 from harnpy.session.runtime.runtime import SessionRuntime
@@ -55,6 +56,7 @@ class Durable:
                 hooks=self._run_hooks,
                 events=self.events,
                 resize=self.policies.usual,
+                agents=ProgramLoops(self._vm),
                 settings=self.settings,
                 wait_timeout=0,  # tasks wait for their turn in `lanes`
                 clock=self._vm.world.clock,

@@ -24,6 +24,7 @@ from harnpy.vm.values.objects import Builtin, Fn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harnpy.reading.option_tables import OptionTable
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.log import Session
     from harnpy.session.resize.resize_policy import ResizePolicy
@@ -104,8 +105,9 @@ class Call:
 class _Verb:
     """What is declared of a verb."""
 
-    def __init__(self, signature: str, options: str) -> None:
+    def __init__(self, signature: str, options: str, others: OptionTable | None) -> None:
         self._texts = signature, options
+        self._others = others
         self.name = signature.partition("(")[0].removeprefix("__")
 
     @cached_property
@@ -129,7 +131,9 @@ class _Verb:
         for parameter, value in zip(self._parameters, given, strict=True):
             _check(f"{self.name}: `{parameter.name}`", parameter, value, id)
             if parameter.name in _OPTIONS:
-                value = read_options(self.name, value or {}, f"{_EVERYWHERE}, {self._texts[1]}", id)
+                value = read_options(
+                    self.name, value or {}, f"{_EVERYWHERE}, {self._texts[1]}", id, self._others
+                )
             read.append(value)
         return read
 
@@ -142,13 +146,16 @@ class _Verb:
             return function(Call(vm, self.name, store), *arguments)
 
 
-def read_options(caller: str, given: Dict, known: str, id: str | None) -> Dict:
+def read_options(
+    caller: str, given: Dict, known: str, id: str | None, others: OptionTable | None = None
+) -> Dict:
     """Return the options that are given, without those that are nil; ``known`` says which there are, and of
-    which type. Raises what `invalid` returns."""
+    which type, ``others`` which are read elsewhere. Raises what `invalid` returns."""
     options = {option.name: option for option in Signature(f"options({known})").parameters}
+    names = [*options, *(() if others is None else others.own)]
     for key in given:
-        if key not in options:
-            raise invalid(f'{caller}: unknown option "{key}" ({hint(key, options)})', id)
+        if key not in names:
+            raise invalid(f'{caller}: unknown option "{key}" ({hint(key, names)})', id)
     for key, option in options.items():
         _check(f"{caller}: option `{key}`", option, given.get(key), id)
     return {key: value for key, value in given.items() if value is not None}
@@ -166,9 +173,12 @@ def _check(what: str, parameter: Parameter, value: Value, id: str | None) -> Non
         raise invalid(f"{what} must be {words}", id)
 
 
-def builtin(signature: str, options: str = "") -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Declare a verb ``(call, *arguments)``; ``options`` are those of its ``opts``, like parameters."""
-    verb = _Verb(signature, options)
+def builtin(
+    signature: str, options: str = "", others: OptionTable | None = None
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Declare a verb ``(call, *arguments)``; ``options`` are those of its ``opts``, like parameters, besides
+    ``others``."""
+    verb = _Verb(signature, options, others)
 
     def attach(function: Callable[..., Value]) -> Callable[..., Value]:
         @wraps(function)
