@@ -173,8 +173,13 @@ class _Message(Answer):
         self.cache_write = count(usage, "cache_creation_input_tokens") or self.cache_write
 
 
+#: What a conversation begins with whose first message is the assistant's: services want a user's.
+_LEFT_OUT = "(earlier messages are left out)"
+
+
 def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
-    """The system prompt, and messages of alternating roles: the results of one turn belong together."""
+    """The system prompt, and messages of alternating roles, a user's first: the results of one turn belong
+    together."""
     systems = [request.system or ""]
     messages: list[dict[str, Any]] = []
     for turn in turns(request.messages):
@@ -192,6 +197,8 @@ def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
     if request.prefill and request.prefill.strip():
         prefill = {"type": "text", "text": request.prefill.rstrip()}
         messages.append({"role": "assistant", "content": [prefill]})
+    if messages and messages[0]["role"] == "assistant":
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEFT_OUT}]})
     systems.append(_form(request.output))
     return "\n\n".join(filter(None, systems)), messages
 

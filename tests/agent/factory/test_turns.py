@@ -203,6 +203,28 @@ def test_a_conversation_that_is_compacted(store: Store) -> None:
         assert runtime.get("s").messages() == messages
 
 
+def test_a_window_that_is_resized_before_a_call(store: Store) -> None:
+    """What the session's policy says holds for loops, too, with every step (10 §C8)."""
+    agent = replace(HELPER, settings={"max_length": 400}, options={"compaction": False})
+    tools = [Tool("page", "", {}, lambda arguments: "text " * 30)]
+    loops = loops_with(call("page"), call("page", n=2), {"text": "done"}, tools=tools)
+    with SessionRuntime(store, agents=loops) as runtime:
+        told: list[str] = []
+        runtime.events.on("session_resized", lambda name, data: told.append(data["strategy"]))
+        runtime.create(agent, id="s", seed={"content": "once " * 60})
+        runtime.send("s", "go")
+        assert told
+        sent = [len(str(asked["messages"])) for asked in loops.mock.calls()]
+        session = runtime.get("s")
+        assert len(session.history()) == 7
+        assert len(session.messages()) < 7
+        for number, asked in enumerate(loops.mock.calls(), 1):
+            assert request_of(session, number)["messages"] == asked["messages"]
+        assert max(sent) < 700
+    with SessionRuntime(store, agents=loops) as runtime:
+        assert runtime.get("s").messages() == session.messages()
+
+
 class TestApproval:
     AGENT = replace(HELPER, options={"approval_policy": {"require_approval": ["weather"]}})
 

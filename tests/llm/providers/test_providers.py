@@ -328,6 +328,15 @@ def test_results_come_first_in_their_turn_and_empty_text_is_left_out() -> None:
     ]
 
 
+def test_a_conversation_begins_with_a_users_message() -> None:
+    said = [{"role": "assistant", "content": "and so on"}, {"role": "user", "content": "go on"}]
+    with Wire(ANTHROPIC, Say("hi")) as wire:
+        ask(wire, request(*said))
+        sent = wire.requests[0].body["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+    assert sent[0]["content"] == [{"type": "text", "text": "(earlier messages are left out)"}]
+
+
 def test_images() -> None:
     picture = {"type": "image", "base64": "QUJD", "media_type": "image/gif", "detail": "low"}
     linked = {"type": "image", "url": "https://example.org/a.png"}
@@ -461,7 +470,7 @@ def test_a_service_that_forgot_its_thoughts_is_not_asked_to_think_on() -> None:
     assert "thinking" not in sent(ANTHROPIC, without)
     body = sent(ANTHROPIC, with_it)
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 2000}
-    assert body["messages"][0]["content"][0] == thought
+    assert body["messages"][1]["content"][0] == thought
     assert sent(OPENAI, with_it)["messages"][0]["content"] == ""
 
 
