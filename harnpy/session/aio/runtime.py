@@ -131,7 +131,7 @@ class AsyncSessionRuntime:
         Closing the iterator cancels the turn.
         """
         pipe = Pipe()
-        caller = LoopCaller.here()
+        caller = LoopCaller.here(self.runtime.wake)
         work = partial(self.runtime.send, id, prompt, **options, stream=pieces_to(pipe))
         task = asyncio.create_task(self._called(work, caller))
         task.add_done_callback(lambda task: _end(pipe, task))
@@ -245,13 +245,8 @@ class AsyncSessionRuntime:
 
     async def _called(self, work: Callable[..., T], caller: LoopCaller | None = None) -> T:
         """Return what a call of the runtime returns that runs hooks and actions."""
-        caller = caller or LoopCaller.here()
-
-        def cancel() -> None:
-            caller.stop()
-            self.runtime.wake()
-
-        return await in_thread(partial(work, caller=caller), cancel)
+        caller = caller or LoopCaller.here(self.runtime.wake)
+        return await in_thread(partial(work, caller=caller), caller.stop)
 
 
 def _end(pipe: Pipe, task: asyncio.Task[TurnResult]) -> None:

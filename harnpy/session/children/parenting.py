@@ -49,13 +49,18 @@ class Parenting:
         """Return what became of a child, and forget it; its log and its parent's stay.
 
         ``timeout`` is in seconds. Raises `ChildNotFound` for one that this runtime doesn't run, or that was
-        waited for; `ChildTimeout`.
+        waited for; `ChildTimeout`; `SessionBusy` in an async function of the sync runtime, which would keep
+        the child from running.
         """
+        if caller is None:
+            self._caller.check_outside()
         return self._children.wait(child_id, timeout, caller or self._caller.one())
 
     def run_child(self, id: str, spec: ChildSpec, *, caller: ParentCaller | None = None) -> ChildResult:
         """`spawn` a child and `wait` for it. Whoever is cancelled meanwhile ends with the child, unless it is
         detached."""
+        if caller is None:
+            self._caller.check_outside()
         ref = self.spawn(id, spec, caller=caller)
         try:
             return self.wait(ref.child_id, caller=caller)

@@ -44,9 +44,13 @@ class ParentCaller(Caller, Protocol):
 
 
 class ThreadCaller:
-    """Runs what is async on a loop in a thread of its own, which begins with the first use."""
+    """Runs what is async on a loop in a thread of its own, which begins with the first use.
 
-    def __init__(self) -> None:
+    ``wake`` is called when one of its callers was stopped: somebody may wait on behalf of that.
+    """
+
+    def __init__(self, wake: Callable[[], object] | None = None) -> None:
+        self._wake = wake
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
@@ -56,17 +60,21 @@ class ThreadCaller:
 
     def one(self) -> LoopCaller:
         """Return a caller on the same loop for one action, which can be stopped."""
-        return LoopCaller(self.loop)
+        return LoopCaller(self.loop, self._wake)
 
     @property
     def is_running(self) -> bool:
         """Whether the loop has begun, and hasn't been closed."""
         return self._loop is not None
 
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop, which runs. Raises `SessionBusy` in its own thread: that can't wait for it."""
+    def check_outside(self) -> None:
+        """Raise `SessionBusy` in the loop's own thread, which can't wait for what runs there."""
         if current_thread() is self._thread:
             raise SessionBusy(_NESTED)
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Return the loop, which runs. Raises `SessionBusy` in its own thread."""
+        self.check_outside()
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -87,19 +95,23 @@ class ThreadCaller:
 class LoopCaller:
     """Runs what is async on a loop, which waits for it; `stop` ends that.
 
-    ``loop`` returns the loop. It is asked for when something async is first called.
+    ``loop`` returns the loop. It is asked for when something async is first called. ``wake`` is called when
+    it was stopped.
     """
 
-    def __init__(self, loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    def __init__(
+        self, loop: Callable[[], asyncio.AbstractEventLoop], wake: Callable[[], object] | None = None
+    ) -> None:
         self._loop = loop
+        self._wake = wake
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
 
     @classmethod
-    def here(cls) -> LoopCaller:
+    def here(cls, wake: Callable[[], object] | None = None) -> LoopCaller:
         """Return one on the loop that runs."""
         loop = asyncio.get_running_loop()
-        return cls(lambda: loop)
+        return cls(lambda: loop, wake)
 
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
         self.check()
@@ -125,7 +137,7 @@ class LoopCaller:
             raise asyncio.CancelledError
 
     def apart(self) -> LoopCaller:
-        return LoopCaller(self._loop)
+        return LoopCaller(self._loop, self._wake)
 
     def begin(self, work: Callable[[], object], name: str) -> None:
         """Have work go on in a thread of its own."""
@@ -136,6 +148,8 @@ class LoopCaller:
         task = self._task
         if task is not None and not task.done():
             task.get_loop().call_soon_threadsafe(task.cancel)
+        if self._wake is not None:
+            self._wake()
 
     def _begin(self, loop: asyncio.AbstractEventLoop, found: Awaitable[Any], done: Future[Any]) -> None:
         self._task = loop.create_task(waited(found))

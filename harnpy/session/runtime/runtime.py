@@ -111,7 +111,7 @@ class SessionRuntime(Moving, Parenting, EpisodeKeeping):
         self.events = events or EventBus()
         self._world = World(clock=clock, ids=ids)
         self._strict_ids = strict_ids
-        self._caller = ThreadCaller()
+        self._caller = ThreadCaller(self.wake)
         #: The settings of all sessions that haven't set their own.
         self.settings = Level(settings)
         self.artifacts = artifacts
@@ -300,7 +300,7 @@ class SessionRuntime(Moving, Parenting, EpisodeKeeping):
         ``options`` are those of `send`. The turn begins with the first piece that is asked for, and goes on
         as pieces are; closing the iterator cancels it.
         """
-        return streamed(self.wake, self._caller, partial(self.send, id, prompt, **options))
+        return streamed(self._caller, partial(self.send, id, prompt, **options))
 
     def bootstrap(
         self, id: str, cwd: str | None = None, files: Iterable[str] | None = None, tools: Iterable[str] = ()

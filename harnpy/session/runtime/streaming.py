@@ -22,9 +22,7 @@ def pieces_to(pipe: Pipe) -> Callable[[str], Future[None]]:
     return lambda text: pipe.put(RunEvent("chunk", text))
 
 
-def streamed(
-    wake: Callable[[], None], calls: ThreadCaller, send: Callable[..., TurnResult]
-) -> Iterator[RunEvent]:
+def streamed(calls: ThreadCaller, send: Callable[..., TurnResult]) -> Iterator[RunEvent]:
     """Give what ``send`` streams, and its result. Closing the iterator cancels the turn."""
     pipe = Pipe()
     calls.loop()
@@ -47,6 +45,5 @@ def streamed(
             yield event
     finally:
         caller.stop()
-        wake()
         pipe.close()
         thread.join()

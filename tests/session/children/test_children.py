@@ -295,6 +295,29 @@ class TestInTurns:
         assert told_of(runtime) == {"c": "canceled"}
         assert [run.status for run in child_runs(runtime.get("c"))] == ["canceled"]
 
+    def test_whoever_is_stopped_while_it_waits_stops_waiting(self, runtime: SessionRuntime) -> None:
+        gate = Gate()
+
+        def boss(messages: Any, turn: Turn) -> None:
+            stopping = threading.Thread(target=lambda: (gate.entered.acquire(), turn.session.caller.stop()))
+            stopping.start()
+            runtime.run_child("p", ChildSpec(agent=gate, child_id="c"))
+
+        with pytest.raises(asyncio.CancelledError):
+            runtime.send("p", "go", agent=boss)
+        assert told_of(runtime) == {"c": "canceled"}
+
+    def test_an_async_agent_cannot_block_the_loop_of_the_sync_runtime(self, runtime: SessionRuntime) -> None:
+        async def boss(messages: Any) -> str:
+            with pytest.raises(SessionBusy, match=r"use harnpy\.session\.aio inside it"):
+                runtime.run_child("p", ChildSpec(agent=echo, child_id="c"))
+            return (await AsyncSessionRuntime(runtime).run_child("p", ChildSpec(agent=boss2))).summary
+
+        async def boss2(messages: Any) -> str:
+            return "inside"
+
+        assert runtime.send("p", "go", agent=boss).text == "inside"
+
     def test_a_child_may_write_to_its_parent_once_that_has_ended(self, runtime: SessionRuntime) -> None:
         gate = Gate()
 
