@@ -23,8 +23,9 @@ class Handle:
     """What is known of a child beside the log. Whoever changes it holds the lock of `Children`.
 
     ``turn`` is the parent's turn that asked for it, ``since`` the number of the event that did. ``checks``
-    raise when whoever spawned it is cancelled; ``stopped`` says why it was itself. ``waits`` counts those of
-    its calls that wait for children of its own: meanwhile another child has its slot.
+    raise when whoever spawned it is cancelled; ``stopped`` says why it was itself. ``claim`` is what uses a
+    slot; ``waits`` counts those of its calls that wait for children of its own: meanwhile another child has
+    its slot.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Handle:
         self.since = 0
         self.lease: ExitStack | None = None
         self.has_begun = False
+        self.claim: Callable[[], None] | None = None
         self.stopped: str | None = None
         self.has_slot = False
         self.waits = 0

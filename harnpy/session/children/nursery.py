@@ -7,55 +7,33 @@ for it, and on a store that others share a lease, by which they see that it stil
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from dataclasses import replace
 from functools import partial
 from threading import Condition
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.running import name_of_agent
-from harnpy.session.children import outcomes
-from harnpy.session.children.facts import CANCELED, ENDS, FAILED, FORK, Child
+from harnpy.session.children.facts import CANCELED, Child
 from harnpy.session.children.handle import Handle
+from harnpy.session.children.running import CANCELLED, Runner
+from harnpy.session.children.slots import Slots
 from harnpy.session.children.values import ChildResult
-from harnpy.session.drafting.ambient import metadata
-from harnpy.session.errors import ChildNotFound, ChildTimeout, InvalidArgument, SessionBusy, SessionError
-from harnpy.session.events import EventDraft
-from harnpy.session.log import ANY
+from harnpy.session.errors import ChildNotFound, ChildTimeout, InvalidArgument, SessionError
 from harnpy.storage.errors import StorageError, StoreClosed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
-    from harnpy.session.agents.values import TurnResult
-    from harnpy.session.children.facts import Fact
+    from harnpy.session.children.running import Home
     from harnpy.session.children.values import ChildRef, ChildSpec
-    from harnpy.session.events import Event
     from harnpy.session.runtime.calling import Caller, ParentCaller
     from harnpy.session.runtime.holding import Leases
     from harnpy.session.runtime.lanes import Lanes
-    from harnpy.session.runtime.live import LiveSession
     from harnpy.world import World
 
-#: What the lease of a child is on, before its id.
-LEASE = "child"
 #: Seconds that children have to end when their runtime is closed.
 PATIENCE = 30.0
-_CANCELLED = "cancelled"
-
-
-class Home(Protocol):
-    """What children need of their runtime."""
-
-    def get(self, id: str) -> LiveSession: ...
-
-    def create(self, agent: AgentDef | str, *, id: str, seed: Any, caller: Caller | None) -> LiveSession: ...
-
-    def send(self, id: str, prompt: None, *, agent: Any, caller: Caller | None) -> TurnResult: ...
 
 
 class Children:
@@ -66,11 +44,10 @@ class Children:
     ) -> None:
         if limit is not None and (type(limit) is not int or limit < 1):
             raise InvalidArgument(f"`child_limit` must be an int >= 1, not {limit!r}")
-        self._home = home
+        self._runner = Runner(home, lanes, leases)
         self._world = world
         self._lanes = lanes
-        self._leases = leases
-        self._free = limit
+        self._slots = Slots(limit)
         self._known: dict[str, Handle] = {}
         self._changed = Condition()
         self._inside: ContextVar[Handle | None] = ContextVar("child", default=None)
@@ -115,70 +92,24 @@ class Children:
                 return  # it was cancelled before its time
             handle.has_begun = True
         with ExitStack() as undone:
-            self._request(handle, caller, undone)
+            self._runner.request(handle, caller, undone)
             handle.lease = undone.pop_all()
-        work = partial(handle.context.copy().run, self._run, handle)
-        handle.caller.begin(work, f"child {handle.ref.child_id}")
-
-    def _request(self, handle: Handle, caller: Caller, undone: ExitStack) -> None:
-        ref, spec = handle.ref, handle.spec
-        parent = self._home.get(ref.parent_id)
-        handle.turn = self._turn(parent)
-        lease = None
-        if self._leases is not None:
-            lease = undone.enter_context(self._leases.lease(ref.child_id, 0, handle.caller, LEASE)).key
-        with _marked(handle):
-            seed = spec.seed()
-            if spec.mode == FORK:
-                fork = parent.fork(ref.session_id, reason=LEASE)
-                if seed:
-                    fork.append_prompt(seed)
-            else:
-                agent = spec.agent if isinstance(spec.agent, AgentDef) else handle.agent
-                self._home.create(agent, id=ref.session_id, seed=seed, caller=caller)
-        asked = handle.who.requested(
-            handle.agent,
-            spec.mode,
-            spec.task,
-            context=spec.context or None,
-            lease=lease,
-            metadata={**spec.metadata, "detached": True} if spec.detached else dict(spec.metadata),
-        )
-        handle.since = _write(parent, handle, asked)
-
-    def _turn(self, parent: LiveSession) -> Event | None:
-        """Return the turn of the parent that this is inside. Raises `SessionBusy` in an atomic action."""
-        if not self._lanes.is_mine(parent.id):
-            return None
-        for turn in reversed(parent.view.open_turns.values()):
-            return turn
-        raise SessionBusy(
-            f"session '{parent.id}' is busy: an atomic action can't have children, a turn can", parent.id
-        )
+        handle.claim = partial(self._go, handle, True)
+        self._slots.take(handle.claim)
 
     # Running.
 
+    def _go(self, handle: Handle, has_slot: bool) -> None:
+        handle.has_slot = has_slot
+        work = partial(handle.context.copy().run, self._run, handle)
+        handle.caller.begin(work, f"child {handle.ref.child_id}")
+
     def _run(self, handle: Handle) -> None:
         self._inside.set(handle)
-        who, session_id = handle.who, handle.ref.session_id
+        result = self._runner.run(handle)
+        self._give_slot(handle)
         try:
-            with self._slot(handle):
-                self._tell(handle, who.started(handle.agent, dict(handle.spec.metadata)))
-                with _marked(handle):
-                    turn = self._home.send(session_id, None, agent=handle.spec.agent, caller=handle.caller)
-            result = outcomes.of_turn(who, session_id, turn)
-        except BaseException as error:
-            result = outcomes.of_error(who, session_id, error, handle.stopped or _CANCELLED)
-        self._end(handle, result)
-
-    def _end(self, handle: Handle, result: ChildResult) -> None:
-        try:
-            session = self._home.get(handle.ref.session_id)
-            result = replace(result, artifacts=outcomes.artifacts_of(session))
-            self._tell(handle, *outcomes.facts_of(handle.who, result, dict(handle.spec.metadata)))
-        except (SessionError, StorageError) as error:
-            logging.getLogger(__name__).exception("the end of child %s isn't in a log", handle.ref.child_id)
-            result = replace(result, status=FAILED, error=str(error), cause=error)
+            result = self._runner.end(handle, result)
         finally:
             if handle.lease is not None:
                 with suppress(StorageError):
@@ -191,39 +122,11 @@ class Children:
             handle.result = result
             self._changed.notify_all()
 
-    def _tell(self, handle: Handle, *facts: Fact) -> None:
-        """Write about a child to its parent's log, unless that says already that it has ended."""
-        parent = self._home.get(handle.ref.parent_id)
-        with parent.lock:
-            if not _has_ended(parent, handle):
-                _write(parent, handle, *facts)
-
-    @contextmanager
-    def _slot(self, handle: Handle) -> Iterator[None]:
-        self._take_slot(handle)
-        try:
-            yield
-        finally:
-            self._give_slot(handle)
-
-    def _take_slot(self, handle: Handle) -> None:
-        with self._changed:
-            while True:
-                if handle.stopped is not None:
-                    raise asyncio.CancelledError
-                if self._free is None or self._free > 0:
-                    break
-                self._changed.wait()
-            handle.has_slot = True
-            if self._free is not None:
-                self._free -= 1
-
     def _give_slot(self, handle: Handle) -> None:
         with self._changed:
-            if handle.has_slot and self._free is not None:
-                self._free += 1
-                self._changed.notify_all()
-            handle.has_slot = False
+            had_one, handle.has_slot = handle.has_slot, False
+        if had_one:
+            self._slots.give()
 
     # Waiting.
 
@@ -271,6 +174,25 @@ class Children:
             if is_last:
                 self._take_slot(mine)
 
+    def _take_slot(self, handle: Handle) -> None:
+        """Wait for a slot to go on in. Raises `asyncio.CancelledError` when that isn't wanted any more."""
+
+        def use() -> None:
+            with self._changed:
+                handle.has_slot = True
+                self._changed.notify_all()
+
+        self._slots.take(use)
+        with self._changed:
+            while not handle.has_slot and handle.stopped is None:
+                self._changed.wait()
+            if handle.stopped is None:
+                return
+            is_given = not self._slots.leave(use)
+            while is_given and not handle.has_slot:
+                self._changed.wait()
+        raise asyncio.CancelledError
+
     # Ending early.
 
     def wake(self) -> None:
@@ -294,16 +216,18 @@ class Children:
         for handle in self._open():
             if handle.ref.parent_id == parent_id and handle.turn is not None:
                 with suppress(SessionError, StorageError):
-                    if _has_ended(self._home.get(parent_id), handle):
+                    if self._runner.was_called_off(handle):
                         self.stop(handle)
 
-    def stop(self, handle: Handle, reason: str = _CANCELLED) -> None:
+    def stop(self, handle: Handle, reason: str = CANCELLED) -> None:
         """Cancel a child that runs or waits, and with it those that it spawned."""
         with self._changed:
-            if handle.result is not None or handle.stopped is not None:
+            if self.cancel_entered(handle) or handle.result is not None or handle.stopped is not None:
                 return
             handle.stopped = reason
         handle.caller.stop()
+        if handle.claim is not None and self._slots.leave(handle.claim):
+            self._go(handle, has_slot=False)
         self._lanes.wake()
         self.wake()
 
@@ -313,7 +237,7 @@ class Children:
             if handle.has_begun or handle.result is not None:
                 return False
             ref = handle.ref
-            self.settle(handle, ChildResult(ref.child_id, ref.session_id, CANCELED, reason=_CANCELLED))
+            self.settle(handle, ChildResult(ref.child_id, ref.session_id, CANCELED, reason=CANCELLED))
         return True
 
     def runs(self, child_id: str) -> bool:
@@ -354,24 +278,6 @@ class Children:
 
     def _not_ended(self) -> list[Handle]:
         return [handle for handle in self._known.values() if handle.result is None]
-
-
-def _marked(handle: Handle) -> AbstractContextManager[None]:
-    """Have the child's events carry what was said of it."""
-    return metadata({**handle.spec.metadata, "agent_id": handle.agent})
-
-
-def _write(parent: LiveSession, handle: Handle, *facts: Fact) -> int:
-    """Write to the parent's log, in the turn that asked for the child if that is open. Return where."""
-    turn = handle.turn if handle.turn is not None and handle.turn.seq in parent.view.open_turns else None
-    drafts = [EventDraft(type, data, turn=turn) for type, data in facts]
-    return parent.append(*drafts, expected_version=ANY)[-1].seq
-
-
-def _has_ended(parent: LiveSession, handle: Handle) -> bool:
-    """Whether the parent's log says so."""
-    ends = parent.stream.read(handle.since, types=ENDS)
-    return any(end.data.get("child_id") == handle.ref.child_id for end in ends)
 
 
 def _is_cancelled(check: Any) -> bool:

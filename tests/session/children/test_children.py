@@ -354,6 +354,29 @@ class TestLimit:
             assert [runtime.wait(id).status for id in "ac"] == ["completed", "completed"]
             assert told(runtime.get("p")).count("started") == 2
 
+    def test_first_come_first_served_and_who_waits_costs_no_thread(self) -> None:
+        gate, ran = Gate(), []
+
+        def agent(messages: Any, turn: Turn) -> None:
+            ran.append(int(turn.session.id))
+
+        with SessionRuntime("memory:", child_limit=2) as runtime:
+            runtime.create(id="p")
+            runtime.spawn("p", ChildSpec(agent=gate, child_id="first"))
+            runtime.spawn("p", ChildSpec(agent=gate, child_id="second"))
+            for _ in range(2):
+                gate.entered.acquire()
+            before = threading.active_count()
+            for number in range(30):
+                runtime.spawn("p", ChildSpec(agent=agent, child_id=str(number)))
+            assert threading.active_count() == before
+            runtime._children.end("first")
+            for number in range(30):
+                runtime.wait(str(number))
+            assert ran == list(range(30))
+            gate.open.set()
+            runtime.wait("second")
+
     def test_a_child_that_waits_for_its_own_gives_its_slot(self) -> None:
         with SessionRuntime("memory:", child_limit=1) as runtime:
             runtime.create(id="p")
