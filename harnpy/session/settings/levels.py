@@ -43,6 +43,9 @@ class Level(MutableMapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return self._values[name_of(key)]
 
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._values.get(name_of(key), default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
