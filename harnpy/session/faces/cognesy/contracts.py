@@ -43,8 +43,8 @@ class CanManageAgentSessions(Protocol):
 
 
 class CanStoreSessions(Protocol):
-    """A store of sessions. Those here are on one of harnpy's, whose protocol (`harnpy.storage.Store`) is what
-    a store of your own offers."""
+    """A store of sessions. `create` takes version 0 and stores 1, `save` takes the stored version and stores
+    the next one; `AgentSession.reconstitute` sets it."""
 
     def create(self, session: AgentSession) -> AgentSession: ...
     def save(self, session: AgentSession) -> AgentSession: ...

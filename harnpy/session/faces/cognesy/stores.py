@@ -20,6 +20,7 @@ from harnpy.storage.errors import StorageError
 from harnpy.world import World
 
 if TYPE_CHECKING:
+    from harnpy.session.faces.cognesy.contracts import CanStoreSessions
     from harnpy.session.faces.cognesy.sessions import AgentSession
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.log import Session
@@ -148,13 +149,13 @@ class FileSessionStore(HarnSessionStore):
 
 
 class SessionRepository:
-    """The sessions of a store."""
+    """The sessions of a store: one of harnpy's, or any other that keeps the rules of versions."""
 
-    def __init__(self, store: HarnSessionStore) -> None:
-        if not isinstance(store, HarnSessionStore):
+    def __init__(self, store: CanStoreSessions) -> None:
+        missing = [name for name in _METHODS if not callable(getattr(store, name, None))]
+        if missing:
             raise TypeError(
-                f"a repository is over InMemorySessionStore, FileSessionStore or HarnSessionStore, got "
-                f"{type(store).__name__}: a store of your own is one of `harnpy.storage.register_store`"
+                f"a store of sessions needs a method `{missing[0]}`, {type(store).__name__} has none"
             )
         self.store = store
 
@@ -179,6 +180,9 @@ class SessionRepository:
 
     def list_headers(self) -> SessionInfoList:
         return self.store.list_headers()
+
+
+_METHODS = ("create", "save", "load", "exists", "delete", "list_headers")
 
 
 def _header(info: SessionInfo) -> AgentSessionInfo:
