@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.session.errors import (
     AgentError,
+    ApprovalDenied,
     BudgetExceeded,
     ChildError,
     ChildNotFound,
@@ -17,6 +18,7 @@ from harnpy.session.errors import (
     EventDecodeError,
     EventNotFound,
     EventRejected,
+    ExecutionTimeout,
     InvalidArgument,
     InvalidTransition,
     ObserverError,
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from harnpy.session.drafting.ambient import current_metadata, current_turn, ensure_turn, metadata, turn
     from harnpy.session.extension.current import current_session_id
     from harnpy.session.extension.extension import SessionExtension
+    from harnpy.session.guards.approvals import ApprovalGate, ApprovalRequest
+    from harnpy.session.guards.inputs import InputGate
     from harnpy.session.kept.codec import decode_event, encode_event
     from harnpy.session.kept.ids import validate_session_id
     from harnpy.session.kept.info import SessionInfo
@@ -80,6 +84,9 @@ __all__ = [
     "AgentDef",
     "AgentError",
     "AgentFactory",
+    "ApprovalDenied",
+    "ApprovalGate",
+    "ApprovalRequest",
     "Budget",
     "BudgetExceeded",
     "ChildError",
@@ -97,9 +104,11 @@ __all__ = [
     "EventDraft",
     "EventNotFound",
     "EventRejected",
+    "ExecutionTimeout",
     "HistoryEntry",
     "HookStack",
     "InfoPage",
+    "InputGate",
     "InvalidArgument",
     "InvalidTransition",
     "ModelSettings",
@@ -174,6 +183,8 @@ def __getattr__(name: str) -> object:
         "ANY": "parts.history",
         "AgentDef": "agents.definition",
         "AgentFactory": "agents.factories",
+        "ApprovalGate": "guards.approvals",
+        "ApprovalRequest": "guards.approvals",
         "Budget": "agents.definition",
         "ChildRef": "children.values",
         "ChildResult": "children.values",
@@ -185,6 +196,7 @@ def __getattr__(name: str) -> object:
         "HistoryEntry": "shown.entries",
         "HookStack": "runtime.hooks",
         "InfoPage": "runtime.queries",
+        "InputGate": "guards.inputs",
         "ModelSettings": "parts.questions",
         "Rebuilder": "shown.rebuilder",
         "Replayer": "transfer.replaying",

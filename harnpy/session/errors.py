@@ -23,6 +23,8 @@
     ├─ EventRejected [event_rejected]          .what, .pointer
     ├─ EventDecodeError [decode]
     ├─ BudgetExceeded [budget]
+    ├─ ApprovalError [approval]
+    │  └─ ApprovalDenied                       .reason
     ├─ SessionLeased [lease_held]
     ├─ ObserverError [observer]                .events
     ├─ ArtifactError [artifact]
@@ -173,6 +175,20 @@ class BudgetExceeded(SessionError):
     """A turn has cost, or used, as much as it may."""
 
     code = "budget"
+
+
+class ApprovalError(SessionError):
+    """An approval isn't asked for, or not given."""
+
+    code = "approval"
+
+
+class ApprovalDenied(ApprovalError):
+    """A tool may not be called."""
+
+    def __init__(self, reason: str, session_id: str) -> None:
+        super().__init__(f"approval denied: {reason}" if reason else "approval denied", session_id)
+        self.reason = reason
 
 
 class InvalidSessionId(Refusal, ValueError):

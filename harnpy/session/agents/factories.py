@@ -14,6 +14,7 @@ from harnpy.storage.errors import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harnpy.session.agents.definition import Budget
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.txn import Txn
 
@@ -58,11 +59,11 @@ def check_send(agent: Any, session_id: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def resolved(agent: Any, session: Txn, options: Mapping[str, Any]) -> Any:
+def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budget | None = None) -> Any:
     """Return the agent to run in a session: a function, or an object with ``run(turn)``.
 
-    ``options`` are added to those of a definition. Raises `Unsupported` where there is no agent, or no loop
-    for the definition, and whatever is wrong with it.
+    ``options`` are added to those of a definition; a ``budget`` takes the place of its own. Raises
+    `Unsupported` where there is no agent, or no loop for the definition, and whatever is wrong with it.
     """
     agents = session.agents
     if agent is None:
@@ -82,4 +83,6 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any]) -> Any:
         )
     if options:
         agent = replace(agent, options={**agent.options, **options})
+    if budget is not None:
+        agent = replace(agent, budget=budget)
     return agents(agent, session)

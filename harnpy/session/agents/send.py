@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from harnpy.session import events as kinds
 from harnpy.session.agents.factories import RETRIES, resolved
 from harnpy.session.agents.running import name_of_agent, run_agent
-from harnpy.session.agents.turn import Turn
+from harnpy.session.agents.turn import NO_GUARDS, Turn
 from harnpy.session.agents.values import OVERFLOW, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.parts.history import message_drafts
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.agents.turn import Sink
     from harnpy.session.events import Event
+    from harnpy.session.guards.guards import Guards
     from harnpy.session.log import Session
     from harnpy.session.runtime.txn import Txn
 
@@ -49,6 +50,7 @@ class Send:
         key: str | None = None,
         options: Mapping[str, Any] | None = None,
         timeout: float | None = None,
+        guards: Guards = NO_GUARDS,
     ) -> None:
         given = {"content": prompt} if isinstance(prompt, str) else prompt
         self._prompt = [] if given is None else message_drafts(given)
@@ -59,14 +61,20 @@ class Send:
         self._key = key
         self._options = options or {}
         self._timeout = timeout
+        self._guards = guards
         self.events: list[Event] = []
 
     def __call__(self, session: Txn) -> None:
-        agent = resolved(self._agent, session, self._options)
+        agent = resolved(self._agent, session, self._options, self._guards.budget)
         session.check(*self._prompt)
-        turn = Turn(session, name_of_agent(agent), self._sink)
+        turn = Turn(session, name_of_agent(agent), self._sink, self._guards)
         # A definition's loop asks its model again by itself.
         is_loop = getattr(agent, "is_loop", False)
+        if is_loop and (self._guards.approvals or self._guards.inputs):
+            raise InvalidArgument(
+                "`approvals` and `inputs` are for functions: the loop of a definition asks its host's people",
+                session.id,
+            )
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, self._key, is_looped=is_loop)
         waiting = None

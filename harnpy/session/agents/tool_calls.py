@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.session import events as kinds
-from harnpy.session.errors import AgentError, ToolAmbiguous
+from harnpy.session.errors import AgentError, ApprovalDenied, ToolAmbiguous
 from harnpy.session.events import EventDraft
 from harnpy.session.shown.message_parts import calls_of
 from harnpy.session.turns.calls import tool_key
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from harnpy.session.events import Event
-    from harnpy.session.log import Session
+    from harnpy.session.guards.approvals import ApprovalGate
+    from harnpy.session.guards.guards import Guards
+    from harnpy.session.runtime.txn import Txn
 
 _MESSAGES = frozenset({kinds.MESSAGE_ADDED})
 
@@ -27,7 +30,10 @@ class Turn(Protocol):
     events: list[Event]
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Txn: ...
+
+    @property
+    def guards(self) -> Guards: ...
 
     @property
     def turn_id(self) -> str: ...
@@ -64,6 +70,11 @@ class Call:
         self._end(outcome)
         return output
 
+    def refuse(self, error: Exception) -> None:
+        """Log that it wasn't carried out."""
+        data = {"tool": self.name, "id": self.id, "idempotency_key": self.key}
+        self.turn.write(EventDraft(kinds.TOOL_COMPLETED, {**data, "rejected": True, "error": str(error)}))
+
     def fail(self, error: BaseException) -> None:
         self._end({"error": str(error) or type(error).__name__})
 
@@ -76,14 +87,34 @@ class Call:
 def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
     """Return what the call comes to, or came to already.
 
-    Raises `ToolAmbiguous` where it began and has no end, unless it is ``idempotent``, and `AgentError` with
-    the text of an error that it came to before.
+    Raises `ToolAmbiguous` where it began and has no end, unless it is ``idempotent``, `AgentError` with the
+    text of an error that it came to before, and `ApprovalDenied`. On a loop, what needs an approval is
+    returned as an awaitable.
     """
     known = call.turn.session.stream.find_key(call.key)
     if known is not None and known.type == kinds.TOOL_COMPLETED:
         return _recorded(known.data)
     if known is not None and not idempotent:
         raise ToolAmbiguous(call.key, call.turn.session.id)
+    gate = call.turn.guards.approvals
+    if gate is None:
+        return _carried_out(call, fn)
+    if is_on_loop():
+        return _once_admitted(call, fn, gate)
+    call.turn.session.caller(_admitted, call, gate)
+    return _carried_out(call, fn)
+
+
+def is_on_loop() -> bool:
+    """Whether the agent runs on a loop, which it can't keep from running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _carried_out(call: Call, fn: Callable[[Any], Any]) -> Any:
     call.begin()
     try:
         output = fn(call.args)
@@ -91,6 +122,20 @@ def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
     except BaseException as error:
         call.fail(error)
         raise
+
+
+async def _admitted(call: Call, gate: ApprovalGate) -> None:
+    try:
+        await gate.admit(call.turn.session, call.name, call.text, call.turn)
+    except ApprovalDenied as denied:
+        call.refuse(denied)
+        raise
+
+
+async def _once_admitted(call: Call, fn: Callable[[Any], Any], gate: ApprovalGate) -> Any:
+    await _admitted(call, gate)
+    output = _carried_out(call, fn)
+    return await output if inspect.isawaitable(output) else output
 
 
 async def _waited(call: Call, output: Awaitable[Any]) -> Any:

@@ -14,6 +14,8 @@ from harnpy.session.agents.answers import YIELDED, Pairing, messages_of, unexpec
 from harnpy.session.agents.values import Reply
 from harnpy.session.errors import AgentError, InvalidArgument
 from harnpy.session.events import EventDraft
+from harnpy.session.guards.guards import Guards
+from harnpy.session.guards.spending import check_budget
 from harnpy.session.turns.closing import Fact, usage
 from harnpy.session.turns.request_parts import SYSTEM, memo_message
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Sink = Callable[[str], Any]
 
+NO_GUARDS = Guards()
 _SETTINGS = "settings."
 _REQUEST = "settings.request."
 
@@ -52,8 +55,12 @@ class Turn:
     """What an agent gets beside the messages. ``session`` can be read and written; ``prompt`` are the
     messages that were sent, ``messages`` the request: window, prompt, memo."""
 
-    def __init__(self, session: Txn, agent: str, sink: Sink | None = None) -> None:
+    def __init__(
+        self, session: Txn, agent: str, sink: Sink | None = None, guards: Guards = NO_GUARDS
+    ) -> None:
         self.session = session
+        self.guards = guards
+        self._began = session.clock.monotonic()
         self.agent = agent
         self.events: list[Event] = []
         self.prompt: list[Message] = []
@@ -139,10 +146,21 @@ class Turn:
         """Return ``fn(args)``, an awaitable when that is one, and log the call.
 
         A call of an assistant's message, which ``call_id`` names, is carried out once: later its output is
-        returned. Raises what ``fn`` raises, and `ToolAmbiguous` for one that began and never ended, unless
-        it is ``idempotent``.
+        returned. Where approvals are asked for, an agent that runs on a loop gets an awaitable. Raises what
+        ``fn`` raises, `ApprovalDenied`, and `ToolAmbiguous` for a call that began and never ended, unless it
+        is ``idempotent``.
         """
         return tool_calls.run(tool_calls.Call(self, name, args, call_id), fn, idempotent=idempotent)
+
+    def ask(self, prompt: str) -> Any:
+        """Ask a person, through the `InputGate` that the turn was sent with, and return the answer; an
+        awaitable, in an agent that runs on a loop. Raises `InvalidArgument` without a gate."""
+        gate = self.guards.inputs
+        if gate is None:
+            raise InvalidArgument("a turn can't ask anybody that was sent without `inputs`", self.session.id)
+        if tool_calls.is_on_loop():
+            return gate.request(self.session, prompt, self)
+        return self.session.caller(gate.request, self.session, prompt, self)
 
     # What the runtime does with it.
 
@@ -194,6 +212,10 @@ class Turn:
             if self._is_own_step:
                 raise AgentError(f"agent {self.agent} began a step inside a step")
             self._held.append(self._step_completed(None, 0.0, None))
+        budget = self.guards.budget
+        if budget is not None:
+            seconds = self.session.clock.monotonic() - self._began
+            check_budget(budget, self.events, self._steps, seconds)
         self._held.append(self._step_started(model))
         self._is_own_step = own
         self._write_held()

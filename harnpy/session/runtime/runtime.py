@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.agents.definition import AgentDef
+from harnpy.session.agents.definition import AgentDef, Budget
 from harnpy.session.agents.factories import AgentFactory, check_send
 from harnpy.session.agents.send import Send, recorded, result_of
 from harnpy.session.artifacts.offloading import Offloading
@@ -15,6 +15,7 @@ from harnpy.session.children.parenting import Parenting
 from harnpy.session.children.scheduling import Scheduler
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import Origin
+from harnpy.session.guards.guards import Guards
 from harnpy.session.kept.codec import SessionCodec
 from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.log import KIND, Session
@@ -23,21 +24,19 @@ from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.runtime import bus as runtime_events
 from harnpy.session.runtime import queries
 from harnpy.session.runtime.actions import Delete, streams
-from harnpy.session.runtime.background import LIMIT as COMPACTION_LIMIT
 from harnpy.session.runtime.background import Compactions
 from harnpy.session.runtime.beginning import beginning, origin_below, storing
-from harnpy.session.runtime.bootstrap import bootstrap_text, files_in
 from harnpy.session.runtime.bus import EventBus
 from harnpy.session.runtime.calling import ThreadCaller
 from harnpy.session.runtime.holding import Leases
 from harnpy.session.runtime.hooks import stack_of
 from harnpy.session.runtime.lanes import Lanes
-from harnpy.session.runtime.limits import within
 from harnpy.session.runtime.live import LiveSession, Living
 from harnpy.session.runtime.moving import Moving
 from harnpy.session.runtime.pipeline import Pipeline
 from harnpy.session.runtime.queries import InfoPage, SessionQuery
 from harnpy.session.runtime.streaming import streamed
+from harnpy.session.runtime.tending import Tending
 from harnpy.session.settings.levels import Level
 from harnpy.session.trajectory.kept_episodes import EpisodeKeeping
 from harnpy.storage.opening import open_store
@@ -45,13 +44,13 @@ from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from concurrent.futures import Future
 
     from harnpy.session.agents.send import Prompt
     from harnpy.session.agents.turn import Sink
     from harnpy.session.agents.values import RunEvent, TurnResult
     from harnpy.session.artifacts.artifact import ArtifactStore
-    from harnpy.session.events import Event
+    from harnpy.session.guards.approvals import ApprovalGate
+    from harnpy.session.guards.inputs import InputGate
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.kept.past import Until
     from harnpy.session.kept.stored import StoredSession
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
 _ALL = SessionQuery()
 
 
-class SessionRuntime(Moving, Parenting, EpisodeKeeping):
+class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
     """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
 
     def __init__(
@@ -270,6 +269,9 @@ class SessionRuntime(Moving, Parenting, EpisodeKeeping):
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        approvals: ApprovalGate | None = None,
+        inputs: InputGate | None = None,
         caller: Caller | None = None,
         **loop_options: Any,
     ) -> TurnResult:
@@ -279,12 +281,27 @@ class SessionRuntime(Moving, Parenting, EpisodeKeeping):
         ``prompt`` is a text, a message, messages, or None for what is there; ``stream`` is called with each
         piece of the answer. For an ``idempotency_key`` that a turn has ended with, that one's result is
         returned. An agent that takes longer than ``timeout`` seconds (None: the runtime's
-        ``execution_timeout``) is stopped. Raises `ExecutionTimeout` then, `AgentError` for what is no answer,
-        what the agent raises, and what `execute` does.
+        ``execution_timeout``) is stopped.
+
+        A ``budget`` (a dict: the loop's own option) ends the turn before the step that it doesn't allow.
+        ``approvals`` are asked before a function's `Turn.tool`, ``inputs`` answer its `Turn.ask`.
+
+        Raises `ExecutionTimeout`, `BudgetExceeded`, `AgentError` for what is no answer, what the agent
+        raises, and what `execute` does.
         """
+        if budget is not None and not isinstance(budget, Budget):
+            loop_options["budget"], budget = budget, None
         check_send(agent, id, loop_options)
         timeout = self._execution_timeout if timeout is None else timeout
-        action = Send(prompt, agent, sink=stream, key=idempotency_key, options=loop_options, timeout=timeout)
+        action = Send(
+            prompt,
+            agent,
+            sink=stream,
+            key=idempotency_key,
+            options=loop_options,
+            timeout=timeout,
+            guards=Guards(budget, approvals, inputs),
+        )
         session = self.execute(
             id,
             action,
@@ -301,29 +318,6 @@ class SessionRuntime(Moving, Parenting, EpisodeKeeping):
         as pieces are; closing the iterator cancels it.
         """
         return streamed(self._caller, partial(self.send, id, prompt, **options))
-
-    def bootstrap(
-        self, id: str, cwd: str | None = None, files: Iterable[str] | None = None, tools: Iterable[str] = ()
-    ) -> Event:
-        """Tell a session's model where it works: the directory (None: the process's), the files in it (None:
-        those that are there) and its tools, as context of the prefix."""
-        here = self._world.files
-        directory = here.cwd() if cwd is None else cwd
-        names = files_in(directory, here) if files is None else files
-        return self.get(id).append_context(bootstrap_text(directory, names, tools), kind="bootstrap")
-
-    def compact_in_background(self, id: str, strategy: str | None = None) -> Future[ResizeReport | None]:
-        """Resize a session (`Session.resize`) in a thread of its own, and return what becomes of it.
-
-        Each is compacted once at a time; what is asked for meanwhile is done once, when that is over. A
-        strategy has five minutes: `ExecutionTimeout`.
-        """
-        return self._compactions.ask(id, strategy)
-
-    def _compact(self, id: str, strategy: str | None) -> ResizeReport | None:
-        call, session = self._caller.one(), self.get(id)
-        with within(COMPACTION_LIMIT, call, id):
-            return session.resize(strategy, call=call)
 
     # Who descends from whom, and what was said.
 

@@ -1,0 +1,165 @@
+"""Whether a tool may be called: a policy says it, or a person. Spec: 10 §A1.18, §C16.1."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.session import events as kinds
+from harnpy.session.errors import ApprovalDenied, ApprovalError, InvalidArgument
+from harnpy.session.events import EventDraft
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from harnpy.session.log import Session
+
+    Answer = str | tuple[str, str] | None
+    Policy = Callable[["ApprovalRequest"], Answer | Awaitable[Answer]]
+    Audit = Callable[[str, dict[str, Any]], object]
+
+ALLOW, DENY = "allow", "deny"
+
+
+@dataclass(frozen=True)
+class ApprovalRequest:
+    """What is to be approved. ``args`` are the call's, as JSON text."""
+
+    id: str
+    session_id: str
+    tool: str
+    args: str = ""
+    category: str | None = None
+    operation: str | None = None
+    resource: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as its event has it."""
+        return {key: value for key, value in asdict(self).items() if value not in (None, {})}
+
+
+class Approval(NamedTuple):
+    """The answer: ``allow`` or ``deny``. ``automated``: the policy's."""
+
+    decision: str
+    reason: str = ""
+    automated: bool = False
+
+
+class ApprovalGate:
+    """Asks a policy, then a person, and logs what is asked and answered.
+
+    ``policy(request)`` returns ``allow``, ``deny``, either with a reason as a pair, or None for what a person
+    must decide; it may be async. After ``threshold`` denials of the policy in a row (0: never) everything
+    goes to a person, until one allows something or `reset`. ``audit(kind, data)`` is told of it all.
+    """
+
+    def __init__(
+        self, policy: Policy | None = None, *, threshold: int = 3, audit: Audit | None = None
+    ) -> None:
+        self._policy = policy
+        self._threshold = threshold
+        self._audit = audit
+        self._denials = 0
+        self._waiting: dict[str, tuple[ApprovalRequest, Future[Approval]]] = {}
+
+    @property
+    def pending(self) -> list[ApprovalRequest]:
+        """What waits for a person."""
+        return [request for request, _ in list(self._waiting.values())]
+
+    def resolve(self, id: str, decision: str, reason: str = "") -> None:
+        """Answer a request as a person. From any thread.
+
+        Raises `ApprovalError` for one that doesn't wait, `InvalidArgument` for another answer than ``allow``
+        or ``deny``.
+        """
+        if decision not in (ALLOW, DENY):
+            raise InvalidArgument("invalid approval decision")
+        known = self._waiting.pop(id, None)
+        if known is None:
+            raise ApprovalError("approval request not found")
+        known[1].set_result(Approval(decision, reason))
+
+    def reset(self) -> None:
+        """Let the policy decide again."""
+        self._denials = 0
+
+    async def request(
+        self,
+        session: Session,
+        tool: str,
+        args: str = "",
+        *,
+        category: str | None = None,
+        operation: str | None = None,
+        resource: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        turn: Any = None,
+    ) -> Approval:
+        """Return what became of a request. Raises what the policy raises, `InvalidArgument` for an answer of
+        it that is none."""
+        id = session.origin.world.ids.new()
+        request = ApprovalRequest(id, session.id, tool, args, category, operation, resource, metadata or {})
+        self._log(session, kinds.APPROVAL_REQUESTED, request.data(), "security.approval.requested", turn)
+        try:
+            approval = await self._decided(request)
+        except BaseException as error:
+            self._waiting.pop(id, None)
+            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
+            told = {"id": id, "tool": tool, "reason": reason or type(error).__name__}
+            self._log(session, kinds.APPROVAL_CANCELED, told, "security.approval.canceled", turn)
+            raise
+        data: dict[str, Any] = {"id": id, "decision": approval.decision, "reason": approval.reason}
+        data |= {"automated": True} if approval.automated else {}
+        self._log(session, kinds.APPROVAL_RESOLVED, data, "security.approval.resolved", turn)
+        is_allowed = approval.decision == ALLOW
+        kind = "security.tool.allowed" if is_allowed else "security.tool.denied"
+        self._tell(kind, {**request.data(), "reason": approval.reason})
+        return approval
+
+    async def admit(self, session: Session, tool: str, args: str, turn: Any = None) -> None:
+        """Raise `ApprovalDenied` unless the call is allowed."""
+        approval = await self.request(session, tool, args, turn=turn)
+        if approval.decision != ALLOW:
+            raise ApprovalDenied(approval.reason, session.id)
+
+    async def _decided(self, request: ApprovalRequest) -> Approval:
+        approval = await self._automatic(request)
+        if approval is None:
+            future: Future[Approval] = Future()
+            self._waiting[request.id] = request, future
+            approval = await asyncio.wrap_future(future)
+            if approval.decision == ALLOW:
+                self._denials = 0
+        else:
+            self._denials = 0 if approval.decision == ALLOW else self._denials + 1
+        return approval
+
+    async def _automatic(self, request: ApprovalRequest) -> Approval | None:
+        if self._policy is None or (self._threshold and self._denials >= self._threshold):
+            return None
+        answer = self._policy(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        decision, reason = answer if isinstance(answer, tuple) else (answer, "")
+        if decision is None:
+            return None
+        if decision not in (ALLOW, DENY):
+            raise InvalidArgument("invalid approval decision")
+        return Approval(decision, reason, automated=True)
+
+    def _log(self, session: Session, type: str, data: dict[str, Any], told: str, turn: Any) -> None:
+        if turn is None:
+            session.write(EventDraft(type, data))
+        else:
+            turn.write(EventDraft(type, data))
+        self._tell(told, data)
+
+    def _tell(self, kind: str, data: dict[str, Any]) -> None:
+        if self._audit is not None:
+            self._audit(kind, data)
