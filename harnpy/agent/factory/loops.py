@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -53,17 +54,22 @@ class LoopFactory(AgentFactory):
         self._world = host or World()
         self._events = events
         self._pools: Pools = WeakKeyDictionary()
+        self._lock = Lock()
+        self._made: Models | None = None
 
     @property
     def mock(self) -> MockProvider:
         """The provider that needs no model: `add({"text": …})` queues a reply, `calls()` are those it got."""
         return self._models.mock
 
-    @cached_property
+    @property
     def _models(self) -> Models:
         from harnpy.llm.call import Models
 
-        return Models(self._world, provided=self._providers)
+        with self._lock:
+            if self._made is None:
+                self._made = Models(self._world, provided=self._providers)
+            return self._made
 
     @cached_property
     def _skills(self) -> list[FoundSkill]:

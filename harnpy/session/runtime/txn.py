@@ -209,7 +209,7 @@ class Txn(Session):
         seen, resizing = self._stage.start, self.resizing
         self._follow(self._live)
         self.resizing = resizing
-        news = self._live.read(after=seen)
+        news = self._live.read(after=seen) if self._live.version > seen else []
         if all(map(_commutes, news)):
             self._tell(news)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from harnpy import AgentDef, Capabilities, LoopFactory
 from harnpy.faults import Fault
 from harnpy.session import (
     AgentError,
+    AgentFactory,
     Budget,
     EventRejected,
     InvalidArgument,
@@ -26,7 +28,7 @@ from harnpy.storage.errors import Unsupported
 from tests.storage.conftest import opened, store, url
 from tests.worlds import world_with
 
-from .agents import HELPER, call, loops_with, runtime_with, texts, types, weather
+from .agents import HELPER, Provider, call, loops_with, runtime_with, said, texts, types, weather
 
 __all__ = ["opened", "store", "url"]
 
@@ -261,6 +263,36 @@ class TestWhichAgent:
             runtime.create(HELPER, id="s")
             assert runtime.send("s", "go").text == "always"
             assert runtime.send("s", "go", agent=lambda messages: "now").text == "now"
+
+    def test_a_factory_of_ones_own(self) -> None:
+        class Shouting(AgentFactory):
+            def __call__(self, definition: AgentDef, session: Any) -> Any:
+                return lambda messages: f"{definition.system_prompt} {session.id}".upper()
+
+            def check(self, definition: AgentDef) -> None:
+                if not definition.system_prompt:
+                    raise AgentError("say something")
+
+            def close(self, call: Any) -> None:
+                closed.append(call)
+
+        closed: list[Any] = []
+        with SessionRuntime("memory:", agents=Shouting()) as runtime:
+            runtime.create(HELPER, id="s")
+            assert runtime.send("s", "go").text == "BE BRIEF. S"
+            with pytest.raises(AgentError, match="say something"):
+                runtime.create(AgentDef("a"))
+
+    def test_threads_share_a_factory(self) -> None:
+        loops = loops_with(
+            providers={"mine": Provider(lambda request: said(request, str(len(request.messages))))}
+        )
+        agent = AgentDef("a", model="mine/m")
+        with SessionRuntime("memory:", agents=loops) as runtime, ThreadPoolExecutor(4) as pool:
+            for name in "abcd":
+                runtime.create(agent, id=name)
+            found = list(pool.map(lambda n: runtime.send("abcd"[n % 4], "go").text, range(20)))
+        assert sorted(found) == sorted(["1", "3", "5", "7", "9"] * 4)
 
     def test_send_as_an_action(self) -> None:
         with runtime_with({"text": "one"}) as runtime:

@@ -445,6 +445,25 @@ class TestOthers:
             assert [step.data["prompt_cache"]["stable_messages"] for step in steps] == [3]
             assert request_of(runtime.get("s"), 1)["messages"] == loops.mock.calls()[0]["messages"]
 
+    def test_a_cut_that_comes_while_a_request_is_made(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        commit, others = LiveSession.commit, SessionRuntime(store)
+
+        def overtaken(session: LiveSession, events: Any, *given: Any) -> None:
+            if any(event.type == "step_started" for event in events):
+                monkeypatch.setattr(LiveSession, "commit", commit)
+                others.get("s").set_history([])
+            commit(session, events, *given)
+
+        with SessionRuntime(store, agents=loops_with()) as runtime:
+            runtime.create(HELPER, id="s")
+            monkeypatch.setattr(LiveSession, "commit", overtaken)
+            with pytest.raises(SessionConflict):
+                runtime.send("s", "go")
+            assert types(runtime)[-1] == "turn_completed"
+            assert runtime.agents.mock.calls() == []
+
     def test_a_tool_that_sends_to_its_own_session(self) -> None:
         def nested() -> str:
             runtime.send("s", "deeper", agent=lambda messages: "no")
