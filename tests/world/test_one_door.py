@@ -41,6 +41,7 @@ EXCEPTIONS = {
     "session/runtime/": "the service's that embeds it: its threads share sessions, no program does",
     "session/aio/": "likewise: it waits in threads for stores",
     "session/children/": "likewise: children run in threads, and some wait for others",
+    "agent/factory/loops.py": "likewise: the threads of a service share it",
     "session/artifacts/files.py": "a store is a medium itself, as in storage/",
     "session/live/": "likewise: watches wait, and are read by other threads than those that append",
     "session/faces/canto/sessions.py": "likewise: threads share a session of Canto's, stored or not",
