@@ -234,6 +234,10 @@ class AsyncSessionRuntime:
         """Make sessions of a directory's files, parents before those that were forked from them."""
         return await in_thread(partial(self.runtime.import_dir, directory, format, **options))
 
+    async def save_ancestry(self, record: dict[str, Any]) -> bool:
+        """Note where a session stands whose log is elsewhere; return False if there is one of that id."""
+        return await in_thread(partial(self.runtime.save_ancestry, record))
+
     async def close(self) -> None:
         await self._called(self.runtime.close)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harnpy.session.runtime.live import LiveSession
@@ -65,3 +65,13 @@ class Moving:
         return directories.import_dir(
             self.store, directory, format, on_conflict=on_conflict, strict=strict, world=self._world
         )
+
+    def save_ancestry(self, record: dict[str, Any]) -> bool:
+        """Note where a session stands whose log is elsewhere: ``session_id``, ``created_at``, and of a fork
+        ``parent_session_id``, ``branch_label``, ``fork_reason``, ``depth``.
+
+        Return False if there is a session of that id: it stays as it is. Raises `InvalidArgument`.
+        """
+        from harnpy.session.transfer.canto.ancestry import save_ancestry
+
+        return save_ancestry(record, self.store, self._world)

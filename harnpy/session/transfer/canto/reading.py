@@ -135,6 +135,8 @@ class Reader:
         facts: Json = {key: record[key] for key in ("branch_label", "fork_reason") if record.get(key)}
         if parent is None:
             return facts
+        if isinstance(record.get("depth"), int):
+            facts["depth"] = record["depth"]
         return {**facts, "parent_session_id": parent, "fork_point_seq": count + 1 if count else 0}
 
     def take(self, envelope: Json) -> None:
