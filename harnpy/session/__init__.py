@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from harnpy.session.agents.values import ContextOverflow, Reply, RunEvent, TurnResult, Waiting
     from harnpy.session.children.child_runs import ChildRun, child_runs
     from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
+    from harnpy.session.children.worktree import Worktree
     from harnpy.session.drafting import drafts, messages, payload_types
     from harnpy.session.drafting.ambient import current_metadata, current_turn, ensure_turn, metadata, turn
     from harnpy.session.extension.current import current_session_id
@@ -146,6 +147,7 @@ __all__ = [
     "TurnResult",
     "Txn",
     "Waiting",
+    "Worktree",
     "World",
     "actions",
     "child_runs",
@@ -215,6 +217,7 @@ def __getattr__(name: str) -> object:
         "TurnResult": "agents.values",
         "Txn": "runtime.txn",
         "Waiting": "agents.values",
+        "Worktree": "children.worktree",
         "child_runs": "children.child_runs",
         "current_metadata": "drafting.ambient",
         "current_session_id": "extension.current",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from harnpy.reading.dicts import detached
 from harnpy.session.children.facts import RUNNING, Child
 from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
 
@@ -22,10 +23,10 @@ SCHEDULED = "scheduled"
 class Handle:
     """What is known of a child beside the log. Whoever changes it holds the lock of `Children`.
 
-    ``turn`` is the parent's turn that asked for it, ``since`` the number of the event that did. ``checks``
-    raise when whoever spawned it is cancelled; ``stopped`` says why it was itself. ``claim`` is what uses a
-    slot; ``waits`` counts those of its calls that wait for children of its own: meanwhile another child has
-    its slot.
+    ``metadata`` is what events say of it, ``turn`` the parent's turn that asked for it, ``since`` the number
+    of the event that did. ``held`` are its lease and its worktree. ``checks`` raise when whoever spawned it
+    is cancelled; ``stopped`` says why it was itself. ``claim`` is what uses a slot; ``waits`` counts those of
+    its calls that wait for children of its own: meanwhile another child has its slot.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class Handle:
         self.caller = caller
         self.checks = checks
         self.context = context
+        self.metadata: dict[str, Any] = detached(dict(spec.metadata))
         self.turn: Event | None = None
         self.since = 0
-        self.lease: ExitStack | None = None
+        self.held: ExitStack | None = None
         self.has_begun = False
         self.claim: Callable[[], None] | None = None
         self.stopped: str | None = None

@@ -7,7 +7,7 @@ for it, and on a store that others share a lease, by which they see that it stil
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Condition
@@ -44,7 +44,7 @@ class Children:
     ) -> None:
         if limit is not None and (type(limit) is not int or limit < 1):
             raise InvalidArgument(f"`child_limit` must be an int >= 1, not {limit!r}")
-        self._runner = Runner(home, lanes, leases)
+        self._runner = Runner(home, world, lanes, leases)
         self._world = world
         self._lanes = lanes
         self._slots = Slots(limit)
@@ -61,7 +61,7 @@ class Children:
         self.start(handle, caller)
         return handle.ref
 
-    def start(self, handle: Handle, caller: Caller) -> None:
+    def start(self, handle: Handle, caller: ParentCaller) -> None:
         """Have a child run that is known, and let it be unknown if it can't."""
         try:
             self.begin(handle, caller)
@@ -85,7 +85,7 @@ class Children:
             self._known[id] = handle
         return handle
 
-    def begin(self, handle: Handle, caller: Caller) -> None:
+    def begin(self, handle: Handle, caller: ParentCaller) -> None:
         """Create the child's session, have its parent's log know of it, and let it run."""
         with self._changed:
             if handle.result is not None:
@@ -93,7 +93,7 @@ class Children:
             handle.has_begun = True
         with ExitStack() as undone:
             self._runner.request(handle, caller, undone)
-            handle.lease = undone.pop_all()
+            handle.held = undone.pop_all()
         handle.claim = partial(self._go, handle, True)
         self._slots.take(handle.claim)
 
@@ -109,11 +109,9 @@ class Children:
         result = self._runner.run(handle)
         self._give_slot(handle)
         try:
-            result = self._runner.end(handle, result)
+            with suppress(StorageError), handle.held or nullcontext():  # a lease ends by itself
+                result = self._runner.end(handle, result)
         finally:
-            if handle.lease is not None:
-                with suppress(StorageError):
-                    handle.lease.close()
             self.settle(handle, result)
 
     def settle(self, handle: Handle, result: ChildResult) -> None:

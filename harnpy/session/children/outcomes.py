@@ -10,6 +10,7 @@ from harnpy.session import events as kinds
 from harnpy.session.artifacts.artifact import Artifact
 from harnpy.session.children.facts import BLOCKED, CANCELED, COMPLETED, FAILED, INTERNAL, Child
 from harnpy.session.children.values import ChildResult
+from harnpy.session.errors import ExecutionTimeout
 
 if TYPE_CHECKING:
     from harnpy.session.agents.values import TurnResult
@@ -34,6 +35,8 @@ def of_turn(child: Child, session_id: str, turn: TurnResult) -> ChildResult:
 def of_error(child: Child, session_id: str, error: BaseException, reason: str) -> ChildResult:
     """Return what an error makes of a child: a cancellation, for that ``reason``, or a failure."""
     result = ChildResult(child.id, session_id, CANCELED, reason=reason, cause=error)
+    if isinstance(error, ExecutionTimeout):
+        return replace(result, reason=str(error))
     if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
         return result
     return replace(result, status=FAILED, reason="", error=str(error) or type(error).__name__)

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from harnpy.session.children.handle import Handle
     from harnpy.session.children.values import ChildResult
     from harnpy.session.events import Event
-    from harnpy.session.runtime.calling import Caller
+    from harnpy.session.runtime.calling import Caller, ParentCaller
     from harnpy.session.runtime.holding import Leases
     from harnpy.session.runtime.lanes import Lanes
     from harnpy.session.runtime.live import LiveSession
+    from harnpy.world import World
 
 #: What the lease of a child is on, before its id.
 LEASE: Final = "child"
@@ -41,22 +42,25 @@ class Home(Protocol):
 
     def create(self, agent: AgentDef | str, *, id: str, seed: Any, caller: Caller | None) -> LiveSession: ...
 
-    def send(self, id: str, prompt: None, *, agent: Any, caller: Caller | None) -> TurnResult: ...
+    def send(
+        self, id: str, prompt: None, *, agent: Any, timeout: float | None, caller: Caller | None
+    ) -> TurnResult: ...
 
 
 class Runner:
     """Writes what becomes of children to the logs of their parents."""
 
-    def __init__(self, home: Home, lanes: Lanes, leases: Leases | None) -> None:
+    def __init__(self, home: Home, world: World, lanes: Lanes, leases: Leases | None) -> None:
         self._home = home
+        self._world = world
         self._lanes = lanes
         self._leases = leases
 
-    def request(self, handle: Handle, caller: Caller, undone: ExitStack) -> None:
+    def request(self, handle: Handle, caller: ParentCaller, undone: ExitStack) -> None:
         """Create the child's session, and have its parent's log know of it.
 
         ``undone`` ends with the child, or when it can't be asked for. Raises `SessionNotFound` where there is
-        no parent, `SessionExists`, `SessionBusy`, and what a hook raises.
+        no parent, `SessionExists`, `SessionBusy`, `ChildError`, and what a hook raises.
         """
         ref, spec = handle.ref, handle.spec
         parent = self._home.get(ref.parent_id)
@@ -64,6 +68,9 @@ class Runner:
         lease = None
         if self._leases is not None:
             lease = undone.enter_context(self._leases.lease(ref.child_id, 0, handle.caller, LEASE)).key
+        if spec.worktree is not None:
+            opened = spec.worktree.opened(ref.child_id, self._world, caller.apart())
+            handle.metadata |= undone.enter_context(opened)
         with _marked(handle):
             seed = spec.seed()
             if spec.mode == FORK:
@@ -79,7 +86,7 @@ class Runner:
             spec.task,
             context=spec.context or None,
             lease=lease,
-            metadata={**spec.metadata, "detached": True} if spec.detached else dict(spec.metadata),
+            metadata={**handle.metadata, "detached": True} if spec.detached else handle.metadata,
         )
         handle.since = _write(parent, handle, asked)
 
@@ -95,12 +102,14 @@ class Runner:
 
     def run(self, handle: Handle) -> ChildResult:
         """Run the child's agent. Return what became of it, also when that failed."""
-        who, session_id = handle.who, handle.ref.session_id
+        who, session_id, spec = handle.who, handle.ref.session_id, handle.spec
         try:
             handle.caller.check()
-            self._tell(handle, who.started(handle.agent, dict(handle.spec.metadata)))
+            self._tell(handle, who.started(handle.agent, handle.metadata))
             with _marked(handle):
-                turn = self._home.send(session_id, None, agent=handle.spec.agent, caller=handle.caller)
+                turn = self._home.send(
+                    session_id, None, agent=spec.agent, timeout=spec.timeout, caller=handle.caller
+                )
         except BaseException as error:
             return outcomes.of_error(who, session_id, error, handle.stopped or CANCELLED)
         return outcomes.of_turn(who, session_id, turn)
@@ -110,7 +119,7 @@ class Runner:
         try:
             session = self._home.get(handle.ref.session_id)
             result = replace(result, artifacts=outcomes.artifacts_of(session))
-            self._tell(handle, *outcomes.facts_of(handle.who, result, dict(handle.spec.metadata)))
+            self._tell(handle, *outcomes.facts_of(handle.who, result, handle.metadata))
         except (SessionError, StorageError) as error:
             logging.getLogger(__name__).exception("the end of child %s isn't in a log", handle.ref.child_id)
             return replace(result, status=FAILED, error=str(error), cause=error)
@@ -130,7 +139,7 @@ class Runner:
 
 def _marked(handle: Handle) -> AbstractContextManager[None]:
     """Have the child's events carry what was said of it."""
-    return metadata({**handle.spec.metadata, "agent_id": handle.agent})
+    return metadata({**handle.metadata, "agent_id": handle.agent})
 
 
 def _write(parent: LiveSession, handle: Handle, *facts: Fact) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.session.children.handle import Handle
     from harnpy.session.children.nursery import Children
     from harnpy.session.children.values import ChildSpec
-    from harnpy.session.runtime.calling import Caller, ParentCaller
+    from harnpy.session.runtime.calling import ParentCaller
     from harnpy.world.clock import Clock
 
 #: The clock may be put forward: so often somebody looks. Seconds.
@@ -63,7 +63,7 @@ class Scheduler:
         self._children = children
         self._clock = clock
         self._changed = Condition()
-        self._waiting: list[tuple[float, int, Handle, Caller]] = []
+        self._waiting: list[tuple[float, int, Handle, ParentCaller]] = []
         self._numbers = count()
         self._thread: Thread | None = None
         self._closed = False
@@ -97,7 +97,7 @@ class Scheduler:
         if self._thread is not None:
             self._thread.join()
 
-    def _wait_for(self, due_at: float, handle: Handle, caller: Caller) -> None:
+    def _wait_for(self, due_at: float, handle: Handle, caller: ParentCaller) -> None:
         with self._changed:
             heappush(self._waiting, (due_at, next(self._numbers), handle, caller))
             if self._thread is None:
@@ -116,7 +116,7 @@ class Scheduler:
                 failed = of_error(handle.who, handle.ref.session_id, error, "")
                 self._children.settle(handle, failed)
 
-    def _next(self) -> tuple[Handle, Caller] | None:
+    def _next(self) -> tuple[Handle, ParentCaller] | None:
         """Wait for the next child that is due; None when there will be no more."""
         with self._changed:
             while not self._closed:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.agents.values import TurnResult
     from harnpy.session.artifacts.artifact import Artifact
+    from harnpy.session.children.worktree import Worktree
 
     Message = dict[str, Any]
 
@@ -29,7 +30,9 @@ class ChildSpec:
     ``agent`` is what `send` takes. A ``detached`` child goes on when the turn that spawned it is cancelled or
     fails. ``metadata`` stands on the events of the child, and on those about it.
     Without a ``child_id`` it gets a new one; the id of its session is the same unless there is a
-    ``session_id``. ``due_at`` (epoch seconds or a datetime) is for `schedule_child`.
+    ``session_id``. After ``timeout`` seconds (None: the runtime's limit) its agent is cancelled. ``due_at``
+    (epoch seconds or a datetime) is for `schedule_child`. A ``worktree`` is there while it runs; its agent
+    finds it as `current_metadata`'s ``workspace_path``.
     """
 
     mode: str = HANDOFF
@@ -41,7 +44,9 @@ class ChildSpec:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     child_id: str = ""
     session_id: str = ""
+    timeout: float | None = None
     due_at: float | datetime | None = None
+    worktree: Worktree | None = None
 
     def check(self) -> None:
         """Raise `InvalidArgument` for a mode that doesn't exist, and for what is no agent."""

@@ -318,6 +318,16 @@ class TestInTurns:
 
         assert runtime.send("p", "go", agent=boss).text == "inside"
 
+    def test_a_child_that_takes_too_long_is_cancelled(self, runtime: SessionRuntime) -> None:
+        gate = Gate()
+
+        def waits(messages: Any) -> str:
+            return runtime.run_child("c", ChildSpec(agent=gate, child_id="deep")).summary
+
+        result = runtime.run_child("p", ChildSpec(agent=waits, child_id="c", timeout=0.05))
+        assert (result.status, result.reason) == ("canceled", "agent execution timed out after 0.05s")
+        assert all(run.status == "canceled" for run in child_runs(runtime.get("c")))
+
     def test_a_child_may_write_to_its_parent_once_that_has_ended(self, runtime: SessionRuntime) -> None:
         gate = Gate()
 
