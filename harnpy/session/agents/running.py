@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from contextlib import aclosing, closing
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import InvalidArgument
@@ -64,6 +65,10 @@ async def _drain(turn: Turn, items: AsyncGenerator[Any, None]) -> None:
 
 def _takes_turn(agent: Any) -> bool:
     """Whether a function wants a second argument: one without a default, or called ``turn``."""
+    if type(agent) is FunctionType and not agent.__dict__:  # not wrapped: it says so itself, and at once
+        names = agent.__code__.co_varnames[: agent.__code__.co_argcount]
+        defaults = len(agent.__defaults__ or ())
+        return len(names) > 1 and (len(names) - defaults > 1 or names[1] == "turn")
     try:
         parameters = inspect.signature(agent).parameters.values()
     except ValueError:  # built in, and tells nothing

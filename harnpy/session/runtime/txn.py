@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.live import LiveSession
-    from harnpy.session.settings.levels import Settings
     from harnpy.session.shown.stable import Stable
 
 #: What others may append while a turn runs: it stands behind that.
@@ -56,7 +55,6 @@ class Txn(Session):
         "_overtaken",
         "_revision",
         "_saved",
-        "_settings",
         "_stage",
         "_streams",
         "action",
@@ -74,7 +72,6 @@ class Txn(Session):
         #: Called with what others have appended meanwhile, if it commutes.
         self.heard: Callable[[Sequence[Event]], None] | None = None
         self._overtaken: SessionConflict | None = None  # by something else
-        self._settings: Settings | None = None
         self._given = 0  # how many of the staged events were appended elsewhere
         self._follow(live)
 
@@ -143,13 +140,6 @@ class Txn(Session):
         """Resize as the live session would; ``call(fn, *args)`` calls handlers."""
         if self._live.resizing is not None:
             self.resizing = self._live.resizing._replace(tell=self.resizes.append, call=call)
-
-    @property
-    def settings(self) -> Settings:
-        """They show what is set when they are read, so they are put together once."""
-        if self._settings is None:
-            self._settings = super().settings
-        return self._settings
 
     def resize_if_due(self, turn: Event | None = None) -> ResizeReport | None:
         """Resize as any session does, but not again once it was of no use."""

