@@ -92,5 +92,5 @@ AFTER_OTHERS = frozenset(
 
 #: Places that call functions of their module, which has none yet while it is initialised.
 OF_FUNCTIONS = frozenset(
-    place.name for place in PLACES if re.search(r"\b(?:branching|checked|node|ran|talk)\(", place.code)
+    place.name for place in PLACES if re.search(r"\b(?:branching|checked|node|ran|stored|talk)\(", place.code)
 )

@@ -72,6 +72,9 @@ class TaskLanes:
                 except LeaseHeld:
                     if self._tasks.now() >= gives_up:
                         raise
+                except LaneTimeout:  # of a child, which is in no lane of ours
+                    if self._tasks.now() >= gives_up:
+                        raise LaneTimeout(id, WAIT) from None
                 self._tasks.sleep(_LOOK)
 
     @contextmanager

@@ -20,6 +20,7 @@ from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.llm.native_tools import tool_entries
 from harnpy.session.agents.factories import AgentFactory
 from harnpy.session.registry import SessionRegistry
+from harnpy.vm.errors import CategorizedFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     Dict = dict[str, Any]
 
+_LOOP: Final = "agent_loop"
 #: Options of a program's loop that its definition names otherwise.
 _OWN: Final = ("tools", "skills", "provider", "model")
 
@@ -59,6 +61,7 @@ class ProgramLoops(AgentFactory):
         Raises `AgentError` for an unknown capability, tool or skill, `OptionError` for what can't be.
         """
         vm, usual = self._vm, runtime_of(self._vm)
+        _require_loops(vm)
         given = with_bound_tools(vm, dict(definition.options))
         own = {key: given.pop(key) for key in _OWN if given.get(key) is not None}
         build = AgentBuild(definition, session, vm.world, usual.tasks)
@@ -89,6 +92,16 @@ class ProgramLoops(AgentFactory):
         sessions.observers = usual.observers
         sessions.admit(session)
         return sessions
+
+
+def _require_loops(vm: Vm) -> None:
+    """Refuse a loop where the program may not call `agent_loop`. Spec: 07 §8.1."""
+    if vm.builtins.denies(_LOOP):
+        raise CategorizedFault("tool_rejected", f"Tool '{_LOOP}' is not permitted.")
+    context = vm.task_context
+    reason = None if context is None else context.refuses(_LOOP)
+    if reason is not None:
+        raise CategorizedFault("tool_rejected", reason)
 
 
 class _Runner(LoopRunner):

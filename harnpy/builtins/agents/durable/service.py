@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from harnpy.builtins.agents.durable.child_tasks import ChildTasks
 from harnpy.builtins.agents.durable.hooks import Hooks
 from harnpy.builtins.agents.durable.lanes import TaskCaller, TaskLanes
 from harnpy.builtins.agents.durable.listening import Listening
@@ -44,6 +45,7 @@ class Durable:
         self._versions: dict[str, int] = {}
         self.policies = Policies(vm)
         self.listening = Listening(vm)
+        self.children = ChildTasks(vm)
 
     def runtime(self, url: str | None = None) -> SessionRuntime:
         """Return the runtime of a store, the default one without a ``url``. Raises `StorageError`, and what

@@ -19,7 +19,7 @@ from harnpy.session.errors import SessionBusy
 from harnpy.text.spell import hint
 from harnpy.vm.declare.builtin import Signature
 from harnpy.vm.declare.builtin import builtin as declare
-from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.vm.values.objects import Builtin, Duration, Fn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +49,7 @@ _TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "dict": ("a dict", (dict,)),
     "bytes": ("bytes", (bytes,)),
     "closure": ("a function", (Fn, Builtin)),
+    "duration": ("a duration", (Duration,)),
     "nil": ("nil", (type(None),)),
 }
 
