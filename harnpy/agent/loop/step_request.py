@@ -22,7 +22,8 @@ def request_of(session: Session, step: int) -> Dict:
 
     ``{step, seq, provider, model, system, tools, messages, tail, prefill?, prompt_cache}``: ``messages`` are
     the stable ones, ``tail`` what only this request had and the log knows. A compaction's own calls don't
-    count. Raises `InvalidArgument` when there is no such step.
+    count; provider and model are None where an agent, a function, named none. Raises `InvalidArgument` when
+    there is no such step.
     """
     begun = steps_of(session)
     if not 1 <= step <= len(begun):
@@ -40,8 +41,8 @@ def request_of(session: Session, step: int) -> Dict:
     request: Dict = {
         "step": step,
         "seq": event.seq,
-        "provider": asked["provider"],
-        "model": asked["model"],
+        "provider": asked.get("provider"),
+        "model": asked.get("model"),
         "system": joined_system(view.register),
         "tools": view.register(TOOLS),
         "messages": [request_message(entry.message) for entry in view.entries(read_tools)],

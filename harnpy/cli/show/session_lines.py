@@ -28,7 +28,8 @@ def message(message: dict[str, Any]) -> str:
 
 def request(request: dict[str, Any]) -> str:
     """The request of a step: whom it went to, and what it said."""
-    asked = f"step {request['step']} (event {request['seq']}): {request['provider']}, {request['model']}"
+    named = [name for name in (request["provider"], request["model"]) if name is not None]
+    asked = f"step {request['step']} (event {request['seq']}): {', '.join(named) or 'a function'}"
     lines = [one_line(asked)]
     if request["tools"]:
         lines.append(f"tools: {', '.join(one_line(_tool_name(tool)) for tool in request['tools'])}")

@@ -11,6 +11,7 @@ import pytest
 
 from harnpy import AgentDef, LoopFactory, Tool, tool
 from harnpy.agent.loop.step_request import request_of
+from harnpy.cli.show import session_lines
 from harnpy.llm.errors import CallError
 from harnpy.session import Budget, EventDraft, SessionConflict, SessionRuntime, actions
 from harnpy.session.aio import AsyncSessionRuntime
@@ -76,6 +77,17 @@ class TestLog:
             assert (second["system"], second["tools"]) == (first["system"], first["tools"])
             sets = [event for event in runtime.get("s").events() if event.type == "register_set"]
             assert len(sets) == 3  # nothing has changed since the first turn
+
+    def test_a_step_of_a_function_is_a_step_too(self) -> None:
+        with runtime_with({"text": "two"}) as runtime:
+            runtime.send("s", "first", agent=lambda messages: "one")
+            runtime.send("s", "second")
+            session = runtime.get("s")
+            first, second = request_of(session, 1), request_of(session, 2)
+            assert (first["provider"], first["model"], first["system"]) == (None, None, None)
+            assert [message["content"] for message in first["messages"]] == ["first"]
+            assert (second["provider"], len(second["messages"])) == ("mock", 3)
+            assert session_lines.request(first).startswith("step 1 (event 4): a function\n")
 
     def test_a_key_is_asked_once(self) -> None:
         with runtime_with({"text": "one"}, {"text": "two"}) as runtime:
