@@ -387,10 +387,13 @@ class ToolAmbiguous(SessionError):
     code = "tool_ambiguous"
 
     def __init__(self, key: str, session_id: str) -> None:
-        super().__init__(
-            f'acrfence: prior tool execution for key "{key}" started but did not complete', session_id
-        )
+        super().__init__(ambiguous(key), session_id)
         self.key = key
+
+
+def ambiguous(key: str) -> str:
+    """Return what a model is told of a call that began and has no end."""
+    return f'acrfence: prior tool execution for key "{key}" started but did not complete'
 
 
 class TransferError(SessionError, ValueError):

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.people import log
 from harnpy.agent.people.requests import APPROVAL, HumanCancelled, Request, outcome, response_from
 from harnpy.session.errors import AgentError
+from harnpy.session.events import APPROVAL_REQUESTED
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
+    from harnpy.session.runtime.txn import Txn
 
 
-def asker(runtime: Runtime, session_id: str) -> Ask | None:
+def asker(runtime: Runtime, session: Txn) -> Ask | None:
     """Return what asks the world's person, and answers why not; None where nobody is there."""
-    human, world = runtime.world.people.ask, runtime.world
+    human, world, session_id = runtime.world.people.ask, runtime.world, session.id
     if human is None:
         return None
 
@@ -27,6 +29,10 @@ def asker(runtime: Runtime, session_id: str) -> Ask | None:
         now = rfc3339(world.clock.now())
         request = Request(f"hitl_approval_{world.ids.new()}", APPROVAL, "", now, payload)
         runtime.record(session_id, log.asked(request, session_id, tool))
+        known = session.recall(APPROVAL_REQUESTED, tool=tool, args=arguments)
+        if known is not None and known.end is not None:
+            runtime.record(session_id, [(known.end.type, known.end.data)])
+            return _refusal(known.end.data)
         try:
             responses = _responses(human({**request.record(), "approved_by": []}), runtime)
         except HumanCancelled as error:
@@ -44,6 +50,11 @@ def asker(runtime: Runtime, session_id: str) -> Ask | None:
         return None
 
     return ask
+
+
+def _refusal(ended: Dict) -> str | None:
+    """Return why a request was refused that ended earlier."""
+    return None if ended.get("decision") == "allow" else ended["reason"]
 
 
 def _responses(answer: Any, runtime: Runtime) -> list[Dict]:

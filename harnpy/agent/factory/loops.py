@@ -122,7 +122,7 @@ class LoopFactory(AgentFactory):
         skills = self._skills if definition.skills else []
         options = loop_options(build, models, skills)
         runtime = Runtime(models, sessions, tasks, hooks=build.hooks, found_skills=skills)
-        runtime.ask = asker(runtime, session.id)
+        runtime.ask = asker(runtime, session)
         system, instructions = system_of(build)
         settings = read_settings(runtime, "", system, options, f"agent '{definition.name}'", "text")
         budget, now = definition.budget, world.clock.now()

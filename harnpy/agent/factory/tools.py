@@ -67,13 +67,14 @@ class Tool:
     def entry(self, waiting: Waiting) -> Dict:
         """Return the tool as loops have it. ``waiting`` waits for what is async."""
         schema = {"type": "object", "properties": {}, **self.parameters}
-        return {
+        entry: Dict = {
             "name": self.name,
             "description": self.description,
             "parameters": Parameters(schema),
             "handler": lambda arguments: _shown(self.handler, arguments, waiting),
             "executor": "harn",
         }
+        return entry if self.on_ambiguous == "error" else {**entry, "on_ambiguous": self.on_ambiguous}
 
 
 @overload

@@ -145,7 +145,11 @@ class Dispatcher:
     def _settle(self, checked: CheckedCall, outcome: Outcome, id: str) -> Result:
         """Steps 12–16."""
         name, category = checked.name, outcome.category
-        if outcome.denial is not None:
+        if outcome.status is not None:
+            text, status = outcome.text, outcome.status
+            if status == REJECTED:
+                self._reports.denied(name, text)
+        elif outcome.denial is not None:
             reason = f"{outcome.denial} Do not retry this tool."
             self._reports.denied(name, reason)
             text = denied_text(name, reason)
@@ -155,7 +159,9 @@ class Dispatcher:
             text = self._runtime.hooks.after(name, checked.arguments, text)
             status = ERROR if text.startswith(("Error:", "ERROR:")) else OK
             category = (category or "tool_error") if status == ERROR else None
-        read = text if status == REJECTED else self._compared(checked, text)
+        if outcome.status is not None:
+            self._repeats.recall(name, checked.arguments, text)
+        read = text if status == REJECTED or outcome.status else self._compared(checked, text)
         result = self._reports.recorded(checked, outcome, read, status, category)
         self._reports.ended(checked, id, text, status, category, outcome)
         return result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.daemon.resting import WATCHDOG, Daemon
 from harnpy.agent.loop import prompts
-from harnpy.agent.loop.transcript_entries import completed_step, record_reply
+from harnpy.agent.loop.transcript_entries import completed_step, recalled_answer, record_reply
 from harnpy.agent.loop.turns import Idle
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
 from harnpy.llm.errors import OVERFLOW, BudgetExceeded, CallError
@@ -329,7 +329,7 @@ class Loop:
         try:
             sent = request if iteration is None else request.rewritten(iteration)
             with self.runtime.context().as_caller():
-                return sent, self.models.ask(sent, iteration)
+                return sent, self.models.ask(sent, iteration, recalled_answer(self.conversation))
         except BaseException as error:
             failed = {
                 "agent_id": self.conversation.agent,

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.reading.dicts import Dict
 
+_WARNED, _BLOCKED = "[LOOP DETECTED]", "BLOCKED:"
+
 
 class Intervention(NamedTuple):
     """``kind`` is ``warn``, ``block`` or ``skip``; ``text`` is what the model reads."""
@@ -38,10 +40,17 @@ class Repeats:
             return None
         self._seen[key] = (count + 1, result)
         text = (
-            f"BLOCKED: {name}() was NOT executed (repeated {count + 1} times identically). This call will "
+            f"{_BLOCKED} {name}() was NOT executed (repeated {count + 1} times identically). This call will "
             "not be executed again with these arguments. You MUST change your approach NOW."
         )
         return Intervention("skip", count + 1, text)
+
+    def recall(self, name: str, arguments: Dict, shown: str) -> None:
+        """Count a call that an earlier run of the turn has made; ``shown`` is what the model read of it."""
+        key = (name, compact_json(arguments))
+        count, previous = self._seen.get(key, (0, ""))
+        is_repeated = shown == previous or shown.startswith((f"{previous}\n{_WARNED}", _BLOCKED))
+        self._seen[key] = (count + 1, previous) if count and is_repeated else (1, shown)
 
     def after(self, name: str, arguments: Dict, result: str) -> Intervention | None:
         """Return what to show instead of a repeated result."""
@@ -53,14 +62,15 @@ class Repeats:
         self._seen[key] = (count, result)
         if count >= self._block:
             text = (
-                f"BLOCKED: {name}() has failed {count} times identically. You MUST use a different approach. "
+                f"{_BLOCKED} {name}() has failed {count} times identically. "
+                "You MUST use a different approach. "
                 "Pick a different available tool or change your parameters."
             )
             return Intervention("block", count, text)
         if count >= self._warn:
             first = result.partition("\n")[0]
             text = (
-                f"{result}\n[LOOP DETECTED] This exact {name}() call has produced the same result {count} "
+                f"{result}\n{_WARNED} This exact {name}() call has produced the same result {count} "
                 f'times. The result says: "{first}". Try a DIFFERENT tool or DIFFERENT parameters.'
             )
             return Intervention("warn", count, text)

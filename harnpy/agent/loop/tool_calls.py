@@ -30,13 +30,17 @@ class Rejection(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a call that was made came to; a tool that can't be called at all has a ``denial``."""
+    """What a call that was made came to; a tool that can't be called at all has a ``denial``.
+
+    ``status``: it is known how the call ended, and ``text`` is what the model reads.
+    """
 
     text: str
     ms: int = 0
     category: str | None = None
     denial: str | None = None
     plan: Dict | None = None
+    status: str | None = None
 
 
 class Result(NamedTuple):

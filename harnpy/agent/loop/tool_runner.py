@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.errors import ToolFailure
 from harnpy.agent.loop.shown_output import ShownOutput, in_pieces
-from harnpy.agent.loop.tool_calls import PERMISSION_DENIED, Outcome
+from harnpy.agent.loop.tool_calls import ERROR, OK, PERMISSION_DENIED, REJECTED, Outcome
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
-from harnpy.session.events import ESCALATION_RETRIED
+from harnpy.session.errors import ambiguous
+from harnpy.session.events import ESCALATION_RETRIED, TOOL_STARTED
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.reading.dicts import Dict
+    from harnpy.session.runtime.recorded import Recalled
     from harnpy.session.turns.conversation import Conversation
     from harnpy.world.host import ToolBridge
 
@@ -53,7 +55,15 @@ class ToolRunner:
         self._world = conversation.world
 
     def run(self, checked: CheckedCall) -> Outcome:
-        """Run the tool, in a span while spans are recorded. Whatever goes wrong becomes a text."""
+        """Run the tool, in a span while spans are recorded. Whatever goes wrong becomes a text.
+
+        One that an earlier run of the turn has run isn't run again.
+        """
+        known = self._conversation.recall(TOOL_STARTED, tool=checked.name, id=checked.call.get("id"))
+        if known is not None:
+            outcome = self._known(checked, known)
+            if outcome is not None:
+                return outcome
         spans = self._runtime.models.spans()
         if spans is None:
             return self._outcome(checked)
@@ -64,6 +74,18 @@ class ToolRunner:
         finally:
             spans.end(span, is_rejected=rejected)
         return outcome
+
+    def _known(self, checked: CheckedCall, known: Recalled) -> Outcome | None:
+        """Return what a call came to before; None if it is to be made again. Spec: 10 §A1.13, §C7.2."""
+        if known.end is not None:
+            return _recorded(known.end.data)
+        policy = (self._toolbox.entries.get(checked.name) or {}).get("on_ambiguous", "error")
+        if policy == "retry":
+            return None
+        if policy == "ask" and self._runtime.ask is not None:
+            refusal = self._runtime.ask(checked.name, checked.arguments)
+            return None if refusal is None else Outcome(f"Error: {refusal}", category="tool_error")
+        return Outcome(f"Error: {ambiguous(known.begin.data['idempotency_key'])}", category="tool_error")
 
     def _outcome(self, checked: CheckedCall) -> Outcome:
         clock = self._world.clock.monotonic
@@ -155,6 +177,14 @@ class ToolRunner:
     def _plan(self, checked: CheckedCall) -> Outcome:
         text, event = plan_result(checked.name, checked.arguments, checked.call.get("id"))
         return Outcome(text, plan=event)
+
+
+def _recorded(end: Dict) -> Outcome:
+    """Return the outcome that a ``tool_completed`` tells of."""
+    category = end.get("error_category")
+    status = REJECTED if end.get("rejected") else OK if category is None else ERROR
+    text = end["output"] if category is None else end["error"]
+    return Outcome(text, end.get("duration_ms", 0), category, status=status)
 
 
 def _unavailable(name: str) -> Outcome:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.native_tools import native_style
+from harnpy.llm.reply import Reply
 from harnpy.session.derived import transcript_form
-from harnpy.session.events import STEP_COMPLETED
+from harnpy.session.events import STEP_COMPLETED, STEP_STARTED
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
 from harnpy.session.turns.conversation import AGENT
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
     from harnpy.session.turns.conversation import Conversation
@@ -41,6 +42,36 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
     if details:
         kept["details"] = details
     return {"agent_id": agent, "iteration": iteration, "usage": usage, "reply": kept}
+
+
+def recalled_reply(step: Dict, request: Request) -> Reply:
+    """Return the reply that a ``step_completed`` has: `completed_step` makes the same one of it."""
+    kept, usage = step["reply"], step["usage"]
+    return Reply(
+        text=kept["text"],
+        model=kept["model"],
+        provider=kept["provider"],
+        requested_model=request.model,
+        input_tokens=usage["input_tokens"],
+        output_tokens=usage["output_tokens"],
+        cache_read_tokens=usage.get("cache_read_tokens", 0),
+        cache_write_tokens=usage.get("cache_creation_tokens", 0),
+        tool_calls=kept["tool_calls"],
+        thinking=kept.get("thinking"),
+        thinking_summary=kept.get("thinking_summary"),
+        stop_reason=kept["stop_reason"],
+        thinking_blocks=kept.get("thinking_blocks", []),
+    )
+
+
+def recalled_answer(conversation: Conversation) -> Callable[[Request], Reply] | None:
+    """Return what gives the reply that the log has of the step that was just begun, if it has one.
+
+    Spec: 10 §C16.5.
+    """
+    recalled = conversation.recall(STEP_STARTED)
+    done = None if recalled is None or recalled.end is None else recalled.end.data
+    return partial(recalled_reply, done) if done is not None and "reply" in done else None
 
 
 def record_reply(conversation: Conversation, reply: Reply, iteration: int, **details: Any) -> None:

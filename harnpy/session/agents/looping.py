@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event, EventDraft
     from harnpy.session.log import Session
     from harnpy.session.residents import Residents
+    from harnpy.session.runtime.recorded import Recalled
 
 
 class TurnConversation(SessionConversation):
@@ -63,6 +64,9 @@ class TurnConversation(SessionConversation):
         self.store()
         report = self._turn.session.resize_after_overflow(turn=self.turn)
         return report is not None and report.shrunk
+
+    def recall(self, type: str, **names: Any) -> Recalled | None:
+        return self._turn.session.recall(type, **names)
 
     def hear(self, events: Sequence[Event]) -> None:
         """Take what others have appended while the loop runs."""

@@ -47,7 +47,6 @@ class Send:
         agent: Any = None,
         *,
         sink: Sink | None = None,
-        key: str | None = None,
         options: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         guards: Guards = NO_GUARDS,
@@ -58,7 +57,6 @@ class Send:
             raise InvalidArgument("runtime send: prompt must contain at least one message")
         self._agent = agent
         self._sink = sink
-        self._key = key
         self._options = options or {}
         self._timeout = timeout
         self._guards = guards
@@ -76,7 +74,7 @@ class Send:
                 session.id,
             )
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
-        turn.begin(self._prompt, self._key, is_looped=is_loop)
+        turn.begin(self._prompt, session.key, is_looped=is_loop)
         waiting = None
         with within(self._timeout, session.caller, session.id):
             try:

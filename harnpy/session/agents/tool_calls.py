@@ -78,6 +78,11 @@ class Call:
     def fail(self, error: BaseException) -> None:
         self._end({"error": str(error) or type(error).__name__})
 
+    def recall(self, end: Event) -> Any:
+        """Return what the call came to in an earlier run of the turn."""
+        self.turn.write(EventDraft(kinds.TOOL_COMPLETED, end.data))
+        return _recorded(end.data)
+
     def _end(self, outcome: dict[str, Any]) -> None:
         took = round((self.turn.session.clock.monotonic() - self._began) * 1000)
         data = {"tool": self.name, "id": self.id, "idempotency_key": self.key, **outcome}
@@ -91,18 +96,18 @@ def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
     text of an error that it came to before, and `ApprovalDenied`. On a loop, what needs an approval is
     returned as an awaitable.
     """
-    known = call.turn.session.stream.find_key(call.key)
+    known = call.turn.session.find_call(call.key)
     if known is not None and known.type == kinds.TOOL_COMPLETED:
-        return _recorded(known.data)
+        return _known(known.data) if _is_async(fn) else _recorded(known.data)
     if known is not None and not idempotent:
         raise ToolAmbiguous(call.key, call.turn.session.id)
     gate = call.turn.guards.approvals
     if gate is None:
-        return _carried_out(call, fn)
+        return _carried_out(call, fn, idempotent)
     if is_on_loop():
-        return _once_admitted(call, fn, gate)
+        return _once_admitted(call, fn, idempotent, gate)
     call.turn.session.caller(_admitted, call, gate)
-    return _carried_out(call, fn)
+    return _carried_out(call, fn, idempotent)
 
 
 def is_on_loop() -> bool:
@@ -114,8 +119,14 @@ def is_on_loop() -> bool:
     return True
 
 
-def _carried_out(call: Call, fn: Callable[[Any], Any]) -> Any:
+def _carried_out(call: Call, fn: Callable[[Any], Any], idempotent: bool) -> Any:
     call.begin()
+    recalled = call.turn.session.recall(kinds.TOOL_STARTED, tool=call.name, id=call.id)
+    if recalled is not None:
+        if recalled.end is not None:
+            return _recalled(call, recalled.end) if _is_async(fn) else call.recall(recalled.end)
+        if not idempotent:
+            raise ToolAmbiguous(call.key, call.turn.session.id)
     try:
         output = fn(call.args)
         return _waited(call, output) if inspect.isawaitable(output) else call.end(output)
@@ -132,9 +143,9 @@ async def _admitted(call: Call, gate: ApprovalGate) -> None:
         raise
 
 
-async def _once_admitted(call: Call, fn: Callable[[Any], Any], gate: ApprovalGate) -> Any:
+async def _once_admitted(call: Call, fn: Callable[[Any], Any], idempotent: bool, gate: ApprovalGate) -> Any:
     await _admitted(call, gate)
-    output = _carried_out(call, fn)
+    output = _carried_out(call, fn, idempotent)
     return await output if inspect.isawaitable(output) else output
 
 
@@ -145,6 +156,18 @@ async def _waited(call: Call, output: Awaitable[Any]) -> Any:
         call.fail(error)
         raise
     return call.end(found)
+
+
+async def _known(done: dict[str, Any]) -> Any:
+    return _recorded(done)
+
+
+async def _recalled(call: Call, end: Event) -> Any:
+    return call.recall(end)
+
+
+def _is_async(fn: Callable[[Any], Any]) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
 def _recorded(done: dict[str, Any]) -> Any:

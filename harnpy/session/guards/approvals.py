@@ -107,7 +107,7 @@ class ApprovalGate:
         request = ApprovalRequest(id, session.id, tool, args, category, operation, resource, metadata or {})
         self._log(session, kinds.APPROVAL_REQUESTED, request.data(), "security.approval.requested", turn)
         try:
-            approval = await self._decided(request)
+            approval = _recalled(request, turn) or await self._decided(request)
         except BaseException as error:
             self._waiting.pop(id, None)
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
@@ -163,3 +163,13 @@ class ApprovalGate:
     def _tell(self, kind: str, data: dict[str, Any]) -> None:
         if self._audit is not None:
             self._audit(kind, data)
+
+
+def _recalled(request: ApprovalRequest, turn: Any) -> Approval | None:
+    """Return what was answered in an earlier run of the turn. Spec: 10 §C16.5."""
+    asked = {"tool": request.tool, "args": request.args}
+    known = None if turn is None else turn.session.recall(kinds.APPROVAL_REQUESTED, **asked)
+    if known is None or known.end is None or known.end.type != kinds.APPROVAL_RESOLVED:
+        return None
+    answer = known.end.data
+    return Approval(answer["decision"], answer.get("reason", ""), answer.get("automated", False))

@@ -59,7 +59,11 @@ class InputGate:
         self._waiting = prompt, future
         try:
             self._log(session, {"prompt": prompt, "status": "pending"}, turn)
-            answer = await self._answer(prompt, future)
+            known = None if turn is None else turn.session.recall(EXTERNAL_INPUT, prompt=prompt)
+            if known is not None and known.end is not None:
+                answer: str = known.end.data["input"]  # in an earlier run of the turn (10 §C16.5)
+            else:
+                answer = await self._answer(prompt, future)
         finally:
             if self._waiting is not None and self._waiting[1] is future:
                 self._waiting = None

@@ -12,6 +12,8 @@ from harnpy.session.events import EventDraft
 from harnpy.session.runtime import bus as runtime_events
 from harnpy.session.runtime import hooks as stages
 from harnpy.session.runtime.actions import name_of, streams
+from harnpy.session.runtime.recorded import Diverged
+from harnpy.session.runtime.reentry import Reentry, end_diverged, turn_to_enter
 from harnpy.session.runtime.txn import Txn
 from harnpy.session.turns.closing import CANCELLED, FAILED
 from harnpy.session.turns.open_turns import end_open_turns
@@ -19,6 +21,7 @@ from harnpy.session.turns.open_turns import end_open_turns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.bus import EventBus
@@ -44,12 +47,23 @@ class Pipeline:
         self, id: str, action: Callable[[Txn], Any], call: Caller, revision: int | None, key: str | None
     ) -> LiveSession:
         """Carry out an action, once for its idempotency ``key``, on the session of that ``revision``."""
+        try:
+            return self._execute(id, action, call, revision, key)
+        except Diverged as diverged:
+            end_diverged(self._living.load(id), diverged)
+        return self._execute(id, action, call, revision, key)
+
+    def _execute(
+        self, id: str, action: Callable[[Txn], Any], call: Caller, revision: int | None, key: str | None
+    ) -> LiveSession:
         name = name_of(action)
         with self._reporting(runtime_events.LOAD_FAILED, id):
             live = self._load(id, revision)
+            turn = turn_to_enter(live, key) if streams(action) else None
+            self._end_what_is_left(live, turn)
             if key is not None and live.has_executed(key):
                 return live
-            txn = Txn(live, name, call)
+            txn = Txn(live, name, call, key) if turn is None else Reentry(live, name, call, key, turn)
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
             self._run_hooks(stages.AFTER_LOAD, txn, call)
@@ -106,11 +120,16 @@ class Pipeline:
         live = self._living.load(id)
         if revision is not None and revision != live.revision:
             raise SessionConflict(id, revision, live.revision, kind="revision")
-        if live.view.open_turns or live.open_children:
-            with live.lock:  # what a process has left that is gone: nobody else has the lane
-                end_interrupted(live, self._runs_child)
-                end_open_turns(live)
         return live
+
+    def _end_what_is_left(self, live: LiveSession, turn: Event | None) -> None:
+        """End what a process has left that is gone, but for a ``turn`` that is entered again: nobody else has
+        the lane."""
+        if live.view.open_turns or live.open_children:
+            with live.lock:
+                end_interrupted(live, self._runs_child)
+                if turn is None:
+                    end_open_turns(live)
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
         with self._reporting(runtime_events.SAVE_FAILED, txn.id):

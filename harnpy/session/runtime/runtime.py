@@ -297,7 +297,6 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
             prompt,
             agent,
             sink=stream,
-            key=idempotency_key,
             options=loop_options,
             timeout=timeout,
             guards=Guards(budget, approvals, inputs),

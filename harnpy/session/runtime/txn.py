@@ -15,6 +15,7 @@ from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
 from harnpy.session.live.watched import BUFFER
 from harnpy.session.log import Session
+from harnpy.session.runtime.commuting import commutes
 from harnpy.session.runtime.staged import StagedStream
 from harnpy.session.turns.open_turns import end_open_turns
 from harnpy.storage.errors import StorageError
@@ -28,17 +29,12 @@ if TYPE_CHECKING:
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.calling import Caller
     from harnpy.session.runtime.live import LiveSession
+    from harnpy.session.runtime.recorded import Recalled
     from harnpy.session.shown.stable import Stable
+    from harnpy.session.views import View
 
-#: What others may append while a turn runs: it stands behind that.
-_COMMUTING: Final = frozenset({
-    kinds.APPROVAL_RESOLVED, kinds.APPROVAL_CANCELED, kinds.WAIT_RESOLVED, kinds.EXTERNAL_INPUT,
-    kinds.REGISTER_SET, kinds.CHILD_REQUESTED, kinds.CHILD_STARTED, kinds.CHILD_PROGRESSED,
-    kinds.CHILD_BLOCKED, kinds.CHILD_COMPLETED, kinds.CHILD_FAILED, kinds.CHILD_CANCELED,
-    kinds.CHILD_MERGED, kinds.ARTIFACT_RECORDED, kinds.TRANSCRIPT_EVENT,
-})  # fmt: skip
 #: What changes the history.
-_HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HISTORY_REPLACED})
+HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HISTORY_REPLACED})
 #: What holds only right behind what its writer has seen.
 _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
@@ -60,12 +56,15 @@ class Txn(Session):
         "action",
         "caller",
         "heard",
+        "key",
         "resizes",
     )
 
-    def __init__(self, live: LiveSession, action: str, caller: Caller) -> None:
+    def __init__(self, live: LiveSession, action: str, caller: Caller, key: str | None = None) -> None:
         self.action = action
         self.caller = caller
+        #: The action's idempotency key.
+        self.key = key
         self._live = live
         self._streams = self._has_streamed = self._saved = self._has_changed_history = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
@@ -77,10 +76,15 @@ class Txn(Session):
 
     def _follow(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
-        self._stage = StagedStream(live.stream, live.version)
         self._revision = live.revision
+        self._stand_at(live.version, live.view.branch(), live.moment)
+
+    def _stand_at(self, version: int, view: View, moment: float) -> None:
+        """Stand right behind event number ``version``, of that moment; ``view`` is the one there."""
+        live = self._live
+        self._stage = StagedStream(live.stream, version)
         origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
-        self._attach(origin, self._stage, live.view.branch(), live.moment)
+        self._attach(origin, self._stage, view, moment)
         self.strict = live.strict
 
     def agent_facts(self) -> dict[str, Any]:
@@ -95,7 +99,7 @@ class Txn(Session):
         for draft in drafts:
             draft.check()
         events = super().write(*drafts, expected_version=expected_version)
-        self._has_changed_history |= any(draft.type in _HISTORY for draft in drafts)
+        self._has_changed_history |= any(draft.type in HISTORY for draft in drafts)
         if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._stage.staged):
             self._store_now(may_merge=expected_version is None)
         return events
@@ -200,7 +204,7 @@ class Txn(Session):
         self._follow(self._live)
         self.resizing = resizing
         news = self._live.read(after=seen) if self._live.version > seen else []
-        if all(map(_commutes, news)):
+        if all(map(commutes, news)):
             self._tell(news)
         else:
             self._overtaken = SessionConflict(self.id, seen, self._live.version)
@@ -229,7 +233,7 @@ class Txn(Session):
         """Put the staged events behind what others wrote meanwhile. Return False where that can't be."""
         live, stage = self._live, self._stage
         news = live.read(after=stage.start)
-        if not all(map(_commutes, news)) or any(event.type in _BOUND for event in stage.staged):
+        if not all(map(commutes, news)) or any(event.type in _BOUND for event in stage.staged):
             return False
         staged, stage.start = stage.staged, live.version
         self.moment = max(self.moment, live.moment)
@@ -258,6 +262,15 @@ class Txn(Session):
                 end_open_turns(self._live, reason, str(error) or type(error).__name__)
         except (SessionError, StorageError) as second:
             error.add_note(f"the turn has no end in the log: {second}")
+
+    def find_call(self, key: str) -> Event | None:
+        """Return the newest event of the call of a tool with that key; None if it wasn't begun."""
+        return self._stage.find_key(key)
+
+    def recall(self, type: str, **names: Any) -> Recalled | None:
+        """Return what an earlier run of the turn left of a call that was just begun with an event of that
+        type and those names in its data. Spec: 10 §C16.5."""
+        return None  # there was none
 
     @property
     def agents(self) -> Any:
@@ -332,9 +345,3 @@ class Txn(Session):
 
     def _is_stored(self) -> bool:
         return not self._stage.staged and self._live.version == self.version
-
-
-def _commutes(event: Event) -> bool:
-    if event.type == kinds.MESSAGE_ADDED:
-        return event.turn is None
-    return event.type in _COMMUTING

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
     from harnpy.session.events import Event
     from harnpy.session.resize.compaction import Compaction
+    from harnpy.session.runtime.recorded import Recalled
     from harnpy.session.turns.prompt_cache import Prompt
     from harnpy.world import World
 
@@ -72,6 +73,11 @@ class Conversation:
         conversation. Return False if others' messages have come meanwhile: they are to be sent, too.
         """
         return True
+
+    def recall(self, type: str, **names: Any) -> Recalled | None:
+        """Return what an earlier run of this turn left of the call that was begun last with an event of that
+        type and those names in its data. Spec: 10 §C16.5."""
+        return None
 
     def sent(self, convert: Callable[[Dict], Dict]) -> list[Dict]:
         """Return the messages of a request, each as ``convert`` makes it: the same function each time.
