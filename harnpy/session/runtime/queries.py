@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.session.errors import SessionNotFound
+from harnpy.session.errors import SessionError, SessionNotFound
 from harnpy.session.kept.info import SessionInfo, info_of
 from harnpy.session.log import KIND
 from harnpy.session.statuses import DELETED
@@ -81,9 +81,14 @@ def children(store: Store, id: str) -> list[SessionInfo]:
 
 
 def lineage(store: Store, id: str) -> list[SessionInfo]:
-    """Return the sessions that this one descends from, the first one first, and itself."""
+    """Return the sessions that this one descends from, the first one first, and itself.
+
+    Raises `SessionError` for a circle, which imported records can make.
+    """
     line = [info(store, id)]
     while (above := parent(store, line[0].id)) is not None:
+        if any(below.id == above.id for below in line):
+            raise SessionError(f'session ancestry "{id}": cycle detected at "{above.id}"', id)
         line.insert(0, above)
     return line
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from harnpy.session import Session as HarnSession
+from harnpy.session.agents.turn import Turn
 from harnpy.session.errors import (
+    BudgetExceeded,
     EventDecodeError,
     EventRejected,
     InvalidArgument,
@@ -20,6 +23,7 @@ from harnpy.session.errors import (
 )
 from harnpy.session.faces import canto
 from harnpy.session.faces.canto import ChildSpec, Event, Runner, Store, WaitData
+from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.storage.errors import Unsupported
 
 FUNCTIONS = """
@@ -39,7 +43,8 @@ CLASSES = """
 ArtifactRecordedData ArtifactRef ChildBlockedData ChildCanceledData ChildCompletedData ChildFailedData
 ChildMergedData ChildMode ChildProgressedData ChildRequestedData ChildRunLog ChildStartedData ChildStatus
 CompactionSnapshot ContextEntry ContextKind ContextPlacement Episode EpisodeCall EscalationRetriedData Event
-EventType ForkOptions ForkOrigin HistoryEntry JSONLStore Offloader ProjectionSnapshot ProjectionSnapshotter
+EventType ForkOptions ForkOrigin HistoryEntry JSONLStore Offloader ProjectionSnapshot
+CompactQueue BudgetGuard TokenGuard ProjectionSnapshotter
 ProjectionTrigger PromptCacheData Rebuilder Replayer RunLog RunTurn Runner SQLiteStore Session
 SessionAncestry StepCompletedData StepStartedData Store Subscription Summarizer ToolCompletedData
 ToolExecutionRecord ToolHistory ToolStartedData TurnCompletedData TurnStartedData WaitData Writer
@@ -55,12 +60,12 @@ METHODS = {
     "IsWaiting LastAssistantMessage LastEvent LastMessage LeafID Messages MoveLeaf MoveLeafWithSummary "
     "ObserveEvents State TotalCost Watch WithReducer WithWriter",
     "Store": "BranchSession Children Close EventsAfter Fork ForkWithOptions Lineage Load LoadUntil Parent "
-    "Save Search",
+    "Save SaveAncestry Search",
     "Subscription": "Close Events",
     "Replayer": "Apply NewSession Replay",
     "Rebuilder": "RebuildEntries RebuildMessages",
     "ProjectionSnapshotter": "Snapshot SnapshotIfNeeded",
-    "Runner": "Delegate Evict Run ScheduleChild Send SendStream SpawnChild WaitChild Watch",
+    "Runner": "Bootstrap Delegate Evict Run ScheduleChild Send SendStream SpawnChild WaitChild Watch",
 }
 
 
@@ -130,12 +135,12 @@ def test_payloads_are_read_by_type() -> None:
         ),
     ],
 )
-def test_messages_that_no_model_takes(message: dict[str, str], text: str) -> None:
-    session = canto.new("s")
-    session.append_user("hi")
-    with pytest.raises(EventRejected, match=text):
-        session.append(canto.new_message("s", message))
-    assert len(session.events()) == 1
+def test_messages_that_no_model_takes(message: dict[str, str], text: str, store: Store) -> None:
+    for session in (canto.new("s"), store.load("s")):
+        session.append_user("hi")
+        with pytest.raises(EventRejected, match=text):
+            session.append(canto.new_message("s", message))
+        assert len(session.events()) == 1
 
 
 def test_writers(store: Store) -> None:
@@ -272,3 +277,57 @@ def test_children_of_a_runner(store: Store) -> None:
     assert tree.child_runs is not None
     assert [child.status for child in tree.child_runs] == ["completed"] * 3
     assert all(child.run is not None for child in tree.child_runs)
+
+
+def test_ancestry_of_logs_that_are_elsewhere(store: Store) -> None:
+    record = canto.SessionAncestry("b", "a", branch_label="try", depth=1, created_at="2026-01-05T09:30:00Z")
+    store.save_ancestry(record)
+    assert [step.branch_label for step in store.lineage("b")] == ["try"]
+    assert store.parent("b") is None
+    store.save_ancestry(canto.SessionAncestry("a", created_at="2026-01-04T09:30:00Z"))
+    store.save_ancestry(canto.SessionAncestry("a", branch_label="no", created_at="2026-01-05T00:00:00Z"))
+    assert [(step.session_id, step.branch_label) for step in store.lineage("b")] == [("a", ""), ("b", "try")]
+
+
+def test_bootstrap_guards_and_background_compaction() -> None:
+    policy = ResizePolicy(summarize=lambda prompt: "They talked.", max_tokens=100)
+    with Store("memory:", resize=policy) as store:
+
+        def spends(messages: list[dict[str, str]], turn: Turn) -> Iterator[str]:
+            for _ in range(3):
+                with turn.step() as step:
+                    step.cost = 0.25
+                    step.usage = {"total_tokens": 10}
+                    yield "so far "
+
+        runner = Runner(store, spends)
+        runner.bootstrap("s", cwd="/work", files=["b.txt", "a/"], tools=["ls"])
+        entry = store.load("s").effective_entries()[0]
+        assert entry.context_kind == canto.ContextKind.BOOTSTRAP
+        with pytest.raises(BudgetExceeded, match=r"^budget exceeded: 0.5000 >= 0.5000$"):
+            runner.send("s", "go", budget=canto.BudgetGuard(0.5))
+        with pytest.raises(BudgetExceeded, match=r"^token budget exceeded: 20 > 15$"):
+            runner.send("s", "go on", budget=canto.TokenGuard(15))
+        session = store.load("s")
+        for number in range(8):
+            session.append_user(f"question {number} " + "x" * 200)
+        report = canto.CompactQueue(store, "summarize").enqueue("s").result(10)
+        assert report is not None
+        assert report.shrunk
+        assert entry.message in session.effective_messages()
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_threads_share_a_session(store: Store, is_stored: bool) -> None:
+    session = store.load("s") if is_stored else canto.new("s")
+
+    def say(name: str) -> None:
+        for number in range(20):
+            session.append(canto.new_user_message("s", f"{name}{number}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(say, "abcd"))
+    assert [event.seq for event in session.events()] == list(range(2, 82))
+    texts = [message["content"] for message in session.messages()]
+    for name in "abcd":
+        assert [text for text in texts if text[0] == name] == [f"{name}{number}" for number in range(20)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import InvalidArgument, SessionRuntime
+from harnpy.session import InvalidArgument, SessionError, SessionRuntime
 from harnpy.session.errors import TransferError
 from harnpy.storage import Store
 
@@ -62,3 +62,11 @@ def test_a_time_that_is_none() -> None:
     with pytest.raises(TransferError, match="yesterday"):
         runtime.save_ancestry({**ROOT, "created_at": "yesterday"})
     assert runtime.list().items == []
+
+
+def test_a_circle_is_named() -> None:
+    runtime = SessionRuntime("memory:")
+    for id, parent in (("a", "b"), ("b", "a")):
+        assert runtime.save_ancestry({**ROOT, "session_id": id, "parent_session_id": parent})
+    with pytest.raises(SessionError, match='session ancestry "a": cycle detected at "a"'):
+        runtime.lineage("a")

@@ -7,6 +7,7 @@ docs/faces.md. Spec: 10 §A1, §B2.
 
 from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
 from harnpy.session.faces.canto.compacting import (
+    CompactQueue,
     Offloader,
     Summarizer,
     compact_session,
@@ -94,9 +95,7 @@ from harnpy.session.faces.canto.rebuilding import (
     new_replayer,
     with_replay_reducer,
 )
-from harnpy.session.faces.canto.runner import (
-    Runner,
-)
+from harnpy.session.faces.canto.runner import BudgetGuard, Runner, TokenGuard
 from harnpy.session.faces.canto.sessions import (
     ForkOptions,
     Session,
@@ -139,6 +138,7 @@ __all__ = [
     "ArtifactRecordedData",
     "ArtifactRef",
     "BranchSummaryData",
+    "BudgetGuard",
     "ChildBlockedData",
     "ChildCanceledData",
     "ChildCompletedData",
@@ -153,6 +153,7 @@ __all__ = [
     "ChildSpec",
     "ChildStartedData",
     "ChildStatus",
+    "CompactQueue",
     "CompactionSnapshot",
     "ContextEntry",
     "ContextKind",
@@ -184,6 +185,7 @@ __all__ = [
     "Store",
     "Subscription",
     "Summarizer",
+    "TokenGuard",
     "ToolCompletedData",
     "ToolExecutionRecord",
     "ToolHistory",

@@ -9,8 +9,10 @@ from harnpy.session.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from harnpy.session.faces.canto.sessions import Session
+    from harnpy.session.faces.canto.stores import Store
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.resize.resize_policy import Artifacts
 
@@ -33,6 +35,19 @@ class Summarizer:
 
     def compact(self, session: Session, **options: Any) -> ResizeReport | None:
         return session.log.resize("summarize", summarize=self.summarize, **options)
+
+
+class CompactQueue:
+    """Compacts sessions of a store in the background, each once at a time; what is asked for meanwhile is
+    done once, when that is over. Who summarizes is in the store's ``resize=``."""
+
+    def __init__(self, store: Store, strategy: str | None = None) -> None:
+        self._runtime = store.runtime
+        self._strategy = strategy
+
+    def enqueue(self, session_id: str) -> Future[ResizeReport | None]:
+        """Compact a session soon. Return what becomes of it."""
+        return self._runtime.compact_in_background(session_id, self._strategy)
 
 
 def compact_session(

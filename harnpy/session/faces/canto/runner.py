@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.agents.definition import Budget
 from harnpy.session.faces.canto.watching import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from harnpy.session.agents.values import RunEvent, TurnResult
     from harnpy.session.children.scheduling import ScheduledChild
@@ -16,8 +17,23 @@ if TYPE_CHECKING:
     from harnpy.session.faces.canto.stores import Store
 
 
+class BudgetGuard(Budget):
+    """Ends a turn before the step that comes after ``max_cost`` USD were spent."""
+
+    def __init__(self, max_cost: float) -> None:
+        super().__init__(max_cost=max_cost)
+
+
+class TokenGuard(Budget):
+    """Ends a turn before the step that comes after ``max_tokens`` were used."""
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__(max_tokens=max_tokens)
+
+
 class Runner:
-    """Runs turns. ``agent`` is one that `SessionRuntime.send` takes, ``options`` are those of each send."""
+    """Runs turns. ``agent`` is one that `SessionRuntime.send` takes, ``options`` are those of each send: a
+    guard is its ``budget``."""
 
     def __init__(self, store: Store, agent: Any = None, **options: Any) -> None:
         self.store = store
@@ -42,6 +58,13 @@ class Runner:
         """Return the events that come from now on, whoever appends them."""
         self._open(session_id)
         return Subscription(self._runtime.get(session_id).watch())
+
+    def bootstrap(
+        self, session_id: str, cwd: str | None = None, files: Any = None, tools: Iterable[str] = ()
+    ) -> None:
+        """Tell the model where it works: the directory, the files in it, and its tools."""
+        self._open(session_id)
+        self._runtime.bootstrap(session_id, cwd, files, tools)
 
     def evict(self, session_id: str) -> bool:
         """Drop the live object of a session, unless somebody works on it or watches it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import SessionExists, SessionNotFound
 from harnpy.session.faces.canto.events import Event
@@ -30,10 +30,11 @@ class SessionAncestry:
 
 
 class Store:
-    """Sessions on a store of harnpy's, or on the one that a URL names."""
+    """Sessions on a store of harnpy's, or on the one that a URL names. ``options`` are those of
+    `harnpy.session.SessionRuntime`."""
 
-    def __init__(self, store: HarnStore | str) -> None:
-        self.runtime = SessionRuntime(store)
+    def __init__(self, store: HarnStore | str, **options: Any) -> None:
+        self.runtime = SessionRuntime(store, **options)
 
     # Sessions.
 
@@ -111,6 +112,14 @@ class Store:
         """Return where the sessions stand that it descends from, the root first, and itself."""
         return list(map(_ancestry, self.runtime.lineage(session_id)))
 
+    def save_ancestry(self, record: SessionAncestry) -> None:
+        """Note where a session stands whose log is elsewhere, unless there is one of that id.
+
+        Raises `InvalidArgument` for a record without an id or a time.
+        """
+        known = {key: value for key, value in asdict(record).items() if value}
+        self.runtime.save_ancestry(known)
+
     def __enter__(self) -> Store:
         return self
 
@@ -121,23 +130,23 @@ class Store:
 class JSONLStore(Store):
     """A directory of logs, which processes may share."""
 
-    def __init__(self, directory: str) -> None:
-        super().__init__(f"jsonl:{directory}")
+    def __init__(self, directory: str, **options: Any) -> None:
+        super().__init__(f"jsonl:{directory}", **options)
 
 
 class SQLiteStore(Store):
     """A database in one file."""
 
-    def __init__(self, dsn: str) -> None:
-        super().__init__("memory:" if dsn == ":memory:" else f"sqlite:{dsn}")
+    def __init__(self, dsn: str, **options: Any) -> None:
+        super().__init__("memory:" if dsn == ":memory:" else f"sqlite:{dsn}", **options)
 
 
-def new_jsonl_store(directory: str) -> JSONLStore:
-    return JSONLStore(directory)
+def new_jsonl_store(directory: str, **options: Any) -> JSONLStore:
+    return JSONLStore(directory, **options)
 
 
-def new_sqlite_store(dsn: str) -> SQLiteStore:
-    return SQLiteStore(dsn)
+def new_sqlite_store(dsn: str, **options: Any) -> SQLiteStore:
+    return SQLiteStore(dsn, **options)
 
 
 def _ancestry(info: SessionInfo) -> SessionAncestry:
