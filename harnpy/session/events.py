@@ -8,7 +8,7 @@ Payloads are JSON values and never change. Those that refer to other events are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harnpy.session.identity import event_id, micros, stamp
 from harnpy.session.json_check import checked
@@ -71,6 +71,17 @@ TOOLS_CHANGED = "tools_changed"
 #: What the log knows of a call is in events of these types.
 TOOL_TYPES = frozenset({TOOL_STARTED, TOOL_COMPLETED})
 
+#: Types whose data views read: `Session.append` looks at it before it is written.
+READ_TYPES = frozenset({
+    SESSION_CREATED, STATUS_CHANGED, ACTION_EXECUTED, STORE_REPAIRED, REGISTER_SET, CONTEXT_ADDED,
+    HISTORY_REPLACED, COMPACTION_STARTED, COMPACTION_TRIGGERED, PROJECTION_SNAPSHOTTED, LEAF_MOVED,
+    BRANCH_SUMMARY, TURN_STARTED, STEP_STARTED, STEP_COMPLETED, TOOL_STARTED, TOOL_OUTPUT_DELTA,
+    TOOL_COMPLETED, ESCALATION_RETRIED, TURN_COMPLETED, APPROVAL_REQUESTED, APPROVAL_RESOLVED,
+    APPROVAL_CANCELED, EXTERNAL_INPUT, WAIT_STARTED, WAIT_RESOLVED, HANDOFF, CHILD_REQUESTED, CHILD_STARTED,
+    CHILD_PROGRESSED, CHILD_BLOCKED, CHILD_COMPLETED, CHILD_FAILED, CHILD_CANCELED, CHILD_MERGED,
+    ARTIFACT_RECORDED, MODEL_CHANGED, THINKING_CHANGED, TOOLS_CHANGED,
+})  # fmt: skip
+
 #: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"
 
@@ -113,6 +124,14 @@ class TurnRef:
         return self._name
 
 
+class Place(NamedTuple):
+    """Where an imported event stands: behind which one, when, and as number what."""
+
+    parent_id: str | None
+    timestamp: str | None
+    seq: int | None
+
+
 class EventDraft:
     """What to append.
 
@@ -121,7 +140,9 @@ class EventDraft:
     and ``parent_id``, the event behind which it stands.
     """
 
-    __slots__ = ("cost", "data", "id", "metadata", "parent_id", "seq", "timestamp", "turn", "type")
+    __slots__ = ("cost", "data", "id", "metadata", "place", "turn", "type")
+    #: What an import says of where the event stands.
+    place: Place | None
 
     def __init__(
         self,
@@ -142,9 +163,9 @@ class EventDraft:
         self.metadata = metadata
         self.cost = cost
         self.turn = turn
-        self.parent_id = parent_id
-        self.timestamp = timestamp
-        self.seq = seq
+        self.place = None
+        if parent_id is not None or timestamp is not None or seq is not None:
+            self.place = Place(parent_id, timestamp, seq)
 
     def copy(self, **changes: Any) -> EventDraft:
         """Return a draft of the same, but for the attributes that ``changes`` gives."""

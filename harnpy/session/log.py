@@ -17,7 +17,6 @@ from harnpy.session.cuts import Cut
 from harnpy.session.drafting.ambient import AMBIENT, surrounded
 from harnpy.session.drafting.placing import asked_for, place
 from harnpy.session.errors import (
-    EventNotFound,
     SessionConflict,
     SessionError,
     SessionExists,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Self
 
+    from harnpy.session.kept.past import Until
     from harnpy.session.live.audience import Audience
     from harnpy.session.resize.compaction import Compaction
     from harnpy.storage.contract import Stream
@@ -123,24 +123,25 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         id: str | None = None,
         store: MemoryStore | None = None,
         *,
-        at: int | None = None,
+        at: Until | None = None,
         label: str = "",
         reason: str = "",
     ) -> Session:
-        """Create a session with this one's past, up to event number ``at`` (None: the last).
+        """Create a session with this one's past, up to event ``at`` (None: the last): a number, an id, or a
+        moment.
 
         It shares the events, at constant cost. Without an ``id`` it gets a new one, without a ``store`` it
         lives in this one's. Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists`.
         """
         id = self.origin.world.ids.new() if id is None else id
-        at = self._fork_point(at)
-        origin = Origin(id, self.origin.world, self.origin, at)
-        point: Event = next(self.stream.read(at - 1, at))
-        view = self.view.branch() if at == self.version else self.view.at(at)
-        created = Created(self.origin, at, point, self.agent_facts() | why_forked(label, reason))
+        seq = self._fork_point(at)
+        origin = Origin(id, self.origin.world, self.origin, seq)
+        point: Event = next(self.stream.read(seq - 1, seq))
+        view = self.view.branch() if seq == self.version else self.view.at(seq)
+        created = Created(self.origin, seq, point, self.agent_facts() | why_forked(label, reason))
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         try:
-            stream = (store or self._memory()).branch(self.stream, id, first, until=at)
+            stream = (store or self._memory()).branch(self.stream, id, first, until=seq)
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
         session = Session.__new__(Session)._attach(origin, stream, view, point.moment)
@@ -155,13 +156,13 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         created: Created = next(self.stream.read(0, 1)).body
         return {key: value for key, value in created.facts.items() if key in AGENT_FACTS}
 
-    def _fork_point(self, at: int | None) -> int:
+    def _fork_point(self, at: Until | None) -> int:
         """Return the number of the event to fork at. Raises `EventNotFound`."""
         if at is None:
             return self.version
-        if not 1 <= at <= self.version:
-            raise EventNotFound(str(at), self.id)
-        return at
+        from harnpy.session.kept.past import number_of
+
+        return number_of(self.stream, at, self.origin)
 
     def _memory(self) -> MemoryStore:
         assert isinstance(self.stream, MemoryStream), "sessions on a store fork there"
@@ -213,6 +214,8 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
 
     def _append(self, drafts: Sequence[EventDraft], expected_version: int | None) -> list[Event]:
         """Append drafts that are JSON."""
+        if not self.strict and all(map(_is_plain, drafts)):
+            return self.write(*drafts, expected_version=expected_version)
         from harnpy.session.drafting.checks import admitted
 
         with_moves = admitted(self, drafts)
@@ -243,14 +246,15 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         ambient = AMBIENT.get()
         if ambient is not None:
             drafts = surrounded(drafts, ambient)
-        now, count = self._now(), len(drafts)
-        events = [
-            Event.drafted(draft, self.origin, seen + i, now, count - i) for i, draft in enumerate(drafts, 1)
-        ]
-        for draft in drafts:
-            if draft.turn.__class__ is str or draft.timestamp is not None or draft.seq is not None:
-                place(drafts, events, self.view, self.moment)
-                break
+        origin, now, left = self.origin, self._now(), len(drafts)
+        events, say_more = [], False
+        for seq, draft in enumerate(drafts, seen + 1):
+            left -= 1
+            events.append(Event.drafted(draft, origin, seq, now, left))
+            if draft.place is not None or draft.turn.__class__ is str:
+                say_more = True
+        if say_more:
+            place(drafts, events, self.view, self.moment)
         return events
 
     def _now(self) -> float:
@@ -388,6 +392,16 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
     def event(self, seq: int) -> Event:
         """The event with that number."""
         return self.read(seq - 1, seq)[0]
+
+
+def _is_plain(draft: EventDraft) -> bool:
+    """Whether there is nothing to look at in a draft for a session that isn't strict."""
+    if draft.place is not None:
+        return False
+    if draft.type == kinds.MESSAGE_ADDED:
+        message = draft.data
+        return message.__class__ is dict and message.get("role").__class__ is str
+    return draft.type not in kinds.READ_TYPES
 
 
 def why_forked(label: str, reason: str) -> dict[str, Any]:

@@ -155,3 +155,20 @@ def test_a_compaction_that_a_caller_made(store: Store) -> None:
         assert session.window() == before
         session.append(drafts.compaction_triggered("all gone", cutoff_event_id=session.leaf_id, messages=[]))
         assert session.messages() == []
+
+
+def test_a_fork_at_an_event_and_at_a_moment(store: Store) -> None:
+    with SessionRuntime(store) as runtime:
+        session = runtime.create(id="s", seed=[{"content": "a"}, {"content": "b"}])
+        alone = Session("s")
+        alone.add_history([{"content": "a"}, {"content": "b"}])
+        for each in (session, alone):
+            first = each.events()[1]
+            assert texts(each.fork(at=first.id)) == texts(each.fork(at=2)) == ["a"]
+            assert texts(each.fork(at=datetime.now(UTC))) == ["a", "b"]
+            with pytest.raises(EventNotFound):
+                each.fork(at="no")
+            with pytest.raises(EventNotFound):
+                each.fork(at=9)
+        assert [hit.seq for hit in runtime.search("a", "s", types=["message_added"])] == [2]
+        assert runtime.search("a", "s", types=["context_added"]) == []

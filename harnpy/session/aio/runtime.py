@@ -160,8 +160,8 @@ class AsyncSessionRuntime:
     async def lineage(self, id: str) -> Infos:
         return await in_thread(partial(self.runtime.lineage, id))
 
-    async def search(self, query: str, session_id: str | None = None, *, limit: int = 50) -> Hits:
-        return await in_thread(partial(self.runtime.search, query, session_id, limit=limit))
+    async def search(self, query: str, session_id: str | None = None, **options: Any) -> Hits:
+        return await in_thread(partial(self.runtime.search, query, session_id, **options))
 
     async def spawn(self, id: str, spec: ChildSpec) -> ChildRef:
         """Have a child of session ``id`` run: an async agent on this loop, another one in a thread."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.kept.past import Until
     from harnpy.session.parts.questions import ModelSettings
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.resize.resize_policy import ResizePolicy
@@ -90,7 +91,7 @@ class AsyncSession:
     history = _threaded(Session.history)
 
     async def fork(
-        self, id: str | None = None, *, at: int | None = None, label: str = "", reason: str = ""
+        self, id: str | None = None, *, at: Until | None = None, label: str = "", reason: str = ""
     ) -> AsyncSession:
         """Create a session with this one's past."""
         fork = await in_thread(lambda: self.session.fork(id, at=at, label=label, reason=reason))

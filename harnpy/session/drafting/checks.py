@@ -51,8 +51,8 @@ def admitted(session: Log, drafts: Sequence[EventDraft]) -> list[EventDraft]:
     found: list[EventDraft] = []
     pending: Pending | None = None
     for draft in drafts:
-        if draft.parent_id is not None:
-            found += references.move_to_parent(session, draft.parent_id)
+        if draft.place is not None and draft.place.parent_id is not None:
+            found += references.move_to_parent(session, draft.place.parent_id)
         if isinstance(draft.data, Payload):
             found.append(draft)
         elif draft.type == kinds.MESSAGE_ADDED:

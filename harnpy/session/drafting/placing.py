@@ -22,10 +22,12 @@ def place(drafts: Sequence[EventDraft], events: Sequence[Event], view: View, mom
     """
     open_turns = list(view.open_turns.values())
     for draft, event in zip(drafts, events, strict=True):
-        if draft.seq is not None:
-            _check_seq(draft.seq, event)
-        if draft.timestamp is not None:
-            event.moment = _moment(draft.timestamp, event)
+        if draft.place is not None:
+            _, timestamp, seq = draft.place
+            if seq is not None:
+                _check_seq(seq, event)
+            if timestamp is not None:
+                event.moment = _moment(timestamp, event)
         event.moment = moment = max(moment, event.moment)
         if isinstance(draft.turn, str):
             begun = (each for each in reversed(open_turns) if draft.turn in (each.turn_name, each.id))

@@ -115,25 +115,25 @@ class StoredSession(KeptLog):
         id: str | None = None,
         store: Any = None,
         *,
-        at: int | None = None,
+        at: Until | None = None,
         label: str = "",
         reason: str = "",
     ) -> StoredSession:
-        """Create a session with this one's past, up to event number ``at``, on the same store.
+        """Create a session with this one's past, up to event ``at``, on the same store.
 
         Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists` and `InvalidSessionId`.
         """
         id = self.origin.world.ids.new() if id is None else id
         validate_session_id(id, strict=self.store.strict_ids)
         self.refresh()
-        at, why = self._fork_point(at), why_forked(label, reason)
-        if at == self.version:
-            return self._fork(id, None if self._is_light else self.view, self._digest, at, why)
+        point, why = self._fork_point(at), why_forked(label, reason)
+        if point == self.version:
+            return self._fork(id, None if self._is_light else self.view, self._digest, point, why)
         digest = Digest(self.origin.shared)
-        past = list(self.stream.read(until=at))
+        past = list(self.stream.read(until=point))
         view = replay(past)
         digest.add(past)
-        return self._fork(id, view, digest, at, why)
+        return self._fork(id, view, digest, point, why)
 
     def _fork(
         self, id: str, view: View | None, digest: Digest, at: int, why: dict[str, Any]

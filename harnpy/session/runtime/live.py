@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from harnpy.session.events import Origin
+    from harnpy.session.kept.past import Until
     from harnpy.session.resize.resizable import Resizing
     from harnpy.session.views import View
     from harnpy.storage.contract import Store, Stream
@@ -60,7 +61,7 @@ class LiveSession(StoredSession):
         id: str | None = None,
         store: Any = None,
         *,
-        at: int | None = None,
+        at: Until | None = None,
         label: str = "",
         reason: str = "",
     ) -> LiveSession:

@@ -332,10 +332,24 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         """Return the sessions that this one descends from, the first one first, and itself."""
         return queries.lineage(self.store, id)
 
-    def search(self, query: str, session_id: str | None = None, *, limit: int = 50) -> Hits:
-        """Return the events whose text holds every term of ``query``, whatever the case (10 §C6)."""
+    def search(
+        self,
+        query: str,
+        session_id: str | None = None,
+        *,
+        types: Iterable[str] | None = None,
+        limit: int = 50,
+        raw: bool = False,
+    ) -> Hits:
+        """Return the events whose text holds every term of ``query``, whatever the case (10 §C6).
+
+        ``types`` chooses some; ``raw``: the query is FTS5's, on SQLite.
+        """
         codec = SessionCodec(Origin("", self._world))
-        return self.store.search(query, KIND, codec=codec, name=session_id, limit=limit)
+        wanted = None if types is None else frozenset(types)
+        return self.store.search(
+            query, KIND, codec=codec, name=session_id, types=wanted, limit=limit, raw=raw
+        )
 
     # The runtime itself.
 

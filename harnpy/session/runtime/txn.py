@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.kept.past import Until
     from harnpy.session.live.watch import Watch
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.runtime.calling import Caller
@@ -127,7 +128,7 @@ class Txn(Session):
         id: str | None = None,
         store: Any = None,
         *,
-        at: int | None = None,
+        at: Until | None = None,
         label: str = "",
         reason: str = "",
     ) -> LiveSession:
