@@ -2,7 +2,7 @@
 
 Everything else waits until what this store has acknowledged is written, so a stream's reads see its own
 appends. The first write that fails makes every later append raise, with the failure as its cause.
-Spec: 10 §C6.
+Spec: 10 §A1.5, §C6.
 """
 
 from __future__ import annotations
