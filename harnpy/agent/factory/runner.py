@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.factory.plugged import ask_before_calls, offer_questions
 from harnpy.agent.loop.make_loop import loop_of
 from harnpy.agent.tasks import OneTask
 from harnpy.llm.providers.connections import Connections
@@ -98,7 +99,11 @@ class LoopRunner:
         """Run the loop to its end. Raises `CallError` when the model fails for good."""
         conversation = TurnConversation(turn, self._runtime.sessions)
         turn.session.heard = conversation.hear
-        options = self._settings.options
+        options, tasks = self._settings.options, self._runtime.tasks
+        if turn.guards.approvals is not None:
+            ask_before_calls(turn, turn.guards.approvals, self._runtime.hooks, tasks)
+        if turn.guards.inputs is not None:
+            offer_questions(turn, turn.guards.inputs, self._settings.tools, tasks)
         is_native = options.tool_format == "native"
         self._settings.request.shown = _Shown(turn, is_native)
         loop = loop_of(self._runtime, self._settings, conversation)

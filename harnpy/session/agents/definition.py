@@ -39,6 +39,11 @@ class Budget:
         if self.deadline is not None and _instant(self.deadline) is None:
             raise InvalidArgument(f"Budget: `deadline` must be a time by RFC 3339, got {self.deadline!r}")
 
+    def is_past(self, now: float) -> bool:
+        """Whether the deadline has passed ``now``, in seconds since 1970."""
+        instant = None if self.deadline is None else _instant(self.deadline)
+        return instant is not None and now >= instant
+
     def seconds_left(self, now: float) -> float | None:
         """Return how long a turn may take that begins ``now``, in seconds since 1970; None: as long as it
         wants."""

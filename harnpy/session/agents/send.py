@@ -68,11 +68,6 @@ class Send:
         turn = Turn(session, name_of_agent(agent), self._sink, self._guards)
         # A definition's loop asks its model again by itself.
         is_loop = getattr(agent, "is_loop", False)
-        if is_loop and (self._guards.approvals or self._guards.inputs):
-            raise InvalidArgument(
-                "`approvals` and `inputs` are for functions: the loop of a definition asks its host's people",
-                session.id,
-            )
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
         waiting = None

@@ -214,8 +214,9 @@ class Turn:
             self._held.append(self._step_completed(None, 0.0, None))
         budget = self.guards.budget
         if budget is not None:
-            seconds = self.session.clock.monotonic() - self._began
-            check_budget(budget, self.events, self._steps, seconds)
+            clock = self.session.clock
+            seconds = clock.monotonic() - self._began
+            check_budget(budget, self.events, self._steps, seconds, clock.now())
         self._held.append(self._step_started(model))
         self._is_own_step = own
         self._write_held()

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
 
 
-def check_budget(budget: Budget, events: Sequence[Event], steps: int, seconds: float) -> None:
+def check_budget(budget: Budget, events: Sequence[Event], steps: int, seconds: float, now: float) -> None:
     """Raise `BudgetExceeded` if a turn of these events can't have another step.
 
-    It has had ``steps``, and has taken ``seconds``.
+    It has had ``steps``, and has taken ``seconds``; ``now`` is in seconds since 1970.
     """
     cost = float(sum(event.cost for event in events))
     tokens = _tokens(usage(Fact(event.type, event.body) for event in events) or {})
@@ -30,6 +30,8 @@ def check_budget(budget: Budget, events: Sequence[Event], steps: int, seconds: f
         problem = f"step budget exceeded: {steps} >= {budget.max_steps}"
     elif budget.max_seconds is not None and seconds >= budget.max_seconds:
         problem = f"time budget exceeded: {seconds:.1f}s >= {budget.max_seconds:g}s"
+    elif budget.is_past(now):
+        problem = f"time budget exceeded: the deadline was {budget.deadline}"
     if problem is not None:
         raise BudgetExceeded(problem, events[0].session_id if events else None)
 

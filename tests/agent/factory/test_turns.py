@@ -13,8 +13,17 @@ from harnpy import AgentDef, LoopFactory, Tool, tool
 from harnpy.agent.loop.step_request import request_of
 from harnpy.cli.show import session_lines
 from harnpy.llm.errors import CallError
-from harnpy.session import Budget, EventDraft, SessionConflict, SessionRuntime, actions
+from harnpy.session import (
+    ApprovalGate,
+    Budget,
+    EventDraft,
+    InputGate,
+    SessionConflict,
+    SessionRuntime,
+    actions,
+)
 from harnpy.session.aio import AsyncSessionRuntime
+from harnpy.session.guards.approvals import ApprovalRequest
 from harnpy.session.runtime.live import LiveSession
 from harnpy.storage import Store
 from harnpy.world import World
@@ -271,6 +280,71 @@ class TestApproval:
             assert runtime.send("s", "go").status == "completed"
             assert reason in texts(runtime)[2]
             assert "tool_started" not in types(runtime)
+
+
+class TestGates:
+    """What is plugged into `send` (10 §C7) holds in loops, too."""
+
+    def test_a_gate_decides_on_each_call(self) -> None:
+        asked: list[str] = []
+
+        async def policy(request: ApprovalRequest) -> Any:
+            asked.append(f"{request.tool} {request.args}")
+            return ("deny", "too far") if "Oslo" in request.args else "allow"
+
+        calls = {
+            "tool_calls": [
+                {"name": "weather", "arguments": {"city": "Rome"}},
+                {"name": "weather", "arguments": {"city": "Oslo"}},
+            ]
+        }
+        with runtime_with(calls, {"text": "ok"}) as runtime:
+            assert runtime.send("s", "go", approvals=ApprovalGate(policy)).text == "ok"
+            assert asked == ['weather {"city":"Rome"}', 'weather {"city":"Oslo"}']
+            assert texts(runtime)[2] == "sunny in Rome, 1"
+            assert '"reason": "approval denied: too far"' in texts(runtime)[3]
+            kinds = types(runtime)
+            assert (kinds.count("approval_requested"), kinds.count("approval_resolved")) == (2, 2)
+            assert kinds.count("tool_started") == 1
+
+    def test_cancelled_while_a_person_thinks(self) -> None:
+        async def main() -> None:
+            gate = ApprovalGate()
+            async with AsyncSessionRuntime(runtime_with(call("weather", city="Rome"))) as face:
+                task = asyncio.create_task(face.send("s", "go", approvals=gate))
+                while not gate.pending:
+                    await asyncio.sleep(0.001)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert gate.pending == []
+                events = face.runtime.get("s").events()
+                kinds = [event.type for event in events]
+                assert kinds.count("approval_canceled") == 1
+                assert texts(face.runtime)[-1] == "Error: not run: cancelled"
+                assert events[-1].data["turn_stop_reason"] == "cancelled"
+
+        asyncio.run(main())
+
+    def test_the_model_may_ask_a_person(self) -> None:
+        gate = InputGate(lambda prompt: f"{prompt} Friday.")
+        with runtime_with(call("request_human_input", prompt="When?"), {"text": "ok"}, tools=()) as runtime:
+            runtime.send("s", "go", inputs=gate)
+            assert texts(runtime)[2] == "When? Friday."
+            assert types(runtime).count("external_input") == 2
+            offered = runtime.agents.mock.calls()[0]["tools"]
+            assert [each["function"]["name"] for each in offered] == ["request_human_input"]
+
+    def test_its_own_tool_of_that_name_stays(self) -> None:
+        own = Tool("request_human_input", "", {}, lambda arguments: "mine")
+        with runtime_with(call("request_human_input"), {"text": "ok"}, tools=[own]) as runtime:
+            runtime.send("s", "go", inputs=InputGate(lambda prompt: "never"))
+            assert texts(runtime)[2] == "mine"
+
+    def test_a_budget_takes_the_place_of_its_own(self) -> None:
+        agent = replace(HELPER, budget=Budget(max_steps=9))
+        with runtime_with(call("weather", city="Rome"), agent=agent) as runtime:
+            assert runtime.send("s", "go", budget=Budget(max_steps=1)).stop_reason == "max_turns_hit"
 
 
 class TestEnds:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from harnpy.session import (
-    AgentDef,
     ApprovalDenied,
     ApprovalGate,
     Budget,
@@ -47,6 +46,8 @@ class TestBudget:
             (Budget(max_tokens=20), None, 3),
             (Budget(max_steps=1), "step budget exceeded: 1 >= 1", 1),
             (Budget(max_seconds=0), "time budget exceeded: ", 0),
+            (Budget(deadline="2026-01-01T00:00:00Z"), "time budget exceeded: the deadline was 2026-01-01", 0),
+            (Budget(deadline="9999-01-01T00:00:00Z"), None, 3),
             (Budget(max_cost=0.8, max_tokens=30, max_steps=3, max_seconds=600), None, 3),
         ],
     )
@@ -64,14 +65,6 @@ class TestBudget:
                 assert session.turns()[-1].error == str(caught.value)
             assert len(session.events(types=["step_started"])) == steps
             assert runtime.send("s", "b", agent=spends(0.25, 10)).text == "done"
-
-    def test_gates_are_for_functions(self) -> None:
-        import harnpy
-
-        with harnpy.runtime("memory:") as runtime:
-            runtime.create(AgentDef("bot"), id="s")
-            with pytest.raises(InvalidArgument, match="are for functions"):
-                runtime.send("s", "a", approvals=ApprovalGate())
 
 
 def caller(sync: bool, found: list[Any]) -> Any:
