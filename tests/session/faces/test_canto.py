@@ -136,7 +136,8 @@ def test_payloads_are_read_by_type() -> None:
     ],
 )
 def test_messages_that_no_model_takes(message: dict[str, str], text: str, store: Store) -> None:
-    for session in (canto.new("s"), store.load("s")):
+    replayed = canto.new_replayer().replay("s", [])
+    for session in (canto.new("s"), store.load("s"), canto.new("t").fork("u"), replayed):
         session.append_user("hi")
         with pytest.raises(EventRejected, match=text):
             session.append(canto.new_message("s", message))

@@ -347,6 +347,24 @@ def test_messages_are_sent_outside_a_runtime_too(either: SessionRepository) -> N
         assert (again.messages, again.system_prompt) == ((), "Be kind.")
 
 
+def test_a_run_that_fails_leaves_the_session_active(repo: SessionRepository) -> None:
+    """10 §A3.6: two lifecycles. Whoever sent hears of it, and the next run begins anew."""
+
+    def fails(messages: list[dict[str, Any]]) -> str:
+        raise ConnectionError("no model")
+
+    repo.create(new())
+    with SessionRuntime(repo) as runtime:
+        with pytest.raises(ConnectionError):
+            runtime.execute("s", SendMessage("Hello", fails))
+        session = runtime.get_session("s")
+        assert (session.status, session.state.execution_status) == (SessionStatus.ACTIVE, "failed")
+        again = runtime.execute("s", SendMessage("Hello?", lambda messages: f"{len(messages)} seen"))
+        assert again.state.messages[-1]["content"] == "2 seen"
+        assert (again.state.execution_status, again.state.execution_count) == ("completed", 2)
+        assert again.version == session.version + 1
+
+
 def test_forks_have_their_parents_log(repo: SessionRepository, store: HarnSessionStore) -> None:
     """A fork of a value that was read is made where it was read, whatever its source has become."""
     with SessionRuntime(repo) as runtime:

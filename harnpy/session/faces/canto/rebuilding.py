@@ -42,7 +42,7 @@ class Replayer:
         """Add an event to a session of `new_session`. Raises `TransferError` for one of another session."""
         _, replayer = self._begun[id(session)]
         replayer.apply(json.loads(marshal_event_json(event)))
-        session.log = replayer.session
+        session.stand_for(replayer.session)
 
     def replay(self, session_id: str, events: Iterable[Event]) -> Session:
         """Return the session that these events are of."""

@@ -49,11 +49,17 @@ class Session:
     """
 
     def __init__(self, id: str, *, log: HarnSession | None = None, writer: Writer | None = None) -> None:
-        self.log = log or _empty(id)
+        self.stand_for(log or unsaved_session(id, World()))
         self._writer = writer
         self._is_stored = log is not None and log.is_kept
         self._lock = RLock()
         self._reducer: Reducer | None = None
+
+    def stand_for(self, log: HarnSession) -> None:
+        """Be the session of that log from here on. One without a store checks messages as stores do."""
+        self.log = log
+        if not log.is_kept:
+            log.strict = True
 
     def id(self) -> str:
         return self.log.id
@@ -117,8 +123,7 @@ class Session:
         with self._lock:
             self._writer = None
             if self._is_stored:
-                self.log = unsaved_copy(self.log)
-                self.log.strict = True
+                self.stand_for(unsaved_copy(self.log))
                 self._is_stored = False
 
     # Reading.
@@ -231,9 +236,3 @@ def attach_write_through(session: Session, store: Writer) -> Callable[[], None]:
     """Have each later append of ``session`` stored before it returns. Return what ends that."""
     session.with_writer(store)
     return session.detach
-
-
-def _empty(id: str) -> HarnSession:
-    log = unsaved_session(id, World())
-    log.strict = True
-    return log
