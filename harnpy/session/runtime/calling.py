@@ -152,7 +152,8 @@ class LoopCaller:
             self._wake()
 
     def _begin(self, loop: asyncio.AbstractEventLoop, found: Awaitable[Any], done: Future[Any]) -> None:
-        self._task = loop.create_task(waited(found))
+        # A task that is cancelled before it begins has to be that of the coroutine itself: it closes it.
+        self._task = loop.create_task(found if inspect.iscoroutine(found) else waited(found))
         self._task.add_done_callback(lambda task: _pass_on(task, done))
         if self._stopped:
             self._task.cancel()
