@@ -259,6 +259,7 @@ class Turn:
 
     def finish(self, waiting: dict[str, Any] | None = None) -> None:
         """End the turn as planned; ``waiting`` is the data of the ``wait_started`` that it ends with."""
+        self.session.keep_up()
         self._take_pieces()
         if waiting is None:
             self._pairing.close()

@@ -8,6 +8,7 @@ come, all but the end of its turn. Spec: 10 §C7.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session import events as kinds
@@ -22,6 +23,7 @@ from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
@@ -34,10 +36,29 @@ if TYPE_CHECKING:
     from harnpy.session.shown.stable import Stable
     from harnpy.session.views import View
 
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
 #: What changes the history.
 HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HISTORY_REPLACED})
 #: What holds only right behind what its writer has seen.
 _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
+
+
+def _again(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate[Txn, P], R]:
+    """Return a method that cuts as one that is carried out again when somebody else wrote first, as long as
+    that commutes: children of the turn do."""
+
+    @wraps(method)
+    def again(txn: Txn, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        while True:
+            try:
+                return method(txn, *args, **kwargs)
+            except SessionConflict:
+                if not txn.may_go_on:
+                    raise
+
+    return again
 
 
 class Txn(Session):
@@ -50,6 +71,7 @@ class Txn(Session):
         "_has_streamed",
         "_live",
         "_overtaken",
+        "_resized",
         "_revision",
         "_saved",
         "_stage",
@@ -72,6 +94,7 @@ class Txn(Session):
         #: Called with what others have appended meanwhile, if it commutes.
         self.heard: Callable[[Sequence[Event]], None] | None = None
         self._overtaken: SessionConflict | None = None  # by something else
+        self._resized = (0, 0, 0)  # which of the staged events are those of the resize at the end, its report
         self._given = 0  # how many of the staged events were appended elsewhere
         self._follow(live)
 
@@ -157,7 +180,9 @@ class Txn(Session):
         if self.resizing is None or self.view.open_turns:
             return
         if self._has_changed_history:
+            begin, told = len(self._stage.staged), len(self.resizes)
             self.resize_if_due()
+            self._resized = begin, len(self._stage.staged), told
 
     def begin_streaming(self) -> None:
         """From now on store at once what is written, but for the append that ends the turn."""
@@ -176,6 +201,24 @@ class Txn(Session):
         super().write(*drafts)
         self._store(may_merge=self._has_streamed)
         self._saved = True
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether what others wrote is something that a stream action can stand behind."""
+        return self._streams and self._overtaken is None
+
+    def keep_up(self) -> None:
+        """`refresh`, if this process has appended something beside the action: children may have."""
+        if self._live.version != self._stage.start:
+            self.refresh()
+
+    set_history = _again(Session.set_history)
+    reset = _again(Session.reset)
+    clean_window = _again(Session.clean_window)
+    trim = _again(Session.trim)
+    rewind = _again(Session.rewind)
+    redo = _again(Session.redo)
+    move_leaf = _again(Session.move_leaf)
 
     def refresh(self) -> None:
         """Take notice of what others have appended, in a stream action. Raises `SessionConflict` where the
@@ -234,9 +277,10 @@ class Txn(Session):
         """Put the staged events behind what others wrote meanwhile. Return False where that can't be."""
         live, stage = self._live, self._stage
         news = live.read(after=stage.start)
-        if not all(map(commutes, news)) or any(event.type in _BOUND for event in stage.staged):
+        staged = self._movable()
+        if staged is None or not all(map(commutes, news)):
             return False
-        staged, stage.start = stage.staged, live.version
+        stage.staged, stage.start = staged, live.version
         self.moment = max(self.moment, live.moment)
         self.view = live.view.branch()
         self.view.log = lambda until: stage.read(0, until)
@@ -248,6 +292,20 @@ class Txn(Session):
         self.version = stage.version
         self._tell(news)
         return True
+
+    def _movable(self) -> list[Event] | None:
+        """Return the staged events that may stand behind others; None where a cut is among them. That of the
+        resize at the end is left out: the next change makes it."""
+        staged = self._stage.staged
+        if not any(event.type in _BOUND for event in staged):
+            return staged
+        begin, end, told = self._resized
+        rest = [*staged[:begin], *staged[end:]]
+        if any(event.type in _BOUND for event in rest):
+            return None
+        self._resized = (0, 0, 0)
+        del self.resizes[told:]
+        return rest
 
     def _next(self, key: str) -> int:
         known = self.view.registers.get(key)

@@ -318,6 +318,44 @@ class TestInTurns:
 
         assert runtime.send("p", "go", agent=boss).text == "inside"
 
+    def test_a_turn_may_cut_behind_what_is_said_of_its_children(self, runtime: SessionRuntime) -> None:
+        def boss(messages: Any, turn: Turn) -> str:
+            session, spec = turn.session, ChildSpec(agent=echo)
+            for cut in (
+                lambda: session.trim(1),
+                lambda: session.set_history({"content": "anew"}),
+                session.clean_window,
+                session.reset,
+            ):
+                runtime.run_child("p", spec)
+                cut()
+            runtime.run_child("p", spec)
+            session.refresh()
+            assert len(child_runs(session)) == 5
+            return "cut"
+
+        assert runtime.send("p", "go", agent=boss).text == "cut"
+        assert [message["content"] for message in runtime.get("p").messages()] == ["cut"]
+        assert [run.status for run in child_runs(runtime.get("p"))] == ["completed"] * 5
+
+    def test_a_resize_at_the_end_that_somebody_overtakes_is_left_for_the_next_change(self) -> None:
+        def overtake(stage: str, session: Any) -> None:
+            if stage == "before_save" and child_runs(session):
+                runtime.progress_child("p", "c", "right now")
+
+        told: list[str] = []
+        with SessionRuntime("memory:", settings={"max_length": 60}) as runtime:
+            runtime.create(id="p")
+            runtime.run_child("p", ChildSpec(agent=echo, child_id="c"))
+            runtime.events.on("session_resized", lambda name, data: told.append(data["strategy"]))
+            hooked = SessionRuntime(runtime.store, hooks=overtake, settings={"max_length": 60})
+            hooked.events.on("session_resized", lambda name, data: told.append(data["strategy"]))
+            assert hooked.send("p", "go", agent=lambda messages: "x" * 50).text == "x" * 50
+            assert (told, len(hooked.get("p").messages())) == ([], 2)
+            assert child_runs(hooked.get("p"))[0].progress == "right now"
+            runtime.send("p", None, agent=lambda messages: None)
+            assert (told, len(runtime.get("p").messages())) == (["simple_cut"], 1)
+
     def test_a_child_that_takes_too_long_is_cancelled(self, runtime: SessionRuntime) -> None:
         gate = Gate()
 
