@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.faults import MisuseError
 from harnpy.llm.providers import make_provider
 from harnpy.llm.reply import Reply
 from harnpy.llm.transport import Caps
@@ -37,11 +38,13 @@ class Connections:
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:
-        """A provider's reply, awaited if need be. Raises `CallError`."""
-        if isinstance(answer, Reply):
-            return answer
-        reply: Reply = self._waiting.wait(answer)
-        return reply
+        """A provider's reply, awaited if need be. Raises `CallError`, and `MisuseError` for what is none."""
+        given: object = answer
+        if not isinstance(given, Reply) and hasattr(given, "__await__"):
+            given = self._waiting.wait(answer)  # type: ignore[arg-type]
+        if not isinstance(given, Reply):
+            raise MisuseError(f"a provider returned {type(given).__name__}: expected harnpy.llm.reply.Reply")
+        return given
 
     async def aclose(self) -> None:
         """End the connections; the next call opens new ones."""

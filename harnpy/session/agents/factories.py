@@ -46,6 +46,8 @@ def check_send(agent: Any, session_id: str, options: Mapping[str, Any]) -> None:
     """Raise `InvalidArgument` for what is no agent, and for options that it can't have."""
     if agent is None or isinstance(agent, AgentDef | AgentFactory):
         return
+    if isinstance(agent, type) and (issubclass(agent, AgentDef | AgentFactory) or hasattr(agent, "run")):
+        raise InvalidArgument(f"an agent is no class: pass an instance of {agent.__name__}", session_id)
     check_agent(agent, session_id)
     retries = options.get(RETRIES, 0)
     if type(retries) is not int or retries < 0:

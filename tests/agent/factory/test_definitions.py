@@ -242,6 +242,13 @@ class TestWhichAgent:
                 assert str(error.value) == said
             assert types(runtime) == ["session_created"]
 
+    def test_a_class(self) -> None:
+        with SessionRuntime("memory:", agents=LoopFactory) as runtime:
+            runtime.create("a", id="s")
+            for agent in (None, LoopFactory, AgentDef):
+                with pytest.raises(InvalidArgument, match="an agent is no class: pass an instance of "):
+                    runtime.send("s", "go", agent=agent)
+
     def test_a_definition_without_a_loop(self) -> None:
         with SessionRuntime("memory:") as runtime:
             runtime.create(HELPER, id="s")

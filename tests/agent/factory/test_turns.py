@@ -12,6 +12,7 @@ import pytest
 from harnpy import AgentDef, LoopFactory, Tool, tool
 from harnpy.agent.loop.step_request import request_of
 from harnpy.cli.show import session_lines
+from harnpy.faults import MisuseError
 from harnpy.llm.errors import CallError
 from harnpy.session import (
     ApprovalGate,
@@ -376,6 +377,18 @@ class TestEnds:
             assert types(runtime)[-2] == "step_completed"
             runtime.agents.mock.add({"text": "fine"})
             assert runtime.send("s", "again").text == "fine"
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_a_provider_that_gives_no_reply(self, is_async: bool) -> None:
+        async def later(request: Any) -> Any:
+            return "hello"
+
+        wrong = Provider(later if is_async else lambda request: "hello")
+        loops = LoopFactory(providers={"wrong": wrong})
+        with SessionRuntime("memory:", agents=loops) as runtime:
+            runtime.create(AgentDef("a", model="wrong/x"), id="s")
+            with pytest.raises(MisuseError, match="a provider returned str: expected harnpy"):
+                runtime.send("s", "go")
 
     def test_cancelled_in_a_model_call(self) -> None:
         async def main() -> None:
