@@ -1,18 +1,20 @@
 """What a window shows, as spans of positions in the log. Spec: 10 §C4.
 
 ``[from, to]`` means what those events show by themselves, in the order of a window that holds nothing else;
-``{"cut": seq}`` is the summary that the cut with that number made. So a window is named without a word
+``{"cut": seq}`` is the summary that the cut with that number made, ``{"cut": seq, "item": n}`` the n-th
+message (from 0) that a strategy wrote there. So a window is named without a word
 of it, and is read back without the events before it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.events import Summary
+from harnpy.session.shown.rewriting import Rewritten
 from harnpy.session.views import View
 
 if TYPE_CHECKING:
@@ -44,8 +46,7 @@ def spans_of(shown: Sequence[Event], log: Callable[[int], Sequence[Event]], unti
     ``log(seq)`` returns the events from that one on. None for what can't be named: what a fork onto the
     session brought from another log.
     """
-    made = [entry for entry in shown if not entry.is_logged]
-    if len({entry.seq for entry in made}) < len(made) or not all(map(_is_summary, made)):
+    if not all(entry.is_logged or _is_made(entry) for entry in shown):
         return None
     first = min((_begin(entry) for entry in shown if entry.is_logged), default=until + 1)
     events = log(first)
@@ -54,7 +55,7 @@ def spans_of(shown: Sequence[Event], log: Callable[[int], Sequence[Event]], unti
     found: list[Span] = []
     for piece in _pieces(shown, order):
         if not piece[0].is_logged:
-            found.append({"cut": piece[0].seq})
+            found.append(_made_span(piece[0]))
             continue
         seqs = [entry.seq for entry in piece]
         place = bisect_left(visible, min(seqs))
@@ -70,8 +71,15 @@ def _begin(entry: Event) -> int:
     return entry.seq if entry.turn is None else entry.turn.seq or entry.seq
 
 
-def _is_summary(entry: Event) -> bool:
-    return isinstance(entry, Summary) and entry.foreign_id is None
+def _is_made(entry: Event) -> bool:
+    """Whether a cut of this log made the message."""
+    return isinstance(entry, Rewritten) or (isinstance(entry, Summary) and entry.foreign_id is None)
+
+
+def _made_span(entry: Event) -> Span:
+    if isinstance(entry, Rewritten):
+        return {"cut": entry.seq, "item": entry.number}
+    return {"cut": entry.seq}
 
 
 def _pieces(shown: Sequence[Event], order: list[int]) -> list[list[Event]]:
@@ -116,7 +124,9 @@ def read_spans(
             first, last = span
             shown += in_order(stream.read(first - 1, last))
         else:
-            shown.append(_summary(event_at(stream, span["cut"]), archived(len(shown))))
+            cut = event_at(stream, span["cut"])
+            item = span.get("item")
+            shown.append(_summary(cut, archived(len(shown))) if item is None else _rewritten(cut, item))
     return shown
 
 
@@ -128,10 +138,20 @@ def event_at(stream: Stream, seq: int) -> Event:
     return event
 
 
-def _summary(cut: Event, archived: Iterable[Event]) -> Summary:
+def _rewritten(cut: Event, item: int) -> Rewritten:
+    entry = Rewritten(cut.first.owner, _messages_of(cut)[item])
+    entry.made_by(cut, item)
+    return entry
+
+
+def _messages_of(cut: Event) -> list[dict[str, Any]]:
     if not isinstance(cut.body, Cut):
         raise LookupError(f"event {cut.seq} is no cut")
-    messages = cut.body.summaries(cut)
+    return cut.body.summaries(cut)
+
+
+def _summary(cut: Event, archived: Iterable[Event]) -> Summary:
+    messages = _messages_of(cut)
     if len(messages) != 1:
         raise LookupError(f"event {cut.seq} made {len(messages)} summaries")
     summary = Summary(cut.first.owner, messages[0], archived)

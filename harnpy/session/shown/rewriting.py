@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 class Rewritten(Event):
     """A message that a strategy made. Only the cut holds it; the first one of a cut has the cut's id."""
 
-    __slots__ = ()
+    __slots__ = ("number",)
     is_logged = False
 
     def __init__(self, owner: Origin, message: dict[str, Any]) -> None:
         super().__init__(owner, 0, MESSAGE_ADDED, message, 0)
+        self.number = 0
 
     def made_by(self, cut: Event, number: int) -> None:
         """Take the identity of message ``number``, counted from 0, of the event that carries it."""
-        self.seq, self.moment = cut.seq, cut.moment
+        self.seq, self.moment, self.number = cut.seq, cut.moment, number
         if number:
             self._id = event_id(f"{self.owner.id}#{number}", cut.seq, cut.time)
 
