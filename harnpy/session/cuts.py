@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import HISTORY_REPLACED, MESSAGE_ADDED, TRANSCRIPT_EVENT, Brought, Payload, Summary
 from harnpy.session.resize.engine import merged_summary
+from harnpy.session.shown.lifecycle import lifecycle_value
 from harnpy.session.shown.rewriting import Rewritten, identify, key_of, named, rewritten
-from harnpy.session.window import Window, lifecycle_value, originals
+from harnpy.session.window import Window, originals
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ class Event:
     _more: int  # unset when it is 0
     _parent: str  # unset when it is the event before on the branch
     _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
-    size: int = 1  # as a part of a `window.Pack`
+    size: int = 1  # as a part of a `lifecycle.Pack`
     is_logged: bool = True  # is in the log itself, not in a cut
 
     def __init__(

@@ -16,6 +16,7 @@ from harnpy.session import events as kinds
 from harnpy.session.derived import is_shown, transcript_form
 from harnpy.session.errors import SessionConflict
 from harnpy.session.events import EventDraft, TurnRef
+from harnpy.session.shown.lifecycle import lifecycle_value
 from harnpy.session.shown.stable import Stable
 from harnpy.session.statuses import DONE, HANDED_OVER
 from harnpy.session.turns.calls import ToolStarted
@@ -25,7 +26,6 @@ from harnpy.session.turns.open_turns import end_open_turns, events_of
 from harnpy.session.turns.prompt_cache import PromptCache, StepStarted
 from harnpy.session.turns.request_parts import SYSTEM, memo_message
 from harnpy.session.verbs.loop_access import follow, followed, is_alone, notify_overtaken, unfollow
-from harnpy.session.window import lifecycle_value
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:

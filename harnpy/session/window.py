@@ -10,56 +10,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.derived import transcript_form
-from harnpy.session.events import COMPACTION_TRIGGERED, CONTEXT_ADDED, TRANSCRIPT_EVENT, Summary
-from harnpy.session.identity import event_id
+from harnpy.session.events import CONTEXT_ADDED, Summary
 from harnpy.session.shown.groups import Groups, turn_of
-from harnpy.session.transcript import LIVE_KINDS, message_event, plain_message
+from harnpy.session.shown.lifecycle import (
+    Pack,
+    events_at,
+    events_of,
+    is_live,
+    lifecycle_value,
+    unpacked,
+    values_of,
+)
+from harnpy.session.transcript import message_event, plain_message
 from harnpy.storage.spine import Spine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.events import Event
+    from harnpy.session.shown.lifecycle import Aside
 
     Message = dict[str, Any]
-    Aside = tuple[int, "Event | Pack"]
     Past = tuple[Iterable[Event], "Past | None"]
 
 
 #: Kinds of context that stand before all messages unless they say otherwise. Spec: 10 §A1.8.
 PREFIX_KINDS = ("bootstrap", "harness", "summary", "working_set")
-
-
-class Pack:
-    """Lifecycle events at one position, shared by all windows that have them there. ``size`` counts them."""
-
-    __slots__ = ("_parts", "size")
-
-    def __init__(self, parts: list[Event | Pack]) -> None:
-        self._parts = parts
-        self.size: int = sum(part.size for part in parts)
-
-    def events(self) -> list[Event]:
-        """Return the events in order."""
-        return _unpacked([self], lambda part: part._parts if isinstance(part, Pack) else None)
-
-
-def _unpacked(parts: list[Any], inside: Callable[[Any], Iterable[Any] | None]) -> list[Event]:
-    """Return the events among ``parts`` and ``inside`` them, in order.
-
-    Not recursive: each cut adds a level of packing, each compaction one of summaries.
-    """
-    waiting = parts[::-1]
-    found: list[Event] = []
-    while waiting:
-        part = waiting.pop()
-        inner = inside(part)
-        if inner is None:
-            found.append(part)
-        else:
-            waiting += [*inner][::-1]
-    return found
 
 
 def is_prefix_context(event: Event) -> bool:
@@ -72,7 +48,7 @@ def is_prefix_context(event: Event) -> bool:
 
 def originals(entries: list[Event]) -> list[Event]:
     """Return the entries with the messages that summaries stand for in their place."""
-    return _unpacked(entries, lambda entry: entry.archived if isinstance(entry, Summary) else None)
+    return unpacked(entries, lambda entry: entry.archived if isinstance(entry, Summary) else None)
 
 
 class Window:
@@ -214,7 +190,7 @@ class Window:
         merged: list[dict[str, Any]] = []
         done = 0
         asides = self.asides.items()
-        for (position, _), events in zip(asides, self._column(_aside_values, asides), strict=True):
+        for (position, _), events in zip(asides, self._column(values_of, asides), strict=True):
             position = max(position, self.floor)
             merged += shown[done:position]
             merged += events
@@ -240,16 +216,16 @@ class Window:
 
     def lifecycle(self) -> list[tuple[int, Event]]:
         """Return the lifecycle events, each with the number of messages before it."""
-        return [(position, event) for position, what in self._placed() for event in _lifecycle_events(what)]
+        return [(position, event) for position, what in self._placed() for event in events_at(what)]
 
     def live_events(self) -> list[dict[str, Any]]:
         """Return the lifecycle events about live clients, in order."""
         if self.asides.is_late and not self.live_before:
-            return [lifecycle_value(event) for event in _events(self.asides.at_hand()) if _is_live(event)]
+            return [lifecycle_value(event) for event in events_of(self.asides.at_hand()) if is_live(event)]
         done, found = self._live
         asides = self.asides.items()
         if done < len(asides):
-            found += [lifecycle_value(event) for event in _events(asides[done:]) if _is_live(event)]
+            found += [lifecycle_value(event) for event in events_of(asides[done:]) if is_live(event)]
             self._live = len(asides), found
         return found
 
@@ -415,32 +391,3 @@ def _is_hidden(message: Message) -> bool:
 def _plain_event(entry: Event) -> dict[str, Any] | None:
     plain = plain_message(entry.body)
     return None if plain is None else message_event(plain, entry.first.id)
-
-
-def lifecycle_value(event: Event) -> dict[str, Any]:
-    """Return the transcript event that an event of the log is shown as."""
-    form = transcript_form(event.type, event.body)
-    return form if "id" in form else {"id": _shown_id(event.first), **form}
-
-
-def _shown_id(event: Event) -> str:
-    """Return the id of a lifecycle event. That of a compaction is its own: its summary has the event's."""
-    if event.type != COMPACTION_TRIGGERED:
-        return event.id
-    return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
-
-
-def _events(asides: list[Aside]) -> Iterator[Event]:
-    return (event for _, what in asides for event in _lifecycle_events(what))
-
-
-def _is_live(event: Event) -> bool:
-    return event.type == TRANSCRIPT_EVENT and event.body.get("kind") in LIVE_KINDS
-
-
-def _aside_values(aside: Aside) -> list[dict[str, Any]]:
-    return [lifecycle_value(event) for event in _lifecycle_events(aside[1])]
-
-
-def _lifecycle_events(what: Event | Pack) -> list[Event]:
-    return what.events() if isinstance(what, Pack) else [what]
