@@ -79,12 +79,16 @@ class AsyncSessionRuntime:
         seed: dict[str, Any] | Iterable[dict[str, Any]] = (),
         metadata: Mapping[str, Any] | None = None,
         parent: Session | AsyncSession | str | None = None,
+        label: str | None = None,
+        system_prompt: str | None = None,
+        auto_resize: bool | None = None,
     ) -> AsyncSession:
         """Store a new session as revision 1."""
         given = agent.session if isinstance(agent, AsyncSession) else agent
         above = parent.session if isinstance(parent, AsyncSession) else parent
+        more: Any = {"label": label, "system_prompt": system_prompt, "auto_resize": auto_resize}
         create = partial(self.runtime.create, given, id=id, seed=seed, metadata=metadata, parent=above)
-        return AsyncSession(await self._called(create))
+        return AsyncSession(await self._called(partial(create, **more)))
 
     async def open(self, id: str, *, until: Until | None = None, create: bool = False) -> AsyncSession:
         """Return the session as the store has it. Raises `SessionNotFound`."""

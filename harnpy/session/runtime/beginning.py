@@ -15,6 +15,7 @@ from harnpy.session.parts.history import message_drafts
 from harnpy.session.payloads import Created
 from harnpy.session.runtime.unsaved import log_of, origin_of
 from harnpy.session.settings.levels import Level
+from harnpy.session.turns.request_parts import SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,20 +46,28 @@ def beginning(
     origin: Origin,
     seed: Message | Iterable[Message],
     metadata: Mapping[str, Any] | None,
+    *,
+    label: str | None = None,
+    system_prompt: str | None = None,
+    auto_resize: bool | None = None,
 ) -> Beginning:
     """Return the beginning of a session of an agent. Raises `InvalidArgument`, `EventRejected`."""
-    facts: dict[str, Any] | None
+    facts: dict[str, Any]
     if isinstance(agent, AgentDef):
         Level(agent.settings)
         checked(agent.data(), "definition")
         facts, metadata = agent.facts(), {**(metadata or {}), **agent.metadata}
     elif isinstance(agent, str):
-        facts = {"agent_name": agent, "agent_label": agent} if agent else None
+        facts = {"agent_name": agent, "agent_label": agent} if agent else {}
     else:
         raise InvalidArgument(f"an agent is given by a definition or a name, got {type(agent).__name__}")
+    given = {"agent_label": label, "auto_resize": auto_resize}
+    facts |= {key: value for key, value in given.items() if value is not None}
     created = EventDraft(kinds.SESSION_CREATED, Created(origin.parent, facts=facts))
     messages = message_drafts(seed)
     settings = [_setting(f"metadata.{key}", value) for key, value in (metadata or {}).items()]
+    if system_prompt is not None:
+        settings.append(_setting(SYSTEM, system_prompt))
 
     def write(txn: Txn) -> None:
         txn.write(created)

@@ -139,15 +139,19 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         seed: Message | Iterable[Message] = (),
         metadata: Mapping[str, Any] | None = None,
         parent: Session | str | None = None,
+        label: str | None = None,
+        system_prompt: str | None = None,
+        auto_resize: bool | None = None,
         caller: Caller | None = None,
     ) -> LiveSession:
         """Store a new session as revision 1: of an agent by its definition or its name, or one that isn't
         saved (C3.2).
 
         ``seed`` are its first messages. Without an ``id`` it gets a new one. ``parent`` is the session that
-        it belongs to, or its id; they share nothing. Raises `SessionExists`, `InvalidSessionId`,
-        `SessionNotFound` for a parent that isn't there, what is wrong with the definition, and what a hook
-        raises; nothing is stored then.
+        it belongs to, or its id; they share nothing. ``label`` is the agent's, ``system_prompt`` the
+        session's own; ``auto_resize`` says whether it is resized by itself, as by default. Raises
+        `SessionExists`, `InvalidSessionId`, `SessionNotFound` for a parent that isn't there, what is wrong
+        with the definition, and what a hook raises; nothing is stored then.
         """
         if isinstance(agent, Session):
             if id is not None or seed or metadata or parent is not None:
@@ -160,7 +164,15 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
             origin = Origin(id, self._world)
             if parent is not None:
                 origin = origin_below(parent, id, self.store, self._world)
-            origin, begin = beginning(agent, origin, seed, metadata)
+            origin, begin = beginning(
+                agent,
+                origin,
+                seed,
+                metadata,
+                label=label,
+                system_prompt=system_prompt,
+                auto_resize=auto_resize,
+            )
         validate_session_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
         call = caller or self._caller.one()
         with self._alone(origin.id, call):

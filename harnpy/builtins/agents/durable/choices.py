@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.agents.durable.errors import invalid
+from harnpy.builtins.agents.durable.values import event_value
 from harnpy.builtins.agents.durable.verbs import builtin
 
 if TYPE_CHECKING:
@@ -37,3 +38,9 @@ def rewind(call: Call, id: str, turns: int | None, opts: Dict) -> list[Dict]:
 def redo(call: Call, id: str, opts: Dict) -> list[Dict]:
     """Undo the last rewind, and return the messages that came back."""
     return call.session(id).redo()
+
+
+@builtin("__session_move_leaf(id: string, event_id: string, opts?: dict) -> list", "summary?: string")
+def move_leaf(call: Call, id: str, event_id: str, opts: Dict) -> list[Dict]:
+    """Go on behind an earlier event. Return the events that say so."""
+    return [event_value(event) for event in call.session(id).move_leaf(event_id, opts.get("summary"))]

@@ -31,16 +31,19 @@ def store(call: Call, url: str | None) -> str:
 
 @builtin(
     "__session_create(opts?: dict) -> dict",
-    "id?: string, agent?: string | dict, metadata?: dict, seed?: list | dict",
+    "id?: string, agent?: string | dict, label?: string, system_prompt?: string, metadata?: dict, "
+    "seed?: list | dict, auto_resize?: bool, parent_id?: string",
 )
 def create(call: Call, opts: Dict) -> Dict:
     """Make a session, and return its info."""
     given = {key: value for key, value in opts.items() if value is not None}
     runtime, durable = call.runtime, call.durable
     id = given.pop("id", None) or durable.new_id()
-    named = given.pop("agent", "")
+    named, parent = given.pop("agent", ""), given.pop("parent_id", None)
     agent = AgentDef.of(named) if isinstance(named, dict) else named
-    session = call.alone(id, partial(runtime.create, agent, id=id, caller=durable.caller(), **given))
+    session = call.alone(
+        id, partial(runtime.create, agent, id=id, parent=parent, caller=durable.caller(), **given)
+    )
     return call.shown(runtime.info(session.id))
 
 

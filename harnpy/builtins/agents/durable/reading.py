@@ -41,16 +41,17 @@ def entries(call: Call, id: str, opts: Dict) -> Dicts:
 
 @builtin(
     "__session_events(id: string, opts?: dict) -> list",
-    "after?: int, until?: int, types?: list, reverse?: bool, limit?: int",
+    "after?: int, until?: int | string, types?: list, reverse?: bool, limit?: int, branch?: bool",
 )
 def events(call: Call, id: str, opts: Dict) -> Dicts:
     """The events of a session's log, oldest first."""
     for key in ("after", "until", "limit"):
-        if opts.get(key, 0) < 0:
+        if isinstance(opts.get(key), int) and opts[key] < 0:
             raise invalid(f"{call.name}: option `{key}` must be at least 0", id)
-    found = call.session(id).events(opts.get("after", 0), opts.get("until"))
-    types = opts.get("types")
-    chosen = [event for event in found if types is None or event.type in types]
-    if opts.get("reverse"):
-        chosen.reverse()
-    return [event_value(event) for event in chosen[: opts.get("limit")]]
+    return [event_value(event) for event in call.session(id).events(**opts)]
+
+
+@builtin("__session_branch(id: string, event_id: string, opts?: dict) -> list")
+def branch(call: Call, id: str, event_id: str, opts: Dict) -> Dicts:
+    """The events that lead to one, and itself."""
+    return [event_value(event) for event in call.session(id).branch(event_id)]

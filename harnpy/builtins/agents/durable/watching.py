@@ -59,3 +59,25 @@ def resolve(call: Call, id: str, opts: Dict) -> bool:
 def is_waiting(call: Call, id: str, opts: Dict) -> bool:
     """Whether a session waits for an approval or for something outside."""
     return call.session(id).is_waiting
+
+
+@builtin("__session_tool_record(id: string, key: string, opts?: dict) -> dict | nil")
+def tool_record(call: Call, id: str, key: str, opts: Dict) -> Dict | None:
+    """What the log knows last of a call of a tool, by its idempotency key; nil for nothing."""
+    found = call.session(id).find_tool(key)
+    if found is None:
+        return None
+    known = found.completed or found.started
+    assert known is not None
+    status = "started" if found.completed is None else "completed"
+    shown = {"key": key, "status": status, "output": found.output, "error": found.error}
+    return {**shown, "event": event_value(known)}
+
+
+@builtin("__session_tool_fence(id: string, key: string, opts?: dict) -> dict")
+def tool_fence(call: Call, id: str, key: str, opts: Dict) -> Dict:
+    """Whether to make a call of a tool, or what it came to when it was made."""
+    found = call.session(id).tool_fence(key)
+    if found == "execute":
+        return {"action": "execute"}
+    return {"action": "reuse", "output": found.output, "error": found.error}
