@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from harnpy.builtins.agents.durable.callbacks import callback, listener
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.verbs import builtin, read_options
 from harnpy.builtins.bridge.callables import python_function
+from harnpy.builtins.bridge.durable.callbacks import callback, listener
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.verbs import builtin, read_options
 from harnpy.session.runtime import actions
 from harnpy.session.runtime.hooks import STAGES
 from harnpy.text.spell import hint
@@ -16,8 +16,8 @@ from harnpy.text.spell import hint
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harnpy.builtins.agents.durable.service import Durable
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.service import Durable
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.session.runtime.txn import Txn
     from harnpy.vm.values.objects import Value
 

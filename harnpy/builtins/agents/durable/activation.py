@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.context import ActiveSession
-from harnpy.builtins.agents.durable.verbs import builtin
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.session.runtime import bus
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
 
     Dict = dict[str, Any]
 

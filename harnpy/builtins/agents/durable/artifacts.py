@@ -5,8 +5,8 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.verbs import builtin, read_options
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.verbs import builtin, read_options
 from harnpy.builtins.bridge.places import state_root
 from harnpy.session.artifacts.artifact import Artifact
 from harnpy.session.artifacts.files import FileArtifactStore
@@ -17,7 +17,7 @@ from harnpy.session.json_check import checked
 from harnpy.world.effects import STATE
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.session.log import Session
     from harnpy.vm.vm import Vm
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.agents import agent_of
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.verbs import builtin, read_options
+from harnpy.builtins.bridge.durable.agents import agent_of
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.verbs import builtin, read_options
 from harnpy.session.children.child_runs import child_runs
 from harnpy.session.children.values import ChildSpec
 from harnpy.session.errors import ChildTimeout
 from harnpy.vm.values.objects import Duration
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.session.children.values import ChildRef, ChildResult
 
     Dict = dict[str, Any]

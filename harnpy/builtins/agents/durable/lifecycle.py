@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.session.agents.definition import AgentDef
 from harnpy.session.errors import SessionNotFound
 from harnpy.session.runtime.queries import SessionQuery
 from harnpy.storage.opening import shown
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
 
     Dict = dict[str, Any]
 

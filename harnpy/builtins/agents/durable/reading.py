@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.values import event_value
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.values import event_value
+from harnpy.builtins.bridge.durable.verbs import builtin
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
 
     Dict = dict[str, Any]
     Dicts = list[Dict]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.session.trajectory.episode import distill
 from harnpy.session.trajectory.run_log import export_run
 from harnpy.session.trajectory.run_tree import export_run_tree
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
 
     Dict = dict[str, Any]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.agents.durable.artifacts import Offloaded
-from harnpy.builtins.agents.durable.callbacks import callback
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.verbs import builtin
 from harnpy.builtins.bridge.callables import with_callables
+from harnpy.builtins.bridge.durable.callbacks import callback
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.session.resize.resize_policy import CLEAR
 from harnpy.vm.values.objects import display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.vm.values.objects import Value
 
     Dict = dict[str, Any]

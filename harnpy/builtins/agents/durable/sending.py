@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.agent.option_tables import LOOP
-from harnpy.builtins.agents.durable.agents import with_options
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.agents import with_options
+from harnpy.builtins.bridge.durable.verbs import builtin
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.vm.values.objects import Value
 
     Dict = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid, thrown
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.errors import invalid, thrown
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.builtins.bridge.places import path_at_work
 from harnpy.session.errors import TransferError
 from harnpy.session.events import Origin
@@ -21,7 +21,7 @@ from harnpy.world.files import system_reason
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.session.transfer.directories import ImportReport
     from harnpy.storage.contract import Hit
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.callbacks import callback
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.values import event_value
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.callbacks import callback
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.values import event_value
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.session.events import WAIT_RESOLVED, WAIT_STARTED, EventDraft
 from harnpy.session.live.watched import BUFFER
 from harnpy.session.log import ANY
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.vm.run.tasks.channels import Channel
     from harnpy.vm.values.objects import Value
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid
-from harnpy.builtins.agents.durable.values import drafts_of
-from harnpy.builtins.agents.durable.verbs import builtin
+from harnpy.builtins.bridge.durable.errors import invalid
+from harnpy.builtins.bridge.durable.values import drafts_of
+from harnpy.builtins.bridge.durable.verbs import builtin
 from harnpy.session.log import ANY
 
 if TYPE_CHECKING:
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.vm.values.objects import Value
 
     Dict = dict[str, Any]

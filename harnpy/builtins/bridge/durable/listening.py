@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from harnpy.builtins.agents.durable.values import event_value
 from harnpy.builtins.bridge.background_tasks import BackgroundTasks
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.bridge.durable.values import event_value
 from harnpy.session.errors import SessionError
 from harnpy.storage.errors import StorageError
 from harnpy.vm.run.tasks.channels import Channel

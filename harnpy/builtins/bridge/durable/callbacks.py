@@ -11,7 +11,7 @@ from harnpy.vm.errors import VmError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.vm.values.objects import Value
 
 

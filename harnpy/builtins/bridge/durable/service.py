@@ -7,12 +7,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from harnpy.builtins.agents.durable.child_tasks import ChildTasks
-from harnpy.builtins.agents.durable.hooks import Hooks
-from harnpy.builtins.agents.durable.lanes import TaskCaller, TaskLanes
-from harnpy.builtins.agents.durable.listening import Listening
-from harnpy.builtins.agents.durable.policies import Policies
-from harnpy.builtins.agents.durable.program_loops import ProgramLoops
+from harnpy.builtins.bridge.durable.child_tasks import ChildTasks
+from harnpy.builtins.bridge.durable.hooks import Hooks
+from harnpy.builtins.bridge.durable.lanes import TaskCaller, TaskLanes
+from harnpy.builtins.bridge.durable.listening import Listening
+from harnpy.builtins.bridge.durable.policies import Policies
+from harnpy.builtins.bridge.durable.program_loops import ProgramLoops
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.session.runtime.bus import EventBus
 from harnpy.session.runtime.runtime import SessionRuntime

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from harnpy.builtins.agents.durable.errors import errors_told, invalid
-from harnpy.builtins.agents.durable.program_loops import ProgramLoops
-from harnpy.builtins.agents.durable.verbs import read_options
 from harnpy.builtins.bridge.callables import python_function
+from harnpy.builtins.bridge.durable.errors import errors_told, invalid
+from harnpy.builtins.bridge.durable.program_loops import ProgramLoops
+from harnpy.builtins.bridge.durable.verbs import read_options
 from harnpy.builtins.bridge.option_tables import check_options as check_loop_options
 from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.values import Reply, Waiting
@@ -17,7 +17,7 @@ from harnpy.vm.values.objects import Builtin, Fn, Generator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.builtins.agents.durable.verbs import Call
+    from harnpy.builtins.bridge.durable.verbs import Call
     from harnpy.session.agents.turn import Turn
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm

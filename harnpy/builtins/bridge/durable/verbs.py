@@ -12,9 +12,9 @@ from __future__ import annotations
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from harnpy.builtins.agents.durable.errors import errors_told, invalid
-from harnpy.builtins.agents.durable.service import Durable, durable_of
-from harnpy.builtins.agents.durable.values import info_value
+from harnpy.builtins.bridge.durable.errors import errors_told, invalid
+from harnpy.builtins.bridge.durable.service import Durable, durable_of
+from harnpy.builtins.bridge.durable.values import info_value
 from harnpy.session.errors import SessionBusy
 from harnpy.text.spell import hint
 from harnpy.vm.declare.builtin import Signature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.errors import invalid
+from harnpy.builtins.bridge.durable.errors import invalid
 from harnpy.session.events import EventDraft
 from harnpy.session.kept.codec import encode_event
 from harnpy.text.spell import hint

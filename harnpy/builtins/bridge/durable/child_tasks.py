@@ -5,9 +5,9 @@ from __future__ import annotations
 from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.agents.durable.lanes import TaskCaller
 from harnpy.builtins.bridge.background_tasks import BackgroundTasks
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.bridge.durable.lanes import TaskCaller
 from harnpy.vm.run.tasks.spawn import start_beside
 
 if TYPE_CHECKING:
