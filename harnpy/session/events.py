@@ -70,6 +70,8 @@ TOOLS_CHANGED = "tools_changed"
 
 #: What the log knows of a call is in events of these types.
 TOOL_TYPES = frozenset({TOOL_STARTED, TOOL_COMPLETED})
+#: The same, and what may take it back.
+CALL_TYPES = TOOL_TYPES | {LEAF_MOVED}
 
 #: Types whose data views read: `Session.append` looks at it before it is written.
 READ_TYPES = frozenset({

@@ -172,3 +172,22 @@ def test_a_fork_at_an_event_and_at_a_moment(store: Store) -> None:
                 each.fork(at=9)
         assert [hit.seq for hit in runtime.search("a", "s", types=["message_added"])] == [2]
         assert runtime.search("a", "s", types=["context_added"]) == []
+
+
+def test_a_result_that_was_taken_back_is_no_result(store: Store) -> None:
+    """10 §A1.8: tools are repaired along the branch."""
+    with SessionRuntime(store) as runtime:
+        session = runtime.create(id="s")
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        session.append(
+            drafts.user("go"),
+            drafts.message({"role": "assistant", "content": "wait", "tool_calls": [call]}),
+            drafts.tool_started("f", "{}", "c"),
+        )
+        session.append(drafts.tool_completed("f", "c", "done"))
+        assert [message["role"] for message in session.window()] == ["user", "assistant", "tool"]
+        started = session.events(types=["tool_started"])[0]
+        session.move_leaf(started.id)
+        assert [message.get("tool_calls") for message in session.window()] == [None, None]
+        session.append(drafts.tool_completed("f", "c", "done again"))
+        assert session.window()[-1]["content"] == "done again"

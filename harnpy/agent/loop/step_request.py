@@ -35,7 +35,7 @@ def request_of(session: Session, step: int) -> Dict:
 
     def read_tools(after: int, before: int | None) -> Iterable[Event]:
         until = event.seq if before is None else before - 1
-        return session.stream.read(after, until, types=kinds.TOOL_TYPES)
+        return session.stream.read(after, until, types=kinds.CALL_TYPES)
 
     memo = view.register("memo")
     request: Dict = {

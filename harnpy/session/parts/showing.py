@@ -67,7 +67,7 @@ class Showing:
 
     def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
         until = None if before is None else before - 1
-        return self.stream.read(after, until, types=kinds.TOOL_TYPES)
+        return self.stream.read(after, until, types=kinds.CALL_TYPES)
 
     def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
         """The messages behind the window since the last reset, as they were written; with

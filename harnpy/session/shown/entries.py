@@ -12,6 +12,7 @@ from harnpy.session import events as kinds
 from harnpy.session.events import Summary
 from harnpy.session.shown.message_parts import has_payload, results_of
 from harnpy.session.shown.pairing import Record, Round, rounds
+from harnpy.session.shown.rewinding import standing
 from harnpy.session.transcript import RESULT_ROLES
 from harnpy.session.window import is_prefix_context
 
@@ -64,7 +65,8 @@ def entries(
 ) -> list[HistoryEntry]:
     """Return what a model is shown of the ``visible`` events, which are in the window's order.
 
-    ``read_tools(after, before)`` returns the ``tool_*`` events between two positions (None: the log's end).
+    ``read_tools(after, before)`` returns the ``tool_*`` events between two positions (None: the log's end),
+    and the moves of the leaf.
     ``pinned`` are messages that a cut has taken out, ``files`` those read and modified before it.
     """
     shown = _placed([normal for event in visible if (normal := entry_of(event)) is not None])
@@ -176,7 +178,7 @@ def _records(
     turn = None if caller.turn is None else caller.turn.seq
     until = next((e for e in map(_logged, shown[end:]) if e is not None and _follows(e, caller)), None)
     found: dict[str, Record] = {}
-    for event in read_tools(caller.seq, None if until is None else until.seq):
+    for event in standing(read_tools(caller.seq, None if until is None else until.seq)):
         if (None if event.turn is None else event.turn.seq) == turn:
             _take(found, event)
     return found

@@ -105,6 +105,20 @@ def active(events: list[Event], after: int) -> list[Event]:
     return found[::-1]
 
 
+def standing(events: Iterable[Event]) -> list[Event]:
+    """Return those of some events, which are in order, that no later move among them took back."""
+    found: list[Event] = []
+    leaf: int | None = None
+    for event in reversed(list(events)):
+        if leaf is not None and event.seq > leaf:
+            continue
+        if event.type == kinds.LEAF_MOVED:
+            leaf = event.body.target
+        else:
+            found.append(event)
+    return found[::-1]
+
+
 def has_ended(turn: Event, later: Iterable[Event]) -> bool:
     """Whether one of the ``later`` events ends the turn. It may be open although: its end was taken back."""
     ends = (event for event in later if event.type == kinds.TURN_COMPLETED)

@@ -129,12 +129,8 @@ def _move(session: Session, verb: str) -> None:
 
 
 def _move_leaf(session: Session, back: int, summary: str | None) -> None:
-    """Go back to between two turns: amid one, harnpy knows of results that are on no branch any more."""
-    ends = (kinds.TURN_COMPLETED, kinds.SESSION_CREATED)
-    active = session.events(branch=True)
-    between = [event for event in active if event.type in ends or event.turn is None]
-    targets = [event for event in between if event.type != kinds.TURN_STARTED and event is not active[-1]]
-    if targets:
+    targets = session.events(branch=True)[:-1]
+    if targets and not session.view.open_turns:
         session.move_leaf(targets[-1 - back % len(targets)].id, summary)
 
 

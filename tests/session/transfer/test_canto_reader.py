@@ -44,6 +44,7 @@ def read(session: Session) -> list[dict[str, Any]]:
         [("say", 3, "a"), ("snapshot",), ("reset",), ("say", 0, "b")],
         [("say", 0, "a"), ("turn", "b"), ("rewind",), ("turn", "c"), ("rewind",), ("say", 0, "d")],
         [("say", 0, "a"), ("say", 0, "b"), ("move", 1, "tried"), ("turn", "c"), ("rewind",)],
+        [("turn", "a"), ("move", 1, None)],
     ],
 )
 def test_where_cut_offs_and_privileged_messages_stand(steps: list[tuple[Any, ...]]) -> None:
