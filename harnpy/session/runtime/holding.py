@@ -80,12 +80,17 @@ class Leases:
     def __init__(self, store: Store, ttl: float = TTL) -> None:
         self._store = store
         self._ttl = ttl
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without leases: a process that was forked off has none of the other's."""
+        self._process = os.getpid()
         self._held: dict[str, Held] = {}
         self._changed = Condition()
-        self._closed = False
         self._looks = False  # the thread waits no longer than `LOOK`
         self._thread: Thread | None = None
-        finalize(self, _release_all, self._held, os.getpid())
+        finalize(self, _release_all, self._held, self._process)
 
     @contextmanager
     def lease(self, id: str, wait: float, call: Caller, kind: str = KIND) -> Iterator[Lease]:
@@ -96,6 +101,8 @@ class Leases:
         which stops the action.
         """
         key = f"{kind}:{id}"
+        if os.getpid() != self._process:
+            self._begin()
         held = self._kept(key, call) or self._taken(key, wait, call)
         try:
             yield held.lease

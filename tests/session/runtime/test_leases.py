@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +101,31 @@ class TestKept:
         waiting.join()
         assert len(caught) == 1
         assert not lease.is_wanted()
+
+
+def test_a_process_that_was_forked_off_has_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def token() -> int:
+        line = (tmp_path / "store/leases/session%3As.json").read_text().splitlines()[0]
+        return int(json.loads(line)["held"][1])
+
+    monkeypatch.setattr(holding, "IDLE", 3600)
+    with SessionRuntime(f"jsonl:{tmp_path}/store?durability=relaxed") as runtime:
+        runtime.create(id="s")
+        runtime.execute("s", say("parent"))
+        first = token()
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            try:
+                runtime.execute("s", say("child"))
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        session = runtime.execute("s", say("parent"))
+        assert [message["content"] for message in session.messages()] == ["parent", "child", "parent"]
+        assert token() == first + 2
 
 
 class TestLost:
