@@ -50,6 +50,10 @@ _ENDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 _SIDE_BY_SIDE: Final = kinds.TOOL_TYPES | {
     kinds.APPROVAL_REQUESTED, kinds.APPROVAL_RESOLVED, kinds.APPROVAL_CANCELED,
 }  # fmt: skip
+#: What comes of all the calls before it.
+_SAID: Final = frozenset({
+    kinds.MESSAGE_ADDED, kinds.STEP_STARTED, kinds.STEP_COMPLETED, kinds.TURN_COMPLETED,
+})  # fmt: skip
 
 
 class Diverged(BaseException):
@@ -91,6 +95,8 @@ class Recorded:
     def take(self, draft: EventDraft, taken: list[Event]) -> Event | None:
         """Return the event that a draft is; None where the log ends before it. What the log moves on by is
         added to ``taken``. Raises `Diverged`."""
+        if draft.turn is not None and draft.type in _SAID:
+            self._check_calls()
         for event in self._late:
             if _is_same(event, draft):
                 self._late.remove(event)
@@ -127,6 +133,12 @@ class Recorded:
                 self._begun.remove(known)
                 return known
         return None
+
+    def _check_calls(self) -> None:
+        """Raise `Diverged` where a call was left out, before what comes of all calls."""
+        for event in self._late:
+            if event.type in kinds.TOOL_TYPES:
+                raise Diverged(self._turn, event.seq)
 
     def _may_pass(self, event: Event, draft: EventDraft) -> bool:
         """Whether an event may stand before a draft that it isn't."""

@@ -149,6 +149,19 @@ class TestDiverging:
             assert texts(runtime)[-2:] == ["go", "said"]
             assert len(set(runs)) == 2
 
+    def test_a_call_that_is_left_out_is_a_difference(self, store: Store) -> None:
+        def calling(*names: str) -> Any:
+            def agent(messages: Any, turn: Turn) -> str:
+                return " ".join(turn.tool(name, {}, lambda args: name) for name in names)
+
+            return agent
+
+        killed(store, 3, calling("one", "two"))
+        with SessionRuntime(store) as runtime:
+            assert runtime.send("s", "go", agent=calling("three"), idempotency_key="k").text == "three"
+            ends = [event.data for event in runtime.get("s").events() if event.type == "turn_completed"]
+            assert [end["turn_stop_reason"] for end in ends] == ["interrupted", "completed"]
+
     def test_a_cut_by_somebody_else_ends_the_turn(self, store: Store) -> None:
         killed(store, 4, two_steps)
         with SessionRuntime(store) as runtime:
@@ -359,6 +372,32 @@ def test_calls_side_by_side_end_in_any_order(store: Store) -> None:
     assert RAN == [1, 5, 9]
     assert asyncio.run(again()) == "9 1 5"
     assert RAN == [1, 5, 9]
+
+
+def test_a_loop_goes_on_in_the_other_face(store: Store) -> None:
+    @tool
+    async def far() -> str:
+        """Look far."""
+        await asyncio.sleep(0)
+        return "a hill"
+
+    replies = [calls("far", "look"), calls("far"), {"text": "done"}]
+    killed_loop(store, 9, *replies, tools=[look, far])
+
+    async def go_on() -> tuple[list[str], int]:
+        loops = LoopFactory(tools=[look, far])
+        for reply in replies[2:]:
+            loops.mock.add(reply)
+        async with AsyncSessionRuntime(store, agents=loops) as runtime:
+            shown = [event async for event in runtime.stream("s", "go", idempotency_key="k")]
+        return [event.text for event in shown], len(loops.mock.calls())
+
+    assert asyncio.run(go_on()) == (["done", ""], 1)
+    with SessionRuntime(store) as runtime:
+        assert types(runtime).count("turn_started") == 1
+        assert [text.partition("\n")[0] for text in texts(runtime) if text] == [
+            *["go", "a hill", "a room", "a hill", "done"]
+        ]
 
 
 def test_pieces_are_shown_again(store: Store) -> None:
