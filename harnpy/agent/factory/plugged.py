@@ -37,6 +37,7 @@ def offer_questions(turn: Turn, gate: InputGate, entries: list[Dict], tasks: Tas
     def ask(arguments: Dict) -> Any:
         return gate.request(turn.session, arguments["prompt"], turn)
 
-    asking = Tool(**gate.tool, handler=ask)
+    # A turn that is entered again has the answer, or the question is still open.
+    asking = Tool(**gate.tool, handler=ask, idempotent=True, on_ambiguous="retry")
     if all(entry["name"] != asking.name for entry in entries):
         entries.append(asking.entry(tasks))

@@ -15,7 +15,7 @@ from harnpy import AgentDef, LoopFactory, Tool
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
-from harnpy.session import ContextOverflow, SessionRuntime, Turn
+from harnpy.session import ApprovalGate, ContextOverflow, InputGate, SessionRuntime, Turn
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.storage import Store
 from tests.session.rules.mortal import Killed, mortal
@@ -118,14 +118,33 @@ def overflown(messages: Any, turn: Turn) -> str:
         return f"asked with {len(messages)}"
 
 
+def wonders(request: Request) -> dict[str, Any]:
+    number = steps(request)
+    if number > 3:
+        return {"text": "done"}
+    if number % 2:
+        return asks(number, "work", n=number)
+    return asks(number, "request_human_input", prompt=f"what {number}?")
+
+
+def people() -> dict[str, Any]:
+    return {"inputs": InputGate(lambda prompt: f"say {prompt}"), "approvals": ApprovalGate(judge)}
+
+
+def judge(request: Any) -> str:
+    return "deny" if "3" in request.args else "allow"
+
+
 class Case(NamedTuple):
-    """What runs: a function, or a definition with the model that answers it."""
+    """What runs: a function, or a definition with the model that answers it; ``more`` makes options of
+    `send`."""
 
     agent: Any = None
     answer: Callable[[Request], dict[str, Any]] = works
     options: Any = {}  # noqa: RUF012
     policy: ResizePolicy | None = None
     fields: Any = {}  # noqa: RUF012
+    more: Callable[[], dict[str, Any]] = dict
 
 
 CASES = {
@@ -143,6 +162,7 @@ CASES = {
     ),
     "persistent": Case(options={"persistent": True, "max_iterations": 5}),
     "prefill": Case(options={"prefill": "Well"}),
+    "people": Case(answer=wonders, more=people),
     "side by side": Case(many),
     "overflown": Case(overflown, policy=ResizePolicy(keep_last=2)),
 }
@@ -171,7 +191,7 @@ def create(runtime: SessionRuntime, case: Case, id: str) -> None:
 
 def told(runtime: SessionRuntime, id: str) -> list[Any]:
     """What the log says, without times and what names its session."""
-    gone = ("duration_ms", "idempotency_key", "before_revision", "prompt_cache")
+    gone = ("session_id", "duration_ms", "idempotency_key", "before_revision", "prompt_cache")
     found = []
     for event in runtime.get(id).events()[1:]:
         data = event.data if isinstance(event.data, dict) else {}
@@ -188,7 +208,7 @@ def test_the_end_is_the_same(store: Store, name: str) -> None:
     with process(store, case, model) as runtime:
         create(runtime, case, "whole")
     with process(mortal(store, lives), case, model) as runtime:
-        expected = runtime.send("whole", "go", agent=case.agent, idempotency_key="k")
+        expected = runtime.send("whole", "go", agent=case.agent, idempotency_key="k", **case.more())
         assert expected.status in ("completed", "stopped")
         appends = lives - runtime.store.lives - 1  # type: ignore[attr-defined]
         log, asked = told(runtime, "whole"), model.asked
@@ -198,9 +218,9 @@ def test_the_end_is_the_same(store: Store, name: str) -> None:
         with process(store, case, model) as runtime:
             create(runtime, case, f"s{count}")
         with process(mortal(store, count), case, model) as runtime, pytest.raises(Killed):
-            runtime.send(f"s{count}", "go", agent=case.agent, idempotency_key="k")
+            runtime.send(f"s{count}", "go", agent=case.agent, idempotency_key="k", **case.more())
         with process(store, case, model) as runtime:
-            result = runtime.send(f"s{count}", "go", agent=case.agent, idempotency_key="k")
+            result = runtime.send(f"s{count}", "go", agent=case.agent, idempotency_key="k", **case.more())
             assert told(runtime, f"s{count}") == log, count
             assert runtime.get(f"s{count}").window() == window
             assert (result.text, result.usage, result.steps) == (

@@ -152,7 +152,7 @@ class TestDiverging:
     def test_a_call_that_is_left_out_is_a_difference(self, store: Store) -> None:
         def calling(*names: str) -> Any:
             def agent(messages: Any, turn: Turn) -> str:
-                return " ".join(turn.tool(name, {}, lambda args: name) for name in names)
+                return " ".join(turn.tool(name, name, str) for name in names)
 
             return agent
 
