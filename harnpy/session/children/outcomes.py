@@ -56,18 +56,18 @@ def facts_of(child: Child, result: ChildResult, metadata: dict[str, Any]) -> lis
     elif result.status == CANCELED:
         end = child.canceled(result.reason, metadata)
     else:
-        ids = [data["id"] for data in made]
+        ids = [artifact.id for artifact in result.artifacts if artifact.id]
         end = child.completed(result.summary, ids, usage=result.usage, metadata=metadata)
     return [*recorded, end]
 
 
 def artifacts_of(session: Session) -> list[Artifact]:
     """Return the artifacts that a child has recorded itself, each as it was last described."""
-    found: dict[str, Artifact] = {}
+    found: dict[str | int, Artifact] = {}
     for event in session.stream.read(session.origin.shared, types=frozenset({kinds.ARTIFACT_RECORDED})):
         artifact = Artifact.of(event.data["artifact"])
         if artifact.kind != INTERNAL:
-            found[artifact.id] = artifact
+            found[artifact.id or event.seq] = artifact
     return list(found.values())
 
 

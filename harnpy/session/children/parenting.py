@@ -116,7 +116,11 @@ class Parenting:
         def merged(run: ChildRun) -> Fact:
             if run.status not in _TAKEN_IN:
                 raise ChildError(f'merge child "{child_id}": it is {run.status}', id)
-            made = [artifact.id for artifact in run.artifacts] if artifact_ids is None else artifact_ids
+            made = (
+                [artifact.id for artifact in run.artifacts if artifact.id]
+                if artifact_ids is None
+                else artifact_ids
+            )
             return Child(child_id, run.session_id or None).merged(made, note, metadata)
 
         return self._report(id, "merge", child_id, merged)

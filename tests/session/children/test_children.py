@@ -183,6 +183,15 @@ class TestRunning:
         assert (runs["fails"].status, runs["fails"].error) == ("failed", "'no key'")
         assert (runs["waits"].reason, runs["waits"].metadata) == ("approval", {"external_id": "order-7"})
 
+    def test_artifacts_without_an_id_are_recorded_too(self, runtime: SessionRuntime) -> None:
+        def agent(messages: Any, turn: Turn) -> None:
+            for label in "ab":
+                turn.session.record_artifact(Artifact(label=label))
+
+        result = runtime.run_child("p", ChildSpec(agent=agent, child_id="c"))
+        assert [artifact.label for artifact in result.artifacts] == ["a", "b"]
+        assert runtime.merge_child("p", "c").artifacts == result.artifacts
+
     def test_progress_and_merge(self, runtime: SessionRuntime) -> None:
         gate = Gate()
         runtime.spawn("p", ChildSpec(agent=gate, child_id="c"))
