@@ -12,10 +12,12 @@ from harnpy.session.children.facts import ENDS, FAILED, FORK
 from harnpy.session.drafting.ambient import metadata
 from harnpy.session.errors import SessionBusy, SessionError
 from harnpy.session.events import EventDraft
+from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import ANY
-from harnpy.storage.errors import StorageError
+from harnpy.storage.errors import LeaseLost, StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractContextManager, ExitStack
 
     from harnpy.session.agents.values import TurnResult
@@ -143,7 +145,22 @@ def _marked(handle: Handle) -> AbstractContextManager[None]:
 
 
 def _write(parent: LiveSession, handle: Handle, *facts: Fact) -> int:
-    """Write to the parent's log, in the turn that asked for the child if that is open. Return where."""
+    """Write to the parent's log, in the turn that asked for the child if that is open. Return where.
+
+    An action's lease, which the parent may have just now, isn't needed for that: it may end meanwhile.
+    """
+    try:
+        return _append(parent, handle, facts)
+    except LeaseLost:
+        unleased = StoredSession.load(parent.id, parent.store, parent.origin.world)
+        if unleased is None:
+            raise
+        seq = _append(unleased, handle, facts)
+        parent.refresh()
+        return seq
+
+
+def _append(parent: StoredSession, handle: Handle, facts: Iterable[Fact]) -> int:
     turn = handle.turn if handle.turn is not None and handle.turn.seq in parent.view.open_turns else None
     drafts = [EventDraft(type, data, turn=turn) for type, data in facts]
     return parent.append(*drafts, expected_version=ANY)[-1].seq

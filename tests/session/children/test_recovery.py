@@ -72,3 +72,21 @@ def test_children_that_hold_no_lease_are_left_alone(opened: Callable[..., Store]
         session.append(EventDraft(type, data))
         runtime.execute("p", lambda session: session.set_memo("seen"))
         assert told_of(runtime) == {"w": "requested"}
+
+
+@shared
+def test_the_end_of_an_actions_lease_keeps_no_child_from_being_told_of(
+    opened: Callable[..., Store],
+) -> None:
+    gate = Gate()
+    with SessionRuntime(opened()) as runtime:
+        parent = runtime.create(id="p")
+        runtime.spawn("p", ChildSpec(agent=gate, child_id="c"))
+        gate.entered.acquire()
+        parent.lease = runtime.store.lease("gone")
+        parent.lease.release()
+        gate.open.set()
+        assert runtime.wait("c").status == "completed"
+        parent.lease = None
+        assert told_of(runtime) == {"c": "completed"}
+        assert parent.open_children == {}
