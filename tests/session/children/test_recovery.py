@@ -13,6 +13,7 @@ import pytest
 from harnpy.session import ChildSpec, EventDraft, SessionRuntime, child_runs
 from harnpy.session.children.facts import Child
 from harnpy.storage import Store
+from harnpy.storage.errors import LeaseLost
 from tests.session.conftest import opened, url
 from tests.storage.conftest import STORES
 
@@ -83,10 +84,13 @@ def test_the_end_of_an_actions_lease_keeps_no_child_from_being_told_of(
         parent = runtime.create(id="p")
         runtime.spawn("p", ChildSpec(agent=gate, child_id="c"))
         gate.entered.acquire()
-        parent.lease = runtime.store.lease("gone")
-        parent.lease.release()
-        gate.open.set()
-        assert runtime.wait("c").status == "completed"
-        parent.lease = None
+        lost = runtime.store.lease("other")
+        lost.release()
+        with runtime._living.under("p", lost):
+            runtime.store.lease("other").release()  # somebody else had it since
+            with pytest.raises(LeaseLost):
+                runtime.get("p").set_memo("too late")
+            gate.open.set()
+            assert runtime.wait("c").status == "completed"
         assert told_of(runtime) == {"c": "completed"}
         assert parent.open_children == {}
