@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harnpy.session.errors import (
     AgentError,
     ApprovalDenied,
+    ArtifactError,
     BudgetExceeded,
     ChildError,
     ChildNotFound,
@@ -20,7 +21,10 @@ from harnpy.session.errors import (
     EventRejected,
     ExecutionTimeout,
     InvalidArgument,
+    InvalidSessionId,
     InvalidTransition,
+    LaneFull,
+    LaneTimeout,
     ObserverError,
     ResizeError,
     RewindError,
@@ -31,6 +35,7 @@ from harnpy.session.errors import (
     SessionNotFound,
     SessionReadOnly,
     ToolAmbiguous,
+    TransferError,
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
     from harnpy.session.agents.factories import AgentFactory
     from harnpy.session.agents.turn import Turn
     from harnpy.session.agents.values import ContextOverflow, Reply, RunEvent, TurnResult, Waiting
+    from harnpy.session.artifacts.artifact import Artifact, ArtifactStore
+    from harnpy.session.artifacts.files import FileArtifactStore
     from harnpy.session.children.child_runs import ChildRun, child_runs
     from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
     from harnpy.session.children.worktree import Worktree
@@ -57,12 +64,17 @@ if TYPE_CHECKING:
     from harnpy.session.kept.codec import decode_event, encode_event
     from harnpy.session.kept.ids import validate_session_id
     from harnpy.session.kept.info import SessionInfo
+    from harnpy.session.live.watch import Watch
     from harnpy.session.parts.history import ANY
     from harnpy.session.parts.questions import ModelSettings
     from harnpy.session.parts.waits import Reuse, ToolRecord
+    from harnpy.session.resize.report import ResizeReport
+    from harnpy.session.resize.resize_policy import CLEAR, ResizePolicy
     from harnpy.session.runtime import actions, hooks
+    from harnpy.session.runtime.actions import Action
     from harnpy.session.runtime.bus import EventBus
     from harnpy.session.runtime.hooks import HookStack
+    from harnpy.session.runtime.lanes import Lanes
     from harnpy.session.runtime.queries import InfoPage, SessionQuery
     from harnpy.session.runtime.runtime import SessionRuntime
     from harnpy.session.runtime.txn import Txn
@@ -72,6 +84,7 @@ if TYPE_CHECKING:
     from harnpy.session.trajectory.episode import Episode, distill
     from harnpy.session.trajectory.run_log import RunLog, export_run
     from harnpy.session.trajectory.run_tree import export_run_tree
+    from harnpy.session.transfer.logs import dump_log, load_log
     from harnpy.session.transfer.replaying import Replayer, replay
     from harnpy.session.transfer.states import dump_state, load_state
     from harnpy.session.turns.calls import tool_key
@@ -82,12 +95,17 @@ SessionStore = SessionRegistry
 
 __all__ = [
     "ANY",
+    "CLEAR",
+    "Action",
     "AgentDef",
     "AgentError",
     "AgentFactory",
     "ApprovalDenied",
     "ApprovalGate",
     "ApprovalRequest",
+    "Artifact",
+    "ArtifactError",
+    "ArtifactStore",
     "Budget",
     "BudgetExceeded",
     "ChildError",
@@ -106,18 +124,25 @@ __all__ = [
     "EventNotFound",
     "EventRejected",
     "ExecutionTimeout",
+    "FileArtifactStore",
     "HistoryEntry",
     "HookStack",
     "InfoPage",
     "InputGate",
     "InvalidArgument",
+    "InvalidSessionId",
     "InvalidTransition",
+    "LaneFull",
+    "LaneTimeout",
+    "Lanes",
     "ModelSettings",
     "ObserverError",
     "Rebuilder",
     "Replayer",
     "Reply",
     "ResizeError",
+    "ResizePolicy",
+    "ResizeReport",
     "Reuse",
     "RewindError",
     "RunEvent",
@@ -142,11 +167,13 @@ __all__ = [
     "TaskList",
     "ToolAmbiguous",
     "ToolRecord",
+    "TransferError",
     "Turn",
     "TurnInfo",
     "TurnResult",
     "Txn",
     "Waiting",
+    "Watch",
     "Worktree",
     "World",
     "actions",
@@ -157,12 +184,14 @@ __all__ = [
     "decode_event",
     "distill",
     "drafts",
+    "dump_log",
     "dump_state",
     "encode_event",
     "ensure_turn",
     "export_run",
     "export_run_tree",
     "hooks",
+    "load_log",
     "load_state",
     "messages",
     "metadata",
@@ -183,11 +212,15 @@ def __getattr__(name: str) -> object:
         return import_module(f"harnpy.session.drafting.{name}")
     module = {
         "ANY": "parts.history",
+        "Action": "runtime.actions",
         "AgentDef": "agents.definition",
         "AgentFactory": "agents.factories",
         "ApprovalGate": "guards.approvals",
         "ApprovalRequest": "guards.approvals",
+        "Artifact": "artifacts.artifact",
+        "ArtifactStore": "artifacts.artifact",
         "Budget": "agents.definition",
+        "CLEAR": "resize.resize_policy",
         "ChildRef": "children.values",
         "ChildResult": "children.values",
         "ChildRun": "children.child_runs",
@@ -195,14 +228,18 @@ def __getattr__(name: str) -> object:
         "ContextOverflow": "agents.values",
         "Episode": "trajectory.episode",
         "EventBus": "runtime.bus",
+        "FileArtifactStore": "artifacts.files",
         "HistoryEntry": "shown.entries",
         "HookStack": "runtime.hooks",
         "InfoPage": "runtime.queries",
         "InputGate": "guards.inputs",
+        "Lanes": "runtime.lanes",
         "ModelSettings": "parts.questions",
         "Rebuilder": "shown.rebuilder",
         "Replayer": "transfer.replaying",
         "Reply": "agents.values",
+        "ResizePolicy": "resize.resize_policy",
+        "ResizeReport": "resize.report",
         "Reuse": "parts.waits",
         "RunEvent": "agents.values",
         "RunLog": "trajectory.run_log",
@@ -217,6 +254,7 @@ def __getattr__(name: str) -> object:
         "TurnResult": "agents.values",
         "Txn": "runtime.txn",
         "Waiting": "agents.values",
+        "Watch": "live.watch",
         "Worktree": "children.worktree",
         "child_runs": "children.child_runs",
         "current_metadata": "drafting.ambient",
@@ -224,11 +262,13 @@ def __getattr__(name: str) -> object:
         "current_turn": "drafting.ambient",
         "decode_event": "kept.codec",
         "distill": "trajectory.episode",
+        "dump_log": "transfer.logs",
         "dump_state": "transfer.states",
         "encode_event": "kept.codec",
         "ensure_turn": "drafting.ambient",
         "export_run": "trajectory.run_log",
         "export_run_tree": "trajectory.run_tree",
+        "load_log": "transfer.logs",
         "load_state": "transfer.states",
         "metadata": "drafting.ambient",
         "replay": "transfer.replaying",

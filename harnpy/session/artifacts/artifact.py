@@ -7,6 +7,9 @@ from typing import Any, Protocol
 
 from harnpy.session.errors import ArtifactCorrupt, InvalidArgument, InvalidArtifactId
 
+#: The kind of references to files of a workspace: of no use to anybody else. Spec: 10 §A1.14.
+INTERNAL = "workspace_file_ref"
+
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
@@ -22,6 +25,11 @@ class Artifact:
     producer_session_id: str = ""
     producer_event_id: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is left out of exports, and of what children hand back."""
+        return self.kind == INTERNAL
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON: what is known."""

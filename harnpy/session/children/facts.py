@@ -36,8 +36,6 @@ STATUS_AFTER: Final = {
 ENDS: Final = frozenset(
     {kinds.CHILD_BLOCKED, kinds.CHILD_COMPLETED, kinds.CHILD_FAILED, kinds.CHILD_CANCELED}
 )
-#: The artifact kind of references to files inside a workspace, which stay there (10 §A1.14).
-INTERNAL: Final = "workspace_file_ref"
 
 
 class Child(NamedTuple):

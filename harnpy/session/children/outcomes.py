@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.artifacts.artifact import Artifact
-from harnpy.session.children.facts import BLOCKED, CANCELED, COMPLETED, FAILED, INTERNAL, Child
+from harnpy.session.children.facts import BLOCKED, CANCELED, COMPLETED, FAILED, Child
 from harnpy.session.children.values import ChildResult
 from harnpy.session.errors import ExecutionTimeout
 
@@ -66,7 +66,7 @@ def artifacts_of(session: Session) -> list[Artifact]:
     found: dict[str | int, Artifact] = {}
     for event in session.stream.read(session.origin.shared, types=frozenset({kinds.ARTIFACT_RECORDED})):
         artifact = Artifact.of(event.data["artifact"])
-        if artifact.kind != INTERNAL:
+        if not artifact.internal:
             found[artifact.id or event.seq] = artifact
     return list(found.values())
 

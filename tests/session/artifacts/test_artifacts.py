@@ -150,3 +150,8 @@ def test_the_event_comes_last(files: FileArtifactStore) -> None:
     with pytest.raises(Exception, match="later"):
         session.store_artifact(files, Artifact(id="a"), b"x")
     assert session.seq == 2
+
+
+def test_references_to_files_of_a_workspace_are_internal() -> None:
+    assert Artifact(kind="workspace_file_ref").internal
+    assert not Artifact(kind="pdf").internal
