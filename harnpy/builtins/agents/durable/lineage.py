@@ -39,3 +39,9 @@ def children(call: Call, id: str, opts: Dict) -> list[Dict]:
 def lineage(call: Call, id: str, opts: Dict) -> list[Dict]:
     """The sessions that one descends from, the first one first, and itself."""
     return [call.shown(info) for info in call.runtime.lineage(id)]
+
+
+@builtin("__session_save_ancestry(record: dict, opts?: dict) -> bool")
+def save_ancestry(call: Call, record: Dict, opts: Dict) -> bool:
+    """Keep what another system knows of a session's descent; false when there is a record of it."""
+    return call.runtime.save_ancestry(record)

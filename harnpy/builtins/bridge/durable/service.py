@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from harnpy.builtins.bridge.durable.background import Background
 from harnpy.builtins.bridge.durable.child_tasks import ChildTasks
 from harnpy.builtins.bridge.durable.hooks import Hooks
 from harnpy.builtins.bridge.durable.lanes import TaskCaller, TaskLanes
@@ -46,6 +47,7 @@ class Durable:
         self.policies = Policies(vm)
         self.listening = Listening(vm)
         self.children = ChildTasks(vm)
+        self.background = Background(vm)
 
     def runtime(self, url: str | None = None) -> SessionRuntime:
         """Return the runtime of a store, the default one without a ``url``. Raises `StorageError`, and what
