@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session.errors import InvalidArgument
 from harnpy.text.spell import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Listener = Callable[[str, dict[str, Any]], Any]
 
@@ -51,6 +52,16 @@ class EventBus:
                 self._listeners[name] = tuple(known)
 
         return off
+
+    @contextmanager
+    def failure(self, name: str, session_id: str) -> Iterator[None]:
+        """Emit ``name`` for what fails inside, which goes on to the caller."""
+        try:
+            yield
+        except Exception as error:
+            told = {"session_id": session_id, "error": str(error), "error_type": type(error).__name__}
+            self.emit(name, told)
+            raise
 
     def emit(self, name: str, data: dict[str, Any]) -> None:
         """Tell the listeners of that event, in the order in which they came; those of all events last."""

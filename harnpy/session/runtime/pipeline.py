@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
@@ -19,7 +18,7 @@ from harnpy.session.turns.closing import CANCELLED, FAILED
 from harnpy.session.turns.open_turns import end_open_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from harnpy.session.events import Event
     from harnpy.session.log import Session
@@ -57,7 +56,7 @@ class Pipeline:
         self, id: str, action: Callable[[Txn], Any], call: Caller, revision: int | None, key: str | None
     ) -> LiveSession:
         name = name_of(action)
-        with self._reporting(runtime_events.LOAD_FAILED, id):
+        with self._events.failure(runtime_events.LOAD_FAILED, id):
             live = self._load(id, revision)
             turn = turn_to_enter(live, key) if streams(action) else None
             self._end_what_is_left(live, turn)
@@ -99,7 +98,7 @@ class Pipeline:
 
         Raises `SessionExists`.
         """
-        with self._reporting(runtime_events.SAVE_FAILED, live.id):
+        with self._events.failure(runtime_events.SAVE_FAILED, live.id):
             if live.version:
                 raise SessionExists(live.id, live.version)
             txn = Txn(live, "create", call)
@@ -132,7 +131,7 @@ class Pipeline:
                     end_open_turns(live)
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
-        with self._reporting(runtime_events.SAVE_FAILED, txn.id):
+        with self._events.failure(runtime_events.SAVE_FAILED, txn.id):
             txn.save(*drafts)
             self._tell_resizes(txn.resizes)
             txn.resizes = []
@@ -146,16 +145,6 @@ class Pipeline:
     def _run_hooks(self, stage: str, txn: Txn, call: Caller) -> None:
         for hook in self._hooks:
             call(hook, stage, txn)
-
-    @contextmanager
-    def _reporting(self, name: str, id: str) -> Iterator[None]:
-        """Tell of a failure, which goes on to the caller."""
-        try:
-            yield
-        except Exception as error:
-            told = {"session_id": id, "error": str(error), "error_type": type(error).__name__}
-            self._events.emit(name, told)
-            raise
 
 
 def _facts(session: Session) -> dict[str, Any]:

@@ -5,15 +5,12 @@ Nobody waits for anybody there: who saves an old version gets what that store ra
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.faces.cognesy.contracts import AgentSessionStage
 from harnpy.session.runtime import bus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harnpy.session.faces.cognesy.contracts import CanControlAgentSession, CanExecuteSessionAction
     from harnpy.session.faces.cognesy.events import EventDispatcher
     from harnpy.session.faces.cognesy.sessions import AgentSession
@@ -32,7 +29,7 @@ class ValueSaves:
 
     def load(self, id: str) -> AgentSession:
         """Return a session as the controller makes it `AFTER_LOAD`. Nothing is stored."""
-        with self._reporting(bus.LOAD_FAILED, id):
+        with self._events.failure(bus.LOAD_FAILED, id):
             session = self._ask(AgentSessionStage.AFTER_LOAD, self._repository.load(id))
             self._events.emit(bus.LOADED, _facts(session))
             return session
@@ -46,14 +43,14 @@ class ValueSaves:
         executed |= {"before_revision": loaded.version, "before_status": str(loaded.status)}
         executed |= {"after_revision": session.version + 1, "after_status": str(session.status)}
         self._events.emit(bus.EXECUTED, executed)
-        with self._reporting(bus.SAVE_FAILED, id):
+        with self._events.failure(bus.SAVE_FAILED, id):
             session = self._ask(AgentSessionStage.AFTER_SAVE, self._repository.save(session))
             self._events.emit(bus.SAVED, _facts(session))
             return session
 
     def create(self, session: AgentSession) -> AgentSession:
         """Store a session of version 0."""
-        with self._reporting(bus.SAVE_FAILED, str(session.session_id)):
+        with self._events.failure(bus.SAVE_FAILED, str(session.session_id)):
             session = self._ask(AgentSessionStage.BEFORE_CREATE, session)
             session = self._ask(AgentSessionStage.BEFORE_SAVE, session)
             session = self._ask(AgentSessionStage.AFTER_SAVE, self._repository.create(session))
@@ -63,15 +60,6 @@ class ValueSaves:
 
     def close(self) -> None:
         """There is nothing to close."""
-
-    @contextmanager
-    def _reporting(self, name: str, id: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            told = {"session_id": id, "error": str(error), "error_type": type(error).__name__}
-            self._events.emit(name, told)
-            raise
 
 
 def _facts(session: AgentSession) -> dict[str, Any]:
