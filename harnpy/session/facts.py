@@ -68,7 +68,7 @@ class Facts:
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a register; ``default`` when it was never set, or cleared."""
-        value = self.view.register(key)
+        value = self.view.register(key) if isinstance(key, str) else None
         return default if value is None else detached(value)
 
     @property

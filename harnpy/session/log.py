@@ -15,6 +15,7 @@ from harnpy.session import events as kinds
 from harnpy.session.artifacts.recording import Recording
 from harnpy.session.cuts import Cut
 from harnpy.session.drafting.ambient import AMBIENT, surrounded
+from harnpy.session.drafting.fields import check_drafts
 from harnpy.session.drafting.placing import asked_for, place
 from harnpy.session.errors import (
     SessionConflict,
@@ -25,6 +26,7 @@ from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
 from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.live.watched import Watched
+from harnpy.session.parts import arguments
 from harnpy.session.parts.branches import Branches
 from harnpy.session.parts.history import ANY as ANY
 from harnpy.session.parts.history import History
@@ -134,11 +136,11 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         lives in this one's. Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists`.
         """
         id = self.origin.world.ids.new() if id is None else id
-        seq = self._fork_point(at)
+        seq, why = self._fork_point(at), why_forked(label, reason)
         origin = Origin(id, self.origin.world, self.origin, seq)
         point: Event = next(self.stream.read(seq - 1, seq))
         view = self.view.branch() if seq == self.version else self.view.at(seq)
-        created = Created(self.origin, seq, point, self.agent_facts() | why_forked(label, reason))
+        created = Created(self.origin, seq, point, self.agent_facts() | why)
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         try:
             stream = (store or self._memory()).branch(self.stream, id, first, until=seq)
@@ -200,16 +202,14 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         messages that no model takes (10 §A1.4), and `SessionConflict` when ``expected_version`` (None:
         whatever this object has seen; `ANY`: wherever the end is) isn't the log's version.
         """
-        for draft in drafts:
-            draft.check()
+        check_drafts(drafts)
         return self._append(drafts, expected_version)
 
     def check(self, *drafts: EventDraft) -> None:
         """Raise what `append` would raise for these drafts."""
         from harnpy.session.drafting.checks import admitted
 
-        for draft in drafts:
-            draft.check()
+        check_drafts(drafts)
         admitted(self, drafts)
 
     def _append(self, drafts: Sequence[EventDraft], expected_version: int | None) -> list[Event]:
@@ -406,7 +406,7 @@ def _is_plain(draft: EventDraft) -> bool:
 
 def why_forked(label: str, reason: str) -> dict[str, Any]:
     """Return what a fork's ``session_created`` says of its making."""
-    given = {"branch_label": label, "fork_reason": reason}
+    given = {"branch_label": arguments.text("label", label), "fork_reason": arguments.text("reason", reason)}
     return {key: text for key, text in given.items() if text}
 
 

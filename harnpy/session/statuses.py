@@ -42,10 +42,15 @@ def can_become(former: str, status: str) -> bool:
     return status == former or status in _NEXT[former]
 
 
-def check_transition(session_id: str, former: str, status: str) -> None:
-    """Raises `InvalidArgument` for what is no status, `InvalidTransition` for one that can't follow."""
+def check_status(status: str, session_id: str | None = None) -> None:
+    """Raises `InvalidArgument` for what is no status."""
     if status not in _ALL:
         raise InvalidArgument(f'unknown status "{status}"', session_id)
+
+
+def check_transition(session_id: str, former: str, status: str) -> None:
+    """Raises `InvalidArgument` for what is no status, `InvalidTransition` for one that can't follow."""
+    check_status(status, session_id)
     if not can_become(former, status):
         raise InvalidTransition(session_id, former, status)
 

@@ -22,6 +22,8 @@ class Capabilities:
 
     def register(self, name: str, capability: Capability) -> Self:
         """Let definitions use ``capability`` by that name; it takes the place of one that has it already."""
+        if not isinstance(name, str):
+            raise InvalidArgument(f"a capability's name is a text, got {type(name).__name__}")
         if not callable(capability):
             raise InvalidArgument(f"capability '{name}' is a function, got {type(capability).__name__}")
         self._known[name] = capability

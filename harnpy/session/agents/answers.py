@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.reading.dicts import detached
@@ -39,12 +40,9 @@ def messages_of(agent: str, found: Any) -> list[Message]:
 
 def checked_reply(agent: str, reply: Reply) -> Reply:
     """Return the reply. Raises `AgentError` where one of its fields has the wrong type."""
-    usage = {} if reply.usage is None else reply.usage
     fields: Iterable[tuple[str, bool, str]] = (
         ("text", isinstance(reply.text, str), "text"),
         ("messages", reply.messages is None or isinstance(reply.messages, list), "a list of messages"),
-        ("usage", isinstance(usage, dict) and all(map(_is_number, usage.values())), "a dict of numbers"),
-        ("cost", _is_number(reply.cost), "a number"),
         ("model", reply.model is None or isinstance(reply.model, str), "text or None"),
         ("stop_reason", isinstance(reply.stop_reason, str), "text"),
     )
@@ -52,7 +50,20 @@ def checked_reply(agent: str, reply: Reply) -> Reply:
         if not is_right:
             given = type(getattr(reply, name)).__name__
             raise AgentError(f"agent {agent} returned a Reply whose `{name}` is {given}: expected {expected}")
+    problem = problem_of_use(reply.usage, reply.cost)
+    if problem is not None:
+        raise AgentError(f"agent {agent} returned a Reply whose {problem}")
     return reply
+
+
+def problem_of_use(usage: Any, cost: Any) -> str | None:
+    """Return what is wrong with what an answer took; None if nothing is."""
+    is_usage = usage is None or (isinstance(usage, dict) and all(map(_is_number, usage.values())))
+    if not is_usage:
+        return f"`usage` is {type(usage).__name__}: expected a dict of numbers"
+    if not _is_number(cost):
+        return f"`cost` is {cost if isinstance(cost, float) else type(cost).__name__}: expected a number"
+    return None
 
 
 def unexpected(agent: str, verb: str, found: Any, expected: str) -> AgentError:
@@ -101,4 +112,4 @@ def _message(agent: str, message: Message) -> Message:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -10,6 +10,7 @@ from harnpy.session.agents.running import name_of_agent, run_agent
 from harnpy.session.agents.turn import NO_GUARDS, Turn
 from harnpy.session.agents.values import OVERFLOW, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.parts import arguments
 from harnpy.session.parts.history import message_drafts
 from harnpy.session.runtime.limits import within
 from harnpy.session.turns.open_turns import events_of
@@ -55,10 +56,12 @@ class Send:
         self._prompt = [] if given is None else message_drafts(given)
         if given is not None and not self._prompt:
             raise InvalidArgument("runtime send: prompt must contain at least one message")
+        if sink is not None:
+            arguments.function("stream", sink)
         self._agent = agent
         self._sink = sink
         self._options = options or {}
-        self._timeout = timeout
+        self._timeout = arguments.optional_seconds("timeout", timeout)
         self._guards = guards
         self.events: list[Event] = []
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harnpy.session import events as kinds
 from harnpy.session.errors import AgentError, ApprovalDenied, ToolAmbiguous
 from harnpy.session.events import EventDraft
+from harnpy.session.parts.arguments import function
 from harnpy.session.shown.message_parts import calls_of
 from harnpy.session.turns.calls import tool_key
 from harnpy.text.json.compact import compact_json
@@ -96,6 +97,7 @@ def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
     text of an error that it came to before, and `ApprovalDenied`. On a loop, what needs an approval is
     returned as an awaitable.
     """
+    function("fn", fn)
     known = call.turn.session.find_call(call.key)
     if known is not None and known.type == kinds.TOOL_COMPLETED:
         return _known(known.data) if _is_async(fn) else _recorded(known.data)

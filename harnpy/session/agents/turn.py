@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.reading.dicts import detached
 from harnpy.session import events as kinds
 from harnpy.session.agents import tool_calls
-from harnpy.session.agents.answers import YIELDED, Pairing, messages_of, unexpected
+from harnpy.session.agents.answers import YIELDED, Pairing, messages_of, problem_of_use, unexpected
 from harnpy.session.agents.values import Reply
 from harnpy.session.errors import AgentError, InvalidArgument
 from harnpy.session.events import EventDraft
@@ -222,6 +222,12 @@ class Turn:
         self._write_held()
 
     def end_step(self, used: dict[str, Any] | None, cost: float, error: str | None) -> None:
+        """Write what a step took. Raises `AgentError` for what that can't be."""
+        problem = problem_of_use(used, cost)
+        if problem is not None:
+            told = f"agent {self.agent} ended a step whose {problem}"
+            self.end_step(None, 0.0, error or told)
+            raise AgentError(told)
         self._held.append(self._step_completed(used, cost, error))
         self._write_held()
 

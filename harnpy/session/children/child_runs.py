@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.session import events as kinds
 from harnpy.session.artifacts.artifact import Artifact
 from harnpy.session.children.facts import MERGED, REQUESTED, STATUS_AFTER
+from harnpy.session.parts.arguments import check_session
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event
@@ -69,6 +70,7 @@ def child_runs(session: Session) -> list[ChildRun]:
 
     The last event about a child decides on its status.
     """
+    check_session(session)
     found: dict[str, ChildRun] = {}
     for event in session.stream.read(session.origin.shared, types=_TYPES):
         data = event.data

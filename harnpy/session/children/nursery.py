@@ -18,15 +18,16 @@ from harnpy.session.children.facts import CANCELED, Child
 from harnpy.session.children.handle import Handle
 from harnpy.session.children.running import CANCELLED, Runner
 from harnpy.session.children.slots import Slots
-from harnpy.session.children.values import ChildResult
+from harnpy.session.children.values import ChildResult, ChildSpec
 from harnpy.session.errors import ChildNotFound, ChildTimeout, InvalidArgument, SessionError
+from harnpy.session.parts.arguments import instance
 from harnpy.storage.errors import StorageError, StoreClosed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.session.children.running import Home
-    from harnpy.session.children.values import ChildRef, ChildSpec
+    from harnpy.session.children.values import ChildRef
     from harnpy.session.runtime.calling import Caller, ParentCaller
     from harnpy.session.runtime.holding import Leases
     from harnpy.session.runtime.lanes import Lanes
@@ -72,7 +73,7 @@ class Children:
 
     def enter(self, parent_id: str, spec: ChildSpec, caller: ParentCaller) -> Handle:
         """Make a child known. Raises `InvalidArgument` for what can't be one."""
-        spec.check()
+        instance("spec", spec, ChildSpec).check()
         id = spec.child_id or self._world.ids.new()
         checks = [] if spec.detached else self._lanes.checks()
         who, agent = Child(id, spec.session_id or id), name_of_agent(spec.agent)

@@ -12,12 +12,13 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
 from harnpy.session.children.outcomes import of_error
+from harnpy.session.children.values import ChildSpec
 from harnpy.session.errors import ChildError, InvalidArgument
+from harnpy.session.parts.arguments import instance
 
 if TYPE_CHECKING:
     from harnpy.session.children.handle import Handle
     from harnpy.session.children.nursery import Children
-    from harnpy.session.children.values import ChildSpec
     from harnpy.session.runtime.calling import ParentCaller
     from harnpy.world.clock import Clock
 
@@ -128,7 +129,7 @@ class Scheduler:
 
 
 def _seconds(spec: ChildSpec) -> float:
-    due_at = spec.due_at
+    due_at = instance("spec", spec, ChildSpec).due_at
     if isinstance(due_at, datetime):
         return due_at.timestamp()
     if isinstance(due_at, bool) or not isinstance(due_at, int | float):

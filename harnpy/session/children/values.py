@@ -9,6 +9,7 @@ from harnpy.session.agents.definition import AgentDef
 from harnpy.session.agents.running import check_agent
 from harnpy.session.children.facts import FORK, FRESH, HANDOFF
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.parts.arguments import items, mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,6 +51,10 @@ class ChildSpec:
 
     def check(self) -> None:
         """Raise `InvalidArgument` for a mode that doesn't exist, and for what is no agent."""
+        for name in ("task", "context", "child_id", "session_id"):
+            text(name, getattr(self, name))
+        mapping("metadata", self.metadata)
+        items("messages", self.messages)
         if self.mode not in (HANDOFF, FORK, FRESH):
             raise InvalidArgument(f'spawn child: unsupported mode "{self.mode}"')
         if self.agent is None:

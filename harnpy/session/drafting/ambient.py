@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.session.json_check import checked
+from harnpy.session.parts.arguments import mapping, text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -30,9 +33,13 @@ _NOTHING = Ambient({}, None)
 
 @contextmanager
 def metadata(values: Mapping[str, Any] | None = None, /, **more: Any) -> Iterator[None]:
-    """Add these keys to the metadata of the events that the block appends; what an event has itself stays."""
+    """Add these keys to the metadata of the events that the block appends; what an event has itself stays.
+
+    Raises `EventRejected` for what isn't JSON.
+    """
     now = current()
-    with _set(Ambient({**now.metadata, **(values or {}), **more}, now.turn)):
+    given = checked({**mapping("metadata", values), **more}, "metadata")
+    with _set(Ambient({**now.metadata, **given}, now.turn)):
         yield
 
 
@@ -44,6 +51,7 @@ def current_metadata() -> dict[str, Any]:
 @contextmanager
 def turn(id: str) -> Iterator[str]:
     """Have the events that the block appends belong to the turn of that name, where they belong to none."""
+    id = text("turn", id)
     with _set(current()._replace(turn=id)):
         yield id
 

@@ -9,6 +9,7 @@ from harnpy.session.cuts import Cut
 from harnpy.session.errors import EventNotFound, EventRejected
 from harnpy.session.events import EventDraft, Payload
 from harnpy.session.kept.past import number_of
+from harnpy.session.parts.arguments import text
 from harnpy.session.shown.branch_summary import BranchSummary
 from harnpy.session.shown.rewinding import LeafMoved, leaf_of
 
@@ -73,7 +74,7 @@ def moved(log: Log, event_id: str, reason: str | None = None) -> LeafMoved:
 
 def summarized(log: Log, data: Json) -> Payload | Json:
     """Return the payload of a ``branch_summary``. Raises `EventRejected` for a blank one."""
-    if not data["summary"].strip():
+    if not text("summary", data["summary"]).strip():
         raise EventRejected("session branch summary: summary is required", log.id)
     seq = _number(log, data.get("from_event_id") or "")
     if not seq:

@@ -8,9 +8,17 @@ from harnpy.session.errors import SessionExists
 from harnpy.session.extension import current
 from harnpy.session.extension import memory as memories
 from harnpy.session.extension.handlers import AgentHandlers
-from harnpy.session.extension.request_prompt import CHAT_HISTORY, MEMO, input_text, prompt_of, reply_text
+from harnpy.session.extension.request_prompt import (
+    CHAT_HISTORY,
+    MEMO,
+    RequestPrompt,
+    input_text,
+    prompt_of,
+    reply_text,
+)
 from harnpy.session.extension.strict_roles import strictly_ordered
 from harnpy.session.log import Session
+from harnpy.session.parts.arguments import instance, mapping
 from harnpy.session.parts.history import ANY, message_drafts
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.session.extension.memory import Memory
-    from harnpy.session.extension.request_prompt import RequestPrompt
     from harnpy.session.resize.report import ResizeReport
     from harnpy.session.resize.resize_policy import Analysis, Strategy
     from harnpy.session.runtime.runtime import SessionRuntime
@@ -68,7 +75,7 @@ class SessionExtension:
         self._session: Session | None = None
         self._plain: list[Message] = []
         keys = {"input_keys": input_keys, "reply_keys": reply_keys}
-        self._handlers = AgentHandlers({**keys, **(settings or {})})
+        self._handlers = AgentHandlers({**keys, **mapping("settings", settings)})
 
     @property
     def agent_name(self) -> str:
@@ -210,7 +217,7 @@ class SessionExtension:
     def finish(self, prompt: RequestPrompt, result: Any) -> None:
         """Append what was asked and what was answered, in one append, to the session that the prompt was
         prepared with. A second time nothing happens, nor without a session."""
-        session = prompt.session
+        session = instance("prompt", prompt, RequestPrompt, "what `prepare` returned").session
         if session is None:
             return
         asked = input_text(prompt, session.settings.get("input_keys"))

@@ -10,6 +10,7 @@ from harnpy.session.errors import EventNotFound, InvalidArgument, SessionReadOnl
 from harnpy.session.identity import position
 from harnpy.session.kept.codec import KEYED, store_key
 from harnpy.session.kept.finding import find_id
+from harnpy.session.parts import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +102,8 @@ def number_of(stream: Stream, until: Until, origin: Origin) -> int:
     elif isinstance(until, str):
         seq, name = _named(stream, until, origin), until
     else:
-        seq, name = until if 1 <= until <= stream.version else 0, str(until)
+        number = arguments.instance("until", until, int, "the number of an event, its id, or a moment")
+        seq, name = number if 1 <= number <= stream.version else 0, str(number)
     if not seq:
         raise EventNotFound(name, origin.id)
     return seq

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.session import events as kinds
+from harnpy.session.drafting.fields import check_fields
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.identity import micros
@@ -207,6 +208,7 @@ class StoredSession(KeptLog):
         return self.write(EventDraft(type, payload, turn=turn))[0]
 
     def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        check_fields(drafts)
         return self._append(drafts, self.version if expected_version is None else expected_version)
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:

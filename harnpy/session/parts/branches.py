@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnpy.session.events import BRANCH_SUMMARY, LEAF_MOVED, EventDraft
+from harnpy.session.parts import arguments
 from harnpy.session.shown.rewinding import active, leaf_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ class Branches:
         `EventNotFound` for an id that isn't there, and for a moment before the first event.
         """
         end = self._end(until)
-        wanted = None if types is None else frozenset(types)
+        arguments.count("after", after)
+        if limit is not None:
+            arguments.count("limit", limit)
+        wanted = None if types is None else arguments.types(types)
         if not branch:
             return self.read(after, end, types=wanted, reverse=reverse, limit=limit)
         found = [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.reading.dicts import detached
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
+from harnpy.session.parts.arguments import count
 from harnpy.session.shown.message_parts import as_dict
 from harnpy.session.window import Window
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 #: As an expected version: at the end, whatever it is.
 ANY = -1
+_NO_MESSAGES: Final = "messages must be dicts with a string `role`"
 
 
 class History:
@@ -104,7 +106,7 @@ class History:
 
     def trim(self, keep_last: int) -> int:
         """Keep the newest messages in the window. Return how many there are."""
-        if keep_last < self.length:
+        if count("keep_last", keep_last) < self.length:
             self.shrink("trim", self.view.window.trimmed(keep_last))
         return self.length
 
@@ -116,9 +118,11 @@ def message_drafts(messages: Messages) -> list[EventDraft]:
     """
     one = as_dict(messages)
     drafts = []
+    if not isinstance(one, dict) and not hasattr(messages, "__iter__"):
+        raise InvalidArgument(_NO_MESSAGES)
     for message in map(as_dict, [one] if isinstance(one, dict) else messages):
         if not isinstance(message, dict) or not isinstance(message.get("role", ""), str):
-            raise InvalidArgument("messages must be dicts with a string `role`")
+            raise InvalidArgument(_NO_MESSAGES)
         draft = EventDraft(kinds.MESSAGE_ADDED, {"role": "user", **message})
         draft.check()
         draft.data = detached(draft.data)

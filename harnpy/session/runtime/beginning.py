@@ -11,6 +11,7 @@ from harnpy.session.events import EventDraft, Origin
 from harnpy.session.json_check import checked
 from harnpy.session.kept.stored import lineage_of
 from harnpy.session.log import KIND, Session
+from harnpy.session.parts.arguments import mapping, optional_text, session_id, text
 from harnpy.session.parts.history import message_drafts
 from harnpy.session.payloads import Created
 from harnpy.session.runtime.unsaved import log_of, origin_of
@@ -53,21 +54,23 @@ def beginning(
 ) -> Beginning:
     """Return the beginning of a session of an agent. Raises `InvalidArgument`, `EventRejected`."""
     facts: dict[str, Any]
+    metadata = mapping("metadata", metadata)
     if isinstance(agent, AgentDef):
         Level(agent.settings)
         checked(agent.data(), "definition")
-        facts, metadata = agent.facts(), {**(metadata or {}), **agent.metadata}
+        facts, metadata = agent.facts(), {**metadata, **agent.metadata}
     elif isinstance(agent, str):
-        facts = {"agent_name": agent, "agent_label": agent} if agent else {}
+        name = text("agent", agent)
+        facts = {"agent_name": name, "agent_label": name} if name else {}
     else:
         raise InvalidArgument(f"an agent is given by a definition or a name, got {type(agent).__name__}")
-    given = {"agent_label": label, "auto_resize": auto_resize}
+    given = {"agent_label": optional_text("label", label), "auto_resize": auto_resize}
     facts |= {key: value for key, value in given.items() if value is not None}
     created = EventDraft(kinds.SESSION_CREATED, Created(origin.parent, facts=facts))
     messages = message_drafts(seed)
-    settings = [_setting(f"metadata.{key}", value) for key, value in (metadata or {}).items()]
+    settings = [_setting(f"metadata.{key}", value) for key, value in metadata.items()]
     if system_prompt is not None:
-        settings.append(_setting(SYSTEM, system_prompt))
+        settings.append(_setting(SYSTEM, text("system_prompt", system_prompt)))
 
     def write(txn: Txn) -> None:
         txn.write(created)
@@ -82,7 +85,7 @@ def origin_below(parent: Session | str, id: str, store: Store, world: World) -> 
 
     Raises `SessionNotFound`.
     """
-    name = parent if isinstance(parent, str) else parent.id
+    name = parent.id if isinstance(parent, Session) else session_id(parent)
     head = store.head(KIND, name)
     if head is None:
         raise SessionNotFound(name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.session.parts.arguments import items
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 def bootstrap_text(cwd: str, files: Iterable[str], tools: Iterable[str]) -> str:
     """Return the text that names the working directory, the files in it, sorted, and the tools."""
     lines = [f"Working directory: {cwd}"]
-    for title, names in (("Files:", sorted(files)), ("Tools:", list(tools))):
+    for title, names in (("Files:", sorted(items("files", files))), ("Tools:", list(items("tools", tools)))):
         if names:
             lines += [title, *(f"- {name}" for name in names)]
     return "\n".join(lines)

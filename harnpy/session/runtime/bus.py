@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.parts.arguments import function, text
 from harnpy.text.spell import hint
 
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ class EventBus:
 
         Raises `InvalidArgument` for a name that no event has.
         """
-        if name != ALL and name not in NAMES:
+        if text("name", name) != ALL and name not in NAMES:
             raise InvalidArgument(f"no runtime event is called `{name}`: {hint(name, (*NAMES, ALL))}")
+        function("fn", fn)
         entry: list[Listener] = [fn]
         self._listeners[name] = (*self._listeners[name], fn)
 

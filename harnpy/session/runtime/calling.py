@@ -78,7 +78,7 @@ class ThreadCaller:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = Thread(target=self._loop.run_forever, name="session runtime", daemon=True)
+                self._thread = Thread(target=_run, args=(self._loop,), name="session runtime", daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -90,6 +90,15 @@ class ThreadCaller:
                 self._thread.join()
                 self._loop.close()
                 self._loop = self._thread = None
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped. An interrupt in a task is for who waits for that, and ends no loop."""
+    while True:
+        try:
+            return loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):
+            continue
 
 
 class LoopCaller:

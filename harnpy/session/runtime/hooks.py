@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harnpy.session.errors import InvalidTransition
+from harnpy.session.parts.arguments import instance, optional_text
 from harnpy.session.statuses import ACTIVE
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class HookStack:
         """
         if not callable(hook):
             raise TypeError(f"a hook must be callable with (stage, session), got {type(hook).__name__}")
-        named = name or str(getattr(hook, "__name__", type(hook).__name__))
+        instance("priority", priority, int, "an int")
+        named = optional_text("name", name) or str(getattr(hook, "__name__", type(hook).__name__))
         stack = HookStack()
         entries = [*self._entries, _Entry(hook, priority, named)]
         stack._entries = tuple(sorted(entries, key=lambda entry: -entry.priority))

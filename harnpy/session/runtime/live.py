@@ -13,6 +13,7 @@ from harnpy.session.errors import SessionNotFound
 from harnpy.session.kept.codec import SessionCodec, action_key
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
+from harnpy.session.parts.arguments import session_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,7 +132,7 @@ class Living:
 
     def load(self, id: str) -> LiveSession:
         """Return the session as the store has it now. Raises `SessionNotFound`."""
-        session = self._known.get(id)
+        session = self._known.get(session_id(id))
         if session is None:
             return self._loaded(id)
         found = session.stream.refresh()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from harnpy.session.errors import SessionError, SessionNotFound
 from harnpy.session.kept.info import SessionInfo, info_of
 from harnpy.session.log import KIND
-from harnpy.session.statuses import DELETED
+from harnpy.session.parts import arguments
+from harnpy.session.statuses import DELETED, check_status
 from harnpy.storage.contract import PAGE, HeadQuery
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ class InfoPage(NamedTuple):
 
 def page_of(store: Store, query: SessionQuery) -> InfoPage:
     """Return the sessions that ``query`` asks for."""
+    arguments.instance("query", query, SessionQuery)
+    arguments.count("limit", query.limit)
+    for name in ("status", "agent", "parent", "after"):
+        arguments.optional_text(name, getattr(query, name))
+    if query.status is not None:
+        check_status(query.status)
     wanted = None if query.status is None else frozenset({query.status})
     hidden = frozenset() if query.deleted or query.status is not None else frozenset({DELETED})
     heads = HeadQuery(KIND, wanted, hidden, query.agent, query.parent, query.order, query.limit, query.after)
@@ -61,7 +68,7 @@ def page_of(store: Store, query: SessionQuery) -> InfoPage:
 
 def info(store: Store, id: str) -> SessionInfo:
     """Return a session's info, as the store has it. Raises `SessionNotFound`."""
-    head = store.head(KIND, id)
+    head = store.head(KIND, arguments.session_id(id))
     if head is None:
         raise SessionNotFound(id)
     return info_of(head)

@@ -19,6 +19,7 @@ from harnpy.session.guards.guards import Guards
 from harnpy.session.kept.codec import SessionCodec
 from harnpy.session.kept.ids import validate_session_id
 from harnpy.session.log import KIND, Session
+from harnpy.session.parts import arguments
 from harnpy.session.resize.resizable import Resizing
 from harnpy.session.resize.resize_policy import ResizePolicy
 from harnpy.session.runtime import bus as runtime_events
@@ -105,20 +106,21 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         messages that no model takes (10 §A1.4); ``strict_ids`` allows letters, digits, ``_`` and ``-`` only
         in ids. Raises `StorageError` for a URL of no store.
         """
+        arguments.seconds("wait_timeout", wait_timeout)
+        self._execution_timeout = arguments.optional_seconds("execution_timeout", execution_timeout)
         self._owns_store = isinstance(store, str)
         self.store: Store = _opened(store, durability)
-        self.events = events or EventBus()
+        self.events = EventBus() if events is None else arguments.instance("events", events, EventBus)
         self._world = World(clock=clock, ids=ids)
         self._strict_ids = strict_ids
         self._caller = ThreadCaller(self.wake)
         #: The settings of all sessions that haven't set their own.
-        self.settings = Level(settings)
+        self.settings = Level(arguments.mapping("settings", settings))
         self.artifacts = artifacts
         policy = _policy(resize, artifacts)
         resizing = Resizing(policy, (self.settings,), self._tell_resize, self._caller)
         self._living = Living(self.store, self._world, resizing, strict=strict)
         self.agents = self._living.agents = agents
-        self._execution_timeout = execution_timeout
         self._compactions = Compactions(self._compact)
         self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
         self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
@@ -211,7 +213,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
 
     def exists(self, id: str) -> bool:
         """Whether the store has a session of that id."""
-        return self.store.head(KIND, id) is not None
+        return self.store.head(KIND, arguments.session_id(id)) is not None
 
     def list(self, query: SessionQuery = _ALL) -> InfoPage:
         """Return the sessions that ``query`` asks for."""
@@ -234,6 +236,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
     def evict(self, id: str) -> bool:
         """Drop the live object of a session, unless an action runs on it or somebody watches it. Return
         False if it stays, or there was none."""
+        arguments.session_id(id)
         if self._lanes.is_busy(id) or self._living.is_watched(id) or not self._living.forget(id):
             return False
         self.events.emit(runtime_events.EVICTED, {"session_id": id})
@@ -259,13 +262,14 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         `SessionNotFound`, `SessionConflict`, `LaneTimeout`, `LaneFull`, `SessionBusy`, and what the action
         or a hook raises.
         """
-        if retries and streams(action):
+        if arguments.count("retries", retries) and streams(action):
             raise InvalidArgument("`retries` are for atomic actions: one that streams has stored its begin")
         call = caller or self._caller.one()
+        key = arguments.optional_text("idempotency_key", idempotency_key)
         while True:
             try:
                 with self._alone(id, call):
-                    return self._pipeline.execute(id, action, call, expected_revision, idempotency_key)
+                    return self._pipeline.execute(id, action, call, expected_revision, key)
             except SessionConflict as conflict:
                 if not retries or conflict.kind != "version":
                     raise
@@ -304,6 +308,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         if budget is not None and not isinstance(budget, Budget):
             loop_options["budget"], budget = budget, None
         check_send(agent, id, loop_options)
+        idempotency_key = arguments.optional_text("idempotency_key", idempotency_key)
         timeout = self._execution_timeout if timeout is None else timeout
         action = Send(
             prompt,
@@ -358,7 +363,9 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         ``types`` chooses some; ``raw``: the query is FTS5's, on SQLite.
         """
         codec = SessionCodec(Origin("", self._world))
-        wanted = None if types is None else frozenset(types)
+        arguments.count("limit", limit)
+        query = arguments.text("query", query)
+        wanted = None if types is None else arguments.types(types)
         return self.store.search(
             query, KIND, codec=codec, name=session_id, types=wanted, limit=limit, raw=raw
         )
@@ -373,7 +380,11 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
 
     def close(self, *, caller: Caller | None = None) -> None:
         """Let nobody in any more, cancel the children, wait for compactions, and close the store if the
-        runtime opened it."""
+        runtime opened it.
+
+        Raises `SessionBusy` in an async function of this runtime, which would wait for itself.
+        """
+        self._caller.check_outside()
         self._scheduler.close()
         self._children.close()
         self._lanes.close()
@@ -397,7 +408,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
     @contextmanager
     def _alone(self, id: str, call: Caller) -> Iterator[None]:
         """Have a session to oneself: in this process, and on a store that others share in all of them."""
-        with self._lanes.lane(id, call.check) as left, self._children.of(id):
+        with self._lanes.lane(arguments.session_id(id), call.check) as left, self._children.of(id):
             if self._leases is None:
                 yield
                 return
@@ -408,6 +419,8 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
 def _opened(store: Store | str, durability: str | None) -> Store:
     if isinstance(store, str):
         return open_store(store, durability=durability)
+    if not hasattr(store, "stream"):
+        raise InvalidArgument(f"`store` must be a store or the URL of one, got {type(store).__name__}")
     if durability is not None:
         raise InvalidArgument("`durability` is of a store that the runtime opens: give its URL")
     return store
@@ -415,7 +428,7 @@ def _opened(store: Store | str, durability: str | None) -> Store:
 
 def _policy(resize: ResizePolicy | None, artifacts: ArtifactStore | None) -> ResizePolicy:
     """Return the policy of a runtime, which puts tool outputs where the runtime has artifacts."""
-    policy = resize or ResizePolicy()
+    policy = ResizePolicy() if resize is None else arguments.instance("resize", resize, ResizePolicy)
     if artifacts is not None and policy.artifacts is None:
         policy.artifacts = Offloading(artifacts)
     return policy

@@ -13,6 +13,8 @@ _PREFIXES = ("session.", REGISTERS)
 
 def name_of(key: str) -> str:
     """Return a setting's name: ``session.<k>``, ``settings.<k>`` and ``<k>`` are the same."""
+    if not isinstance(key, str):
+        raise InvalidArgument(f"set: the name of a setting is a text, got {type(key).__name__}")
     if "." not in key:
         return key
     return next((key.removeprefix(prefix) for prefix in _PREFIXES if key.startswith(prefix)), key)

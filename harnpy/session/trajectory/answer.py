@@ -73,11 +73,11 @@ class Answer:
             self._results += [_result(part.id, part.name, part.text) for part in shape_of(event.body).results]
         elif event.type == kinds.TOOL_STARTED:
             data = event.data
-            self._begun.append(_call(data.get("id"), data["tool"], data.get("args", "")))
+            self._begun.append(_call(data.get("id"), data.get("tool", ""), data.get("args", "")))
         elif event.type == kinds.TOOL_COMPLETED:
             data = event.data
             text = data["error"] if "error" in data else data.get("output", "")
-            self._ended.append(_result(data.get("id"), data["tool"], text))
+            self._ended.append(_result(data.get("id"), data.get("tool", ""), text))
 
     def turn(self) -> RunTurn:
         """Return what is known of it now. Calls and results that are text are those that were logged."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
+from harnpy.session.parts.arguments import check_session
 from harnpy.session.shown.entries import entry_of
 from harnpy.session.shown.message_parts import results_of
 from harnpy.session.shown.rewinding import active
@@ -86,6 +87,7 @@ class ChildLog:
 
 def export_run(session: Session) -> RunLog:
     """Return what a session did: a turn for each answer of a model."""
+    check_session(session)
     events = session.events()
     return RunLog(
         session_id=session.id,

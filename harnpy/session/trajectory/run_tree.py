@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.session.children.child_runs import child_runs
 from harnpy.session.errors import SessionNotFound
+from harnpy.session.parts.arguments import check_session
 from harnpy.session.trajectory.run_log import ChildLog, export_run
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def export_run_tree(session: Session, load: Load) -> RunLog:
 
     ``load(id)`` returns a session, or None, or raises `SessionNotFound`: that child has no log then.
     """
+    check_session(session)
     return _tree(session, load, frozenset())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import TransferError
@@ -27,6 +28,7 @@ def load_document(
 
     Raises `TransferError` for what can't be read, OSError.
     """
+    path_or_text = path_or_text_of(path_or_text)
     is_file = "\n" not in path_or_text and world.files.is_file(path_or_text)
     what = f"file '{path_or_text}'" if is_file else "content or file path not existed"
     try:
@@ -35,6 +37,13 @@ def load_document(
     except ValueError as error:
         raise TransferError(f"Cannot load {language} {what}.\nError: {error}") from None
     return part_of(document, part)
+
+
+def path_or_text_of(given: Any) -> str:
+    """Return what names a file, or is what a file may hold. Raises `TransferError` for anything else."""
+    if not isinstance(given, str | PathLike):
+        raise TransferError(f"a session is read from a text or a file's path, got {type(given).__name__}")
+    return str(given)
 
 
 def part_of(document: Any, path: str | None) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnpy.session.errors import SessionExists
 from harnpy.session.transfer import losses
+from harnpy.session.transfer.documents import path_or_text_of
 from harnpy.session.transfer.formats import AUTO, format_called, format_of
 from harnpy.world import World
 
@@ -58,6 +59,7 @@ def import_(
     nothing is stored then.
     """
     world = world or World()
+    path_or_text = path_or_text_of(path_or_text)
     is_path = "\n" not in path_or_text and world.files.is_file(path_or_text)
     text = world.files.read_text(path_or_text) if is_path else path_or_text
     path = path_or_text if is_path else "the text"

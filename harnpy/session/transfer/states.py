@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.session.errors import TransferError
 from harnpy.session.log import Session
+from harnpy.session.parts.arguments import check_session
 from harnpy.session.transfer import agently
 from harnpy.session.transfer.documents import JSON, YAML, load_document
 from harnpy.storage.memory import MemoryStore
@@ -17,6 +18,7 @@ def dump_state(session: Session, format: str = "json", *, plain: bool = False) -
 
     ``plain``: without what only harnpy reads. Raises `TransferError` for another format.
     """
+    check_session(session)
     return agently.dumps(session, _language(format), plain=plain)
 
 
@@ -43,6 +45,6 @@ def load_state(
 
 
 def _language(format: str) -> str:
-    if format not in _LANGUAGES:
+    if not isinstance(format, str) or format not in _LANGUAGES:
         raise TransferError(f"unknown format '{format}' (known: {', '.join(_LANGUAGES)})")
     return _LANGUAGES[format]
