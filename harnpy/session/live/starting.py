@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.live.feed import Feed
 from harnpy.session.live.watch import Watch
-from harnpy.session.parts.arguments import types as event_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +33,9 @@ def started(
         raise InvalidArgument(f"watch: buffer must be an int >= 1, got {buffer!r}")
     if after is not None and not (_is_count(after) and after >= 0):
         raise InvalidArgument(f"watch: after must be the number of an event, got {after!r}")
-    feed = Feed(buffer, None if types is None else event_types(types), lossy=lossy, pushed=tail.is_told)
+    if types is not None and (isinstance(types, str) or not hasattr(types, "__iter__")):
+        raise InvalidArgument(f"watch: types must be a list of event types, got {types!r}")
+    feed = Feed(buffer, None if types is None else frozenset(types), lossy=lossy, pushed=tail.is_told)
     audience.join(feed)
     # Joined first: what is appended from here on is told, or is behind ``seen``.
     feed.has_read(version() if after is None else after)
