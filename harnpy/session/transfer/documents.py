@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from os import PathLike
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import TransferError
@@ -41,7 +41,7 @@ def load_document(
 
 def path_or_text_of(given: Any) -> str:
     """Return what names a file, or is what a file may hold. Raises `TransferError` for anything else."""
-    if not isinstance(given, str | PathLike):
+    if not isinstance(given, str | PurePath):
         raise TransferError(f"a session is read from a text or a file's path, got {type(given).__name__}")
     return str(given)
 
