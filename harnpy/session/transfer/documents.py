@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import TransferError
@@ -41,9 +40,10 @@ def load_document(
 
 def path_or_text_of(given: Any) -> str:
     """Return what names a file, or is what a file may hold. Raises `TransferError` for anything else."""
-    if not isinstance(given, str | PurePath):
+    named = given.__fspath__() if hasattr(given, "__fspath__") else given
+    if not isinstance(named, str):
         raise TransferError(f"a session is read from a text or a file's path, got {type(given).__name__}")
-    return str(given)
+    return named
 
 
 def part_of(document: Any, path: str | None) -> Any:
