@@ -184,6 +184,22 @@ class TestStored:
             session.record("message_added", {"role": "user", "content": "late"})
         assert texts(load(session.store)) == []
 
+    def test_an_append_of_another_thread_survives_the_end_of_an_action(
+        self, session: StoredSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = session.lease = session.store.lease("session:s")
+        append = type(session.stream).append
+
+        def late(*args: Any, **options: Any) -> Any:
+            if session.lease is not None:
+                lease.release()
+                session.lease = None
+            return append(*args, **options)
+
+        monkeypatch.setattr(type(session.stream), "append", late)
+        session.record("message_added", {"role": "user", "content": "in time"})
+        assert texts(load(session.store)) == ["in time"]
+
     def test_a_deleted_parent_leaves_its_forks_whole(self, session: StoredSession) -> None:
         session.append(said("a"))
         session.fork("t").append(said("b"))

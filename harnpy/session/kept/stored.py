@@ -25,7 +25,7 @@ from harnpy.session.log import ANY, KIND, why_forked
 from harnpy.session.payloads import Created
 from harnpy.session.views import View, replay
 from harnpy.storage.contract import HeadQuery
-from harnpy.storage.errors import StreamExists, VersionConflict
+from harnpy.storage.errors import LeaseLost, StreamExists, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -267,7 +267,7 @@ class StoredSession(KeptLog):
                 digest.rewound(self.view.at(event.body.target).execution)
         head = digest.head()
         changed = None if head == self._head else head
-        self.stream.append(events, seen, head=changed, fence=self.lease)
+        self._write_rows(events, seen, changed)
         self._digest, self._head, self._basis = digest, head, basis
         self._apply(events)
         try:
@@ -276,6 +276,17 @@ class StoredSession(KeptLog):
         finally:
             if self.stream.version > self.version:
                 self.refresh()  # the store has something to add: that it was repaired
+
+    def _write_rows(self, events: Sequence[Event], seen: int, head: dict[str, Any] | None) -> None:
+        """Write events under the lease of the action that runs, if one does: it may end meanwhile, when
+        another thread appends."""
+        while True:
+            lease = self.lease
+            try:
+                return self.stream.append(events, seen, head=head, fence=lease)
+            except LeaseLost:
+                if self.lease is lease:
+                    raise
 
     # Projection snapshots.
 
