@@ -20,6 +20,7 @@ from harnpy.session.events import Origin
 from harnpy.session.kept.codec import SessionCodec, encode_event
 from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
+from harnpy.session.trajectory.kept_episodes import KIND as EPISODES
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import copy_streams
 from harnpy.storage.errors import LeaseHeld
@@ -201,6 +202,7 @@ def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
     if hard:
         with leased(store, id):
             store.delete(KIND, id)
+            store.delete(EPISODES, id)
     else:
         with idle(store, id) as session:
             session.set_status("deleted")
@@ -221,6 +223,8 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
         raise StorageError(f"there is no store at {source}")
     with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
         report = copy_streams(ours, theirs, KIND, ids or None)
+        remembered = [id for id in (*report.copied, *report.skipped) if ours.head(EPISODES, id) is not None]
+        report.errors.extend(copy_streams(ours, theirs, EPISODES, remembered).errors)
     if context.as_json:
         say(compact_json({**report._asdict(), "errors": [list(error) for error in report.errors]}))
     else:

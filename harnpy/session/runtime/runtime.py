@@ -39,6 +39,7 @@ from harnpy.session.runtime.queries import InfoPage, SessionQuery
 from harnpy.session.runtime.streaming import streamed
 from harnpy.session.runtime.tending import Tending
 from harnpy.session.settings.levels import Level
+from harnpy.session.trajectory.kept_episodes import KIND as EPISODES
 from harnpy.session.trajectory.kept_episodes import EpisodeKeeping
 from harnpy.storage.opening import open_store
 from harnpy.world import World
@@ -220,7 +221,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         return queries.page_of(self.store, query)
 
     def delete(self, id: str, *, hard: bool = False) -> None:
-        """Hide a session from lists, or with ``hard`` drop its log; forks keep what they share.
+        """Hide a session from lists, or with ``hard`` drop its log and episodes; forks keep what they share.
 
         Raises `SessionNotFound`.
         """
@@ -228,6 +229,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
             with self._alone(id, self._caller.one()):
                 if not self.store.delete(KIND, id):
                     raise SessionNotFound(id)
+                self.store.delete(EPISODES, id)
                 self._living.forget(id)
         else:
             self.execute(id, Delete())

@@ -14,7 +14,7 @@ import pytest
 from harnpy.agent.loop.make_loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.cli.app import main
-from harnpy.session import SessionRegistry
+from harnpy.session import SessionRegistry, SessionRuntime, distill, export_run
 from harnpy.session.events import EventDraft
 from harnpy.session.kept.stored import StoredSession
 from harnpy.storage import open_store
@@ -284,6 +284,16 @@ def test_copy(sessions: Run, url: str) -> None:
         assert sessions("copy", f"{kind}:none", url) == (1, "", f"error: there is no store at {kind}:none\n")
     status, _, err = sessions("copy", url, "jsonl:copy2", "none")
     assert (status, err.startswith("error: none: there is no session 'none' in ")) == (1, True)
+
+
+def test_episodes_go_where_their_session_goes(sessions: Run, url: str) -> None:
+    with SessionRuntime(url) as runtime:
+        episode = distill(export_run(runtime.get("talk")))
+        runtime.save_episode(episode)
+    assert sessions("copy", url, "jsonl:copy")[0] == 0
+    assert sessions("delete", "talk", "--hard")[0] == 0
+    with SessionRuntime(url) as runtime, SessionRuntime("jsonl:copy") as other:
+        assert (runtime.episodes("talk"), other.episodes("talk")) == ([], [episode])
 
 
 def test_checks_and_collections(sessions: Run, in_json: Callable[..., Any]) -> None:

@@ -71,3 +71,13 @@ def test_on_a_loop() -> None:
             return [await face.episodes("s"), await face.search_episodes("said", limit=1)]
 
     assert asyncio.run(run()) == [[episode("e", "s", 1, "said")]] * 2
+
+
+def test_what_is_deleted_for_good_takes_its_episodes_along(store: Store) -> None:
+    runtime = SessionRuntime(store)
+    runtime.create(id="s")
+    runtime.save_episode(episode("e1", "s", 1, "The parcel is lost."))
+    runtime.delete("s")
+    assert len(runtime.episodes("s")) == 1
+    runtime.delete("s", hard=True)
+    assert runtime.episodes("s") == runtime.search_episodes("parcel") == []
