@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import AgentError, Reply, SessionRuntime, TurnResult
+from harnpy.session import AgentError, Reply, SessionRuntime, TurnResult, Waiting
 from harnpy.session.aio import AsyncSessionRuntime
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -36,7 +36,10 @@ def coroutine(value: Any) -> Callable[..., Any]:
 
 def generator(value: Any) -> Callable[..., Any]:
     def agent(messages: Any) -> Iterator[Any]:
-        yield from pieces(value)
+        for piece in pieces(value):
+            if isinstance(piece, Waiting):
+                raise piece
+            yield piece
 
     return agent
 
@@ -45,6 +48,8 @@ def async_generator(value: Any) -> Callable[..., Any]:
     async def agent(messages: Any) -> AsyncIterator[Any]:
         for piece in pieces(value):
             await asyncio.sleep(0)
+            if isinstance(piece, Waiting):
+                raise piece
             yield piece
 
     return agent
@@ -85,6 +90,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 ANSWERS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     "text": ("hi", [HI]),
     "nothing said": ("", []),
+    "blank": (" ", []),
     "message": (HI, [HI]),
     "messages": ([ASKS, RESULT, HI], [ASKS, RESULT, HI]),
     "reply": (Reply("hi"), [HI]),
@@ -137,6 +143,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "unasked": (RESULT, "agent agent returned a result that answers no call: 'c1'"),
     "twice": ([ASKS, RESULT, RESULT], "returned a result that answers no call: 'c1'"),
     "usage": (Reply("x", usage={"a": "b"}), "Reply whose `usage` is dict: expected a dict of numbers"),
+    "text": (Reply(3), "returned a Reply whose `text` is int: expected text"),
+    "model": (Reply("x", model=3), "returned a Reply whose `model` is int: expected text or None"),
+    "end": (Reply("x", stop_reason=None), "returned a Reply whose `stop_reason` is NoneType: expected text"),
     "cost": (Reply("x", cost=True), "returned a Reply whose `cost` is bool: expected a number"),
 }
 
@@ -170,9 +179,28 @@ def test_what_may_not_be_yielded(kind: Kind, face: str) -> None:
         ([Reply("a"), "b"], "agent agent yielded str after its Reply"),
         ([ASKS, "and"], "agent agent returned the call 'c1' without its result"),
         ([RESULT], "answers no call"),
+        ([ASKS], "agent agent returned the call 'c1' without its result"),
     ):
         with pytest.raises(AgentError, match=text):
             send(face, "memory:", kind(items))
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("kind", [generator, async_generator])
+def test_who_waits_may_leave_a_call_open(kind: Kind, face: str) -> None:
+    """What is waited for may be its result; until then the log has one that says that there is none."""
+    result = send(face, "memory:", kind([ASKS, Waiting("approval")]))
+    assert (result.status, result.messages) == ("waiting", [ASKS])
+
+
+def test_what_was_answered_is_a_copy() -> None:
+    own: dict[str, Any] = {"role": "assistant", "content": [{"type": "text", "text": "hi"}]}
+
+    def agent(messages: Any) -> Iterator[Any]:
+        yield own
+        own["content"][0]["text"] = "changed"
+
+    assert send("sync", "memory:", agent).text == "hi"
 
 
 def test_a_reply_takes_a_text_or_messages() -> None:

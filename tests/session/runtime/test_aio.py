@@ -150,6 +150,32 @@ def test_a_cancelled_atomic_action_stores_nothing(store: Store) -> None:
     cancelled(store, "atomic", follow)
 
 
+def test_an_action_that_is_cancelled_in_the_last_hook_before_the_save_stores_nothing() -> None:
+    async def run() -> None:
+        loop, reached = asyncio.get_running_loop(), asyncio.Event()
+
+        def hook(stage: str, session: Txn) -> None:
+            if session.memo != "new" or stage != "before_save":
+                return
+            loop.call_soon_threadsafe(reached.set)
+            while True:  # a hook that takes no notice of being cancelled, and ends behind that
+                try:
+                    session.caller.check()
+                except asyncio.CancelledError:
+                    return
+
+        async with AsyncSessionRuntime("memory:", hooks=hook) as runtime:
+            session = await runtime.create(id="s")
+            task = asyncio.create_task(runtime.execute("s", lambda txn: txn.set_memo("new")))
+            await reached.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (session.revision, session.memo) == (1, None)
+
+    asyncio.run(run())
+
+
 def test_the_turn_of_a_cancelled_stream_ends(store: Store) -> None:
     async def follow(runtime: AsyncSessionRuntime) -> None:
         events = await (await runtime.get("s")).events()
