@@ -11,7 +11,7 @@ from harnpy.session.events import EventDraft, Origin
 from harnpy.session.json_check import checked
 from harnpy.session.kept.stored import lineage_of
 from harnpy.session.log import KIND, Session
-from harnpy.session.parts.arguments import mapping, optional_text, session_id, text
+from harnpy.session.parts.arguments import instance, mapping, optional_text, session_id, text
 from harnpy.session.parts.history import message_drafts
 from harnpy.session.payloads import Created
 from harnpy.session.runtime.unsaved import log_of, origin_of
@@ -64,6 +64,8 @@ def beginning(
         facts = {"agent_name": name, "agent_label": name} if name else {}
     else:
         raise InvalidArgument(f"an agent is given by a definition or a name, got {type(agent).__name__}")
+    if auto_resize is not None:
+        instance("auto_resize", auto_resize, bool, "a bool")
     given = {"agent_label": optional_text("label", label), "auto_resize": auto_resize}
     facts |= {key: value for key, value in given.items() if value is not None}
     created = EventDraft(kinds.SESSION_CREATED, Created(origin.parent, facts=facts))

@@ -14,6 +14,7 @@ from msgspec.json import encode as to_json
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.identity import read_stamp
 from harnpy.session.json_check import checked
+from harnpy.session.parts import arguments
 from harnpy.session.trajectory.episode import Episode
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import VersionConflict
@@ -85,7 +86,7 @@ class EpisodeKeeping:
 
     def episodes(self, session_id: str) -> list[Episode]:
         """Return the episodes of a session, in the order in which they were first kept."""
-        stream = self._episodes_of(session_id)
+        stream = self._episodes_of(arguments.session_id(session_id))
         stream.refresh()
         found: dict[str, Episode] = {}
         for _, episode in stream.read():
@@ -97,7 +98,8 @@ class EpisodeKeeping:
 
         Raises `StorageError` for a query without a term.
         """
-        hits = self.store.search(query, KIND, codec=_CODEC, limit=_ALL)
+        arguments.count("limit", limit)
+        hits = self.store.search(arguments.text("query", query), KIND, codec=_CODEC, limit=_ALL)
         found = [episode for hit in reversed(hits) if (episode := self._current(hit)) is not None]
         found.sort(key=lambda episode: read_stamp(episode.end_time), reverse=True)
         return found[:limit]
