@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.session.parts.arguments import session_id
 from harnpy.session.runtime.background import LIMIT
 from harnpy.session.runtime.bootstrap import bootstrap_text, files_in
 from harnpy.session.runtime.limits import within
@@ -49,7 +50,7 @@ class Tending:
         Each is compacted once at a time; what is asked for meanwhile is done once, when that is over. A
         strategy has five minutes: `ExecutionTimeout`.
         """
-        return self._compactions.ask(id, strategy)
+        return self._compactions.ask(session_id(id), strategy)
 
     def _compact(self, id: str, strategy: str | None) -> ResizeReport | None:
         call, session = self._caller.one(), self.get(id)
