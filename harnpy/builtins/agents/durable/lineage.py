@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @builtin(
     "__session_fork(id: string, opts?: dict) -> string",
-    "id?: string, at?: int, label?: string, reason?: string",
+    "id?: string, at?: int | string, label?: string, reason?: string",
 )
 def fork(call: Call, id: str, opts: Dict) -> str:
     """Make a session with the past of another one, and return its id."""
