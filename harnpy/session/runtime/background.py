@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ class Compactions:
         self._threads: set[Thread] = set()
 
     def ask(self, id: str, strategy: str | None) -> Result:
-        """Have a session compacted, and return what becomes of it."""
+        """Have a session compacted, and return what becomes of it. Until that begins it can be cancelled."""
         with self._lock:
             if id in self._next:
                 waiting = self._next[id]
-                future: Result = Future() if waiting is None else waiting[1]
+                future: Result = Future() if waiting is None or waiting[1].cancelled() else waiting[1]
                 self._next[id] = strategy, future
                 return future
             future = Future()
@@ -59,13 +59,19 @@ class Compactions:
         asked: tuple[str | None, Result] | None = strategy, future
         while asked is not None:
             strategy, future = asked
-            try:
-                report = self._compact(id, strategy)
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(report)
+            if future.set_running_or_notify_cancel():
+                self._settle(future, id, strategy)
             with self._lock:
                 asked = self._next.pop(id)
                 if asked is not None:
                     self._next[id] = None
+                else:
+                    self._threads.discard(current_thread())
+
+    def _settle(self, future: Result, id: str, strategy: str | None) -> None:
+        try:
+            report = self._compact(id, strategy)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(report)

@@ -218,6 +218,45 @@ class TestBackground:
         assert again.result() is None
         compactions.close()
 
+    def test_what_was_cancelled_keeps_nobody_waiting(self) -> None:
+        began, go_on, done = threading.Semaphore(0), threading.Semaphore(0), []
+
+        def compact(id: str, strategy: str | None) -> None:
+            began.release()
+            go_on.acquire()
+            done.append(strategy)
+
+        compactions = Compactions(compact)
+        first = compactions.ask("s", "a")
+        began.acquire()
+        assert not first.cancel()
+        second = compactions.ask("s", "b")
+        assert second.cancel()
+        go_on.release()
+        assert first.result() is None
+        go_on.release()
+        assert compactions.ask("s", "c").result() is None
+        assert done == ["a", "c"]
+        compactions.close()
+
+    def test_an_ask_behind_a_cancelled_one_is_its_own(self) -> None:
+        began, go_on = threading.Semaphore(0), threading.Event()
+
+        def compact(id: str, strategy: str | None) -> None:
+            began.release()
+            go_on.wait()
+
+        compactions = Compactions(compact)
+        compactions.ask("s", "a")
+        began.acquire()
+        second = compactions.ask("s", "b")
+        second.cancel()
+        third = compactions.ask("s", "c")
+        assert third is not second
+        go_on.set()
+        assert third.result() is None
+        compactions.close()
+
     def test_a_session_is_compacted(self, store: Store) -> None:
         policy = ResizePolicy(summarize=lambda prompt: "short", keep_last=1)
         with SessionRuntime(store, resize=policy) as runtime:
@@ -234,6 +273,11 @@ class TestBackground:
                 await runtime.create(id="s", seed=[messages.user(text) for text in "abcd"])
                 report = await runtime.compact_in_background("s", "trim")
                 assert report is not None
+                runtime.compact_in_background("s", "trim").cancel()
+                await asyncio.sleep(0)  # the cancellation reaches the runtime's own future
+                again = runtime.compact_in_background("s", "trim")
+                await asyncio.wait([again])
+                assert again.result() is not None
 
         asyncio.run(run())
 
