@@ -12,6 +12,7 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
 from harnpy.session.children.outcomes import of_error
+from harnpy.session.children.running import CANCELLED
 from harnpy.session.children.values import ChildSpec
 from harnpy.session.errors import ChildError, InvalidArgument
 from harnpy.session.parts.arguments import instance
@@ -113,9 +114,9 @@ class Scheduler:
                 continue  # it was cancelled
             try:
                 handle.context.run(self._children.begin, handle, caller)
-            except Exception as error:
-                failed = of_error(handle.who, handle.ref.session_id, error, "")
-                self._children.settle(handle, failed)
+            except BaseException as error:  # also a cancellation: the others still have to begin
+                ended = of_error(handle.who, handle.ref.session_id, error, CANCELLED)
+                self._children.settle(handle, ended)
 
     def _next(self) -> tuple[Handle, ParentCaller] | None:
         """Wait for the next child that is due; None when there will be no more."""

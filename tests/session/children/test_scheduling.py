@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harnpy.session import ChildError, ChildSpec, InvalidArgument, SessionNotFound, SessionRuntime, child_runs
+from harnpy.session.runtime.calling import ThreadCaller
 from harnpy.storage.errors import StoreClosed
 
 from .test_children import Gate
@@ -101,3 +102,19 @@ def test_what_cannot_be_scheduled() -> None:
         runtime.wake()
         result = runtime.wait(late.child_id)
         assert (result.status, result.error) == ("failed", "Session not found: 'nobody'")
+
+
+def test_others_begin_behind_one_that_nobody_wants_any_more() -> None:
+    clock = StoppedClock()
+    with SessionRuntime("memory:", clock=clock) as runtime:
+        runtime.create(id="p")
+        caller = ThreadCaller().one()
+        spec = ChildSpec(agent=lambda messages: "done", due_at=START + 1)
+        unwanted = runtime.schedule_child("p", spec, caller=caller)
+        wanted = runtime.schedule_child("p", spec)
+        caller.stop()
+        clock.at += 1
+        runtime.wake()
+        result = runtime.wait(unwanted.child_id)
+        assert (result.status, result.reason) == ("canceled", "cancelled")
+        assert runtime.wait(wanted.child_id).status == "completed"
