@@ -27,8 +27,7 @@ def end_interrupted(session: StoredSession, runs: Callable[[str], bool]) -> None
         if runs(id) or not _is_free(session.store, asked.data["lease"]):
             continue
         type, data = Child(id, asked.data.get("child_session_id")).failed(INTERRUPTED)
-        is_open = asked.turn is not None and asked.turn.seq in session.view.open_turns
-        turn = session.view.open_turns[asked.turn.seq] if is_open and asked.turn is not None else None
+        turn = None if asked.turn is None else session.view.open_turns.get(asked.turn.seq)
         session.write(EventDraft(type, data, turn=turn))
 
 

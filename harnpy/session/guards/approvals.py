@@ -154,10 +154,8 @@ class ApprovalGate:
         return Approval(decision, reason, automated=True)
 
     def _log(self, session: Session, type: str, data: dict[str, Any], told: str, turn: Any) -> None:
-        if turn is None:
-            session.write(EventDraft(type, data))
-        else:
-            turn.write(EventDraft(type, data))
+        write = session.write if turn is None else turn.write
+        write(EventDraft(type, data))
         self._tell(told, data)
 
     def _tell(self, kind: str, data: dict[str, Any]) -> None:

@@ -54,7 +54,7 @@ class Lanes:
         if self.is_mine(id):
             raise SessionBusy(f"session '{id}' is busy: this runs inside one of its actions", id)
         ticket = _Ticket(check)
-        left = self._enter(id, ticket, check)
+        left = self._enter(id, ticket)
         mine = self._mine.set({**self._mine.get(), id: ticket})
         try:
             yield left
@@ -96,7 +96,7 @@ class Lanes:
             self._closed = True
             self._changed.notify_all()
 
-    def _enter(self, id: str, ticket: _Ticket, check: Check) -> float:
+    def _enter(self, id: str, ticket: _Ticket) -> float:
         gives_up = self._monotonic() + self.wait
         with self._changed:
             queue = self._queues[id]
@@ -108,7 +108,7 @@ class Lanes:
                     left = gives_up - self._monotonic()
                     if left <= 0:
                         raise LaneTimeout(id, self.wait)
-                    check()
+                    ticket.check()
                     self._changed.wait(left)
                 if self._closed:
                     raise StoreClosed("the runtime")

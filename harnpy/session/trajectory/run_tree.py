@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,8 @@ def _tree(session: Session, load: Load, above: frozenset[str]) -> RunLog:
 def _child(run: ChildRun, load: Load, path: frozenset[str]) -> ChildLog:
     found = None
     if run.session_id and run.session_id not in path:
-        try:
+        with suppress(SessionNotFound):
             found = load(run.session_id)
-        except SessionNotFound:
-            found = None
     return ChildLog(
         child_id=run.child_id,
         session_id=run.session_id,
