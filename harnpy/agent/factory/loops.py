@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from harnpy.agent.factory.approvals import asker
 from harnpy.agent.factory.build import AgentBuild
 from harnpy.agent.factory.capabilities import Capabilities
-from harnpy.agent.factory.options import check_options, loop_options, system_of
+from harnpy.agent.factory.options import check_options, loop_options
 from harnpy.agent.factory.tools import tool_of
 from harnpy.session.agents.factories import AgentFactory
 from harnpy.world import World
@@ -102,7 +102,6 @@ class LoopFactory(AgentFactory):
         `OptionError` for what the model can't do. Nothing is appended.
         """
         from harnpy.agent.factory.runner import LoopRunner, TurnConnections, TurnTasks
-        from harnpy.agent.loop.loop_settings import read_settings
         from harnpy.agent.runtime import Runtime
         from harnpy.session.registry import SessionRegistry
 
@@ -123,8 +122,4 @@ class LoopFactory(AgentFactory):
         options = loop_options(build, models, skills)
         runtime = Runtime(models, sessions, tasks, hooks=build.hooks, found_skills=skills)
         runtime.ask = asker(runtime, session)
-        system, instructions = system_of(build)
-        settings = read_settings(runtime, "", system, options, f"agent '{definition.name}'", "text")
-        budget, now = definition.budget, world.clock.now()
-        seconds = None if budget is None else budget.seconds_left(now)
-        return LoopRunner(definition.name, runtime, settings, instructions, seconds)
+        return LoopRunner(build, runtime, options, f"agent '{definition.name}'")

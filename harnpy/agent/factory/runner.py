@@ -6,7 +6,9 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.factory.options import system_of
 from harnpy.agent.factory.plugged import ask_before_calls, offer_questions
+from harnpy.agent.loop.loop_settings import read_settings
 from harnpy.agent.loop.make_loop import loop_of
 from harnpy.agent.tasks import OneTask
 from harnpy.llm.providers.connections import Connections
@@ -16,11 +18,12 @@ from harnpy.session.agents.looping import TurnConversation
 if TYPE_CHECKING:
     from collections.abc import Awaitable, MutableMapping
 
-    from harnpy.agent.loop.loop_settings import LoopSettings
+    from harnpy.agent.factory.build import AgentBuild
     from harnpy.agent.runtime import Runtime
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import RemoteProvider
     from harnpy.llm.reply import Reply
+    from harnpy.reading.dicts import Dict
     from harnpy.session.agents.turn import Turn
     from harnpy.session.runtime.calling import Caller
     from harnpy.world import World
@@ -76,24 +79,21 @@ class TurnConnections(Connections):
 
 
 class LoopRunner:
-    """``instructions`` are what the definition adds to the system prompt; ``seconds`` how long it may run."""
+    """Runs an agent that is put together, in a loop with these options; ``caller`` is named in errors.
+
+    Raises `OptionError` for what the model can't do.
+    """
 
     #: It makes its requests itself.
     is_loop = True
 
-    def __init__(
-        self,
-        name: str,
-        runtime: Runtime,
-        settings: LoopSettings,
-        instructions: str | None,
-        seconds: float | None,
-    ) -> None:
-        self.name = name
+    def __init__(self, build: AgentBuild, runtime: Runtime, options: Dict, caller: str) -> None:
+        definition, now = build.definition, build.world.clock.now()
+        system, self._instructions = system_of(build)
+        self.name = definition.name
         self._runtime = runtime
-        self._settings = settings
-        self._instructions = instructions
-        self._seconds = seconds
+        self._settings = read_settings(runtime, "", system, options, caller, "text")
+        self._seconds = None if definition.budget is None else definition.budget.seconds_left(now)
 
     def run(self, turn: Turn) -> None:
         """Run the loop to its end. Raises `CallError` when the model fails for good."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 from msgspec import Meta, ValidationError, convert, defstruct
@@ -35,12 +36,14 @@ class Described(NamedTuple):
 def described(function: Callable[..., Any]) -> Described:
     """Describe a function. Its docstring's first paragraph is the description, ``Args:`` those of parameters.
 
-    Raises `InvalidArgument` for a parameter that JSON has no type for.
+    Raises `InvalidArgument` for a parameter that JSON has no type for, and for a function without a known
+    signature.
     """
-    name = getattr(function, "__name__", type(function).__name__)
-    text, notes = docstring(inspect.getdoc(function) or "")
-    parameters = list(inspect.signature(function).parameters.values())
-    hints = _hints(function, name)
+    source = _source(function)
+    name = getattr(source, "__name__", type(source).__name__)
+    text, notes = docstring(inspect.getdoc(source) or "")
+    parameters = _parameters(function, name)
+    hints = _hints(source, name)
     fields: list[Any] = []
     for each in parameters:
         if each.kind in _VARIADIC:
@@ -84,9 +87,25 @@ def docstring(text: str) -> tuple[str, dict[str, str]]:
     return "\n".join(said).strip(), notes
 
 
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+def _source(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what has the name and the docstring: of a `partial` its function."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
     try:
-        return get_type_hints(function, include_extras=True)
+        return list(inspect.signature(function).parameters.values())
+    except ValueError:
+        raise InvalidArgument(f"tool '{name}': its parameters aren't known: wrap it in a function") from None
+
+
+def _hints(source: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Return the types of the parameters; of an object that can be called those of its ``__call__``."""
+    typed = source if inspect.isroutine(source) or inspect.isclass(source) else type(source).__call__
+    try:
+        return get_type_hints(typed, include_extras=True)
     except NameError as error:
         raise InvalidArgument(f"tool '{name}': a type of its parameters can't be found: {error}") from None
 

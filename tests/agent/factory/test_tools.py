@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import pytest
@@ -49,6 +50,11 @@ def find(
         What was found.
     """
     return [text, where.name, where.floor, unit.name, mode, tags, more, anything]
+
+
+def scaled(factor: int, length: int, unit: str) -> str:
+    """Scale a length."""
+    return f"{factor * length}{unit}"
 
 
 class TestSignatures:
@@ -105,6 +111,31 @@ class TestSignatures:
         with pytest.raises(InvalidArgument) as error:
             tool(function)
         assert error.value.message == message
+
+    def test_a_partial_is_its_function_without_what_it_fixes(self) -> None:
+        made = tool(partial(partial(scaled, 2), unit="cm"))
+        assert (made.name, made.description, list(made.parameters["properties"])) == (
+            "scaled",
+            "Scale a length.",
+            ["length", "unit"],
+        )
+        assert made.handler({"length": 3}) == "6cm"
+
+    def test_an_object_that_can_be_called(self) -> None:
+        class Counter:
+            """Counts."""
+
+            def __call__(self, start: int) -> int:
+                return start + 1
+
+        made = tool(Counter())
+        assert (made.name, made.description) == ("Counter", "Counts.")
+        assert made.parameters["properties"] == {"start": {"type": "integer"}}
+        assert made.handler({"start": 1}) == 2
+
+    def test_a_function_of_which_python_knows_no_parameters(self) -> None:
+        with pytest.raises(InvalidArgument, match="tool 'dict': its parameters aren't known"):
+            tool(dict)
 
     def test_types_that_json_does_not_have(self) -> None:
         def send(to: Iterator[int]) -> None: ...

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.agent.factory.build import AgentBuild
 from harnpy.agent.factory.capabilities import Capabilities
-from harnpy.agent.factory.options import check_options, loop_options, system_of
+from harnpy.agent.factory.options import check_options, loop_options
 from harnpy.agent.factory.runner import LoopRunner
-from harnpy.agent.loop.loop_settings import read_settings
 from harnpy.builtins.agents.hooks import hooks_of
 from harnpy.builtins.bridge.agent_functions import with_python_functions
 from harnpy.builtins.bridge.agent_runtime import runtime_of, runtime_on, tools_bound, with_bound_tools
@@ -77,11 +76,7 @@ class ProgramLoops(AgentFactory):
             options["skills"] = own["skills"]
         options = with_python_functions(vm, options)
         runtime = runtime_on(vm, self._sessions(session), build.hooks)
-        system, instructions = system_of(build)
-        settings = read_settings(runtime, "", system, options, "session_send", "text")
-        budget, now = definition.budget, vm.world.clock.now()
-        seconds = None if budget is None else budget.seconds_left(now)
-        runner = _Runner(definition.name, runtime, settings, instructions, seconds)
+        runner = _Runner(build, runtime, options, "session_send")
         runner.bound = partial(tools_bound, vm, own)
         return runner
 
