@@ -284,7 +284,7 @@ class Store(Protocol):
         """Take the lease on ``key`` for ``ttl`` seconds, as ``owner`` (None: this process).
 
         Raises `LeaseHeld` when somebody else has it and hasn't let it go within ``wait`` seconds.
-        ``check`` is called again and again meanwhile; what it raises ends the waiting.
+        ``check`` is called repeatedly meanwhile; what it raises ends the waiting. It must not use the store.
         """
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:

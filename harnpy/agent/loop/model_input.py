@@ -129,15 +129,14 @@ class ModelInput:
         where the loop's options don't say how, as the session's policy does. Return False if nothing was
         done."""
         compaction = self.compaction
-        if not self._can_compact():
+        if compaction is None or not self._can_compact():
             shrunk = self.conversation.shrink()
             self._follow()
             return shrunk
-        if compaction is not None:
-            strategy = compaction.policy.strategy
-            strategy = "truncate" if strategy == "llm" else strategy
-            policy = compaction.policy._replace(strategy=strategy, hard_limit_strategy="truncate")
-            self._shorten(replace(compaction, policy=policy), "overflow", iteration)
+        strategy = compaction.policy.strategy
+        strategy = "truncate" if strategy == "llm" else strategy
+        policy = compaction.policy._replace(strategy=strategy, hard_limit_strategy="truncate")
+        self._shorten(replace(compaction, policy=policy), "overflow", iteration)
         return True
 
     def _shorten(self, compaction: LoopCompaction, mode: str, iteration: int) -> None:
