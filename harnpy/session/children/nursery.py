@@ -97,6 +97,8 @@ class Children:
             handle.held = undone.pop_all()
         handle.claim = partial(self._go, handle, True)
         self._slots.take(handle.claim)
+        if handle.stopped is not None:
+            self._leave_line(handle)  # it was stopped before it waited for a slot
 
     # Running.
 
@@ -104,6 +106,11 @@ class Children:
         handle.has_slot = has_slot
         work = partial(handle.context.copy().run, self._run, handle)
         handle.caller.begin(work, f"child {handle.ref.child_id}")
+
+    def _leave_line(self, handle: Handle) -> None:
+        """Have a child that was stopped end without a slot, if it waits for one."""
+        if handle.claim is not None and self._slots.leave(handle.claim):
+            self._go(handle, has_slot=False)
 
     def _run(self, handle: Handle) -> None:
         self._inside.set(handle)
@@ -225,8 +232,7 @@ class Children:
                 return
             handle.stopped = reason
         handle.caller.stop()
-        if handle.claim is not None and self._slots.leave(handle.claim):
-            self._go(handle, has_slot=False)
+        self._leave_line(handle)
         self._lanes.wake()
         self.wake()
 

@@ -118,3 +118,24 @@ def test_others_begin_behind_one_that_nobody_wants_any_more() -> None:
         result = runtime.wait(unwanted.child_id)
         assert (result.status, result.reason) == ("canceled", "cancelled")
         assert runtime.wait(wanted.child_id).status == "completed"
+
+
+def test_one_that_is_cancelled_while_it_is_asked_for_waits_for_no_slot() -> None:
+    clock, gate = StoppedClock(), Gate()
+
+    def cancel_the_second(stage: str, session: Any) -> None:
+        if stage == "before_create" and session.id == "second":
+            with pytest.raises(ChildError, match="already started"):
+                second.cancel()
+
+    with SessionRuntime("memory:", clock=clock, hooks=cancel_the_second, child_limit=1) as runtime:
+        parent = runtime.create(id="p")
+        first = runtime.spawn("p", ChildSpec(agent=gate))
+        gate.entered.acquire()
+        second = runtime.schedule_child("p", ChildSpec(child_id="second", agent=str, due_at=START + 1))
+        clock.at += 1
+        runtime.wake()
+        assert runtime.wait("second").status == "canceled"
+        assert [run.status for run in child_runs(parent)] == ["running", "canceled"]
+        gate.open.set()
+        assert runtime.wait(first.child_id).status == "completed"
