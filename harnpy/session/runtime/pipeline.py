@@ -69,13 +69,7 @@ class Pipeline:
             self._events.emit(runtime_events.LOADED, _facts(live))
         began = self._monotonic()
         try:
-            if streams(action):
-                txn.begin_streaming()
-            call(action, txn)
-            txn.end_streaming()
-            self._run_hooks(stages.AFTER_ACTION, txn, call)
-            txn.resize_at_end()
-            self._run_hooks(stages.BEFORE_SAVE, txn, call)
+            self._act(action, txn, call)
             executed = {"action": name, "before_revision": loaded, "before_status": status}
             executed["after_status"] = txn.status
             self._events.emit(
@@ -129,6 +123,16 @@ class Pipeline:
                 end_interrupted(live, self._runs_child)
                 if turn is None:
                     end_open_turns(live)
+
+    def _act(self, action: Callable[[Txn], Any], txn: Txn, call: Caller) -> None:
+        """Do all that writes to the session before its save."""
+        if streams(action):
+            txn.begin_streaming()
+        call(action, txn)
+        txn.end_streaming()
+        self._run_hooks(stages.AFTER_ACTION, txn, call)
+        txn.resize_at_end()
+        self._run_hooks(stages.BEFORE_SAVE, txn, call)
 
     def _save(self, txn: Txn, drafts: list[EventDraft], call: Caller) -> None:
         with self._events.failure(runtime_events.SAVE_FAILED, txn.id):

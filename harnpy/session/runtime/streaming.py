@@ -25,7 +25,7 @@ def pieces_to(pipe: Pipe) -> Callable[[str], Future[None]]:
 def streamed(calls: ThreadCaller, send: Callable[..., TurnResult]) -> Iterator[RunEvent]:
     """Give what ``send`` streams, and its result. Closing the iterator cancels the turn."""
     pipe = Pipe()
-    calls.loop()
+    calls.check_outside()
     caller = calls.one()
 
     def work() -> None:
