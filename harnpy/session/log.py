@@ -376,23 +376,6 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         """How many times the session was saved (10 §C3.3); 0: no store has it."""
         return 0 if self.saves is None else self.saves.upto(self.stream)
 
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> list[Event]:
-        """Return the events numbered ``after + 1`` … ``until``, as this session's."""
-        found = self.stream.read(after, until, types=types, reverse=reverse, limit=limit)
-        return [self.origin.own(event) for event in found]
-
-    def event(self, seq: int) -> Event:
-        """The event with that number."""
-        return self.read(seq - 1, seq)[0]
-
 
 def _is_plain(draft: EventDraft) -> bool:
     """Whether there is nothing to look at in a draft for a session that isn't strict."""

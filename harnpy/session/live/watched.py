@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.parts.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 BUFFER = 64
 
 
-class Watched:
+class Watched(Reading):
     """The part of a `Session` that others listen to."""
 
     __slots__ = ()
@@ -70,17 +71,6 @@ class Watched:
         from harnpy.session.live.tails import OwnTail
 
         return OwnTail(self.read)
-
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> list[Event]:
-        raise NotImplementedError
 
     def _listened(self) -> Audience:
         """Return those who listen, to be joined."""

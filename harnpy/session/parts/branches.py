@@ -6,42 +6,29 @@ from typing import TYPE_CHECKING
 
 from harnpy.session.events import BRANCH_SUMMARY, LEAF_MOVED, EventDraft
 from harnpy.session.parts import arguments
+from harnpy.session.parts.reading import Reading
 from harnpy.session.shown.rewinding import active, leaf_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.session.events import Event, Origin
+    from harnpy.session.events import Event
     from harnpy.session.kept.past import Until
     from harnpy.session.views import View
-    from harnpy.storage.contract import Stream
 
 
-class Branches:
+class Branches(Reading):
     """The part of a `Session` that reads its log, and says from where it goes on."""
 
     __slots__ = ()
 
     id: str
-    origin: Origin
-    stream: Stream
     view: View
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         raise NotImplementedError
 
     def _check_idle(self) -> None:
-        raise NotImplementedError
-
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> list[Event]:
         raise NotImplementedError
 
     def events(

@@ -6,16 +6,16 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harnpy.session import events as kinds
+from harnpy.session.parts.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.session.events import Event, Origin
+    from harnpy.session.events import Event
     from harnpy.session.kept.info import SessionInfo
     from harnpy.session.parts.reductions import Reduction
     from harnpy.session.turns.turn_info import TurnInfo
     from harnpy.session.views import View
-    from harnpy.storage.contract import Stream
 
     Message = dict[str, Any]
 
@@ -34,13 +34,11 @@ class ModelSettings(NamedTuple):
     tools: list[str] | None = None
 
 
-class Questions:
+class Questions(Reading):
     """The part of a `Session` that answers."""
 
     __slots__ = ()
 
-    origin: Origin
-    stream: Stream
     view: View
     reduction: Reduction | None
 
@@ -49,20 +47,6 @@ class Questions:
         raise NotImplementedError
 
     def get(self, key: str, default: Any = None) -> Any:
-        raise NotImplementedError
-
-    def event(self, seq: int) -> Event:
-        raise NotImplementedError
-
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> list[Event]:
         raise NotImplementedError
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
+from harnpy.session.parts.reading import Reading
 from harnpy.session.shown.entries import FILES_LIMIT
 
 if TYPE_CHECKING:
@@ -15,27 +16,14 @@ if TYPE_CHECKING:
     from harnpy.session.shown.entries import HistoryEntry
     from harnpy.session.shown.stable import Stable
     from harnpy.session.views import View
-    from harnpy.storage.contract import Stream
 
 
-class Showing:
+class Showing(Reading):
     """The part of a `Session` that returns messages."""
 
     __slots__ = ()
 
-    stream: Stream
     view: View
-
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> list[Event]:
-        raise NotImplementedError
 
     @property
     def length(self) -> int:

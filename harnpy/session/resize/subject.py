@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harnpy.session.parts.reading import Reading
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.session.cuts import Cut
-    from harnpy.session.events import Event, EventDraft, Origin
+    from harnpy.session.events import Event, EventDraft
     from harnpy.session.resize.compaction import Compaction
     from harnpy.session.saves import Saves
     from harnpy.session.settings.levels import Settings
     from harnpy.session.views import View
-    from harnpy.storage.contract import Stream
 
 T = TypeVar("T")
 
 
-class Subject:
+class Subject(Reading):
     """The part of a `Session` that a resize reads and writes."""
 
     __slots__ = ()
 
     id: str
-    origin: Origin
     saves: Saves | None
-    stream: Stream
     version: int
     view: View
 
@@ -39,9 +38,6 @@ class Subject:
         raise NotImplementedError
 
     def agent_facts(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def event(self, seq: int) -> Event:
         raise NotImplementedError
 
     def refresh(self) -> None:
