@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.errors import TransferError
+from harnpy.session.errors import SessionError, TransferError
 from harnpy.session.events import SESSION_CREATED, Event
 from harnpy.session.kept.codec import encode_event
 from harnpy.session.log import KIND, Session
-from harnpy.session.transfer.canto.foreign import NAMING, Foreign
+from harnpy.session.transfer.canto.foreign import NAMING, Foreign, Unreadable
 from harnpy.session.transfer.canto.reading import Reader
 from harnpy.session.transfer.logs import event_of, find_turn, origin_of
 from harnpy.storage.memory import MemoryStore
@@ -54,6 +54,15 @@ class Replayer:
 
     def apply(self, event: Event | Json) -> None:
         """Take the next event. Raises `TransferError`."""
+        number = self._count + 1
+        try:
+            self._take(event)
+        except SessionError:
+            raise
+        except (Unreadable, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise TransferError(f"replay: event {number} can't be read: {error}") from error
+
+    def _take(self, event: Event | Json) -> None:
         row = _shown(event) if isinstance(event, Event) else event
         named = row.get("session_id")
         self._id = self._id or str(named or "")

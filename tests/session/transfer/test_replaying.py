@@ -101,3 +101,15 @@ def test_events_of_one_session_alone() -> None:
     with pytest.raises(TransferError, match='session="a" event="b"'):
         replayer.apply(other.events()[0])
     assert replay([], session_id="new").id == "new"
+
+
+@pytest.mark.parametrize("wrong", [
+    "text", None, {"session_id": "s"}, {"session_id": "s", "type": "message_added"},
+    {"session_id": "s", "type": "leaf_moved", "id": "x", "seq": 2},
+    {"session_id": "s", "type": "session_created", "id": "x"},
+])  # fmt: skip
+def test_what_is_no_event(wrong: Any) -> None:
+    with pytest.raises(TransferError, match=r"^replay: event 1 can't be read: "):
+        replay([wrong])
+    with pytest.raises(TransferError, match=r"^replay: event 2 can't be read: "):
+        replay([*Session("s").events(), wrong]).events()
