@@ -11,6 +11,7 @@ from harnpy.session.events import EventDraft
 from harnpy.session.registers import METADATA, is_register
 from harnpy.session.settings.keys import REGISTERS as SETTINGS
 from harnpy.session.settings.keys import check, name_of
+from harnpy.session.shown import pins
 from harnpy.session.statuses import check_transition
 from harnpy.session.tasks import TaskList
 
@@ -45,11 +46,13 @@ class Facts:
         metadata: dict[str, Any] | None = None,
     ) -> int:
         """Set a register and return its new version, counted from 1. Raises `InvalidArgument` for a key
-        that isn't a register's (10 §C3.1)."""
+        that isn't a register's (10 §C3.1), and for a value that the register can't have."""
         if not is_register(key):
             raise InvalidArgument(f'unknown register "{key}"', self.id)
         if key.startswith(SETTINGS):
             check(name_of(key), value)
+        if key == pins.REGISTER and not pins.are_pins(value):
+            raise InvalidArgument("`pins` must be a list of event numbers: use `pin`", self.id)
         given = {"source": source, "reason": reason}
         why = {name: text for name, text in given.items() if text is not None}
         setting = self.setting(key, value, **why)

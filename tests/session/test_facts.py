@@ -124,6 +124,11 @@ class TestRegisters:
     def test_what_is_not_json_is_rejected(self, session: Session) -> None:
         with pytest.raises(EventRejected, match="data is not JSON: set at /value"):
             session.set_memo({1})
+        with pytest.raises(InvalidArgument, match="`pins` must be a list of event numbers"):
+            session.set("pins", 3)
+        with pytest.raises(EventRejected, match="`pins` must be a list of event numbers"):
+            session.append(EventDraft("register_set", {"key": "pins", "value": ["a"], "version": 1}))
+        assert session.version == 1
         with pytest.raises(InvalidArgument, match='unknown register "mood"'):
             session.set("mood", 1)
         assert session.seq == 1

@@ -15,6 +15,7 @@ from harnpy.session.drafting import references
 from harnpy.session.drafting.payload_types import by_type
 from harnpy.session.errors import EventRejected
 from harnpy.session.events import Payload
+from harnpy.session.shown import pins
 from harnpy.session.shown.message_parts import calls_of, has_payload, results_of
 from harnpy.session.statuses import check_transition
 
@@ -133,4 +134,12 @@ def _typed(session: Log, draft: EventDraft) -> EventDraft:
         raise EventRejected(f"session append: {draft.type}: {error}", session.id) from error
     if draft.type == kinds.STATUS_CHANGED:
         check_transition(session.id, session.status, draft.data["to"])
+    if draft.type == kinds.REGISTER_SET and _is_misset_pins(draft.data):
+        raise EventRejected(
+            "session append: register_set: `pins` must be a list of event numbers", session.id
+        )
     return references.resolved(session, draft, said)
+
+
+def _is_misset_pins(register: Message) -> bool:
+    return register["key"] == pins.REGISTER and not pins.are_pins(register["value"])

@@ -6,7 +6,7 @@ while a compaction is being made holds. A `history_replaced` ends them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.session.shown.message_parts import calls_of, results_of
 from harnpy.session.shown.rewriting import key_of
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from harnpy.session.window import Window
 
 REGISTER = "pins"
+
+
+def are_pins(value: Any) -> bool:
+    """Whether the register may have that value: positions, or None for no pins."""
+    return value is None or (isinstance(value, list) and all(type(pin) is int for pin in value))
 
 
 def position(history: list[Event], origin: Origin, event_id: str) -> int | None:
