@@ -29,7 +29,7 @@ SCRATCHPAD = "scratchpad"
 def is_shown(type: str, payload: Any) -> bool:
     """Whether transcripts show an event of this type beside the messages."""
     if type == kinds.STEP_COMPLETED:
-        return "reply" in payload and "purpose" not in payload
+        return payload.get("reply") is not None and payload.get("purpose") is None
     if type == kinds.CHILD_REQUESTED:
         return "worker" not in (payload.get("metadata") or {})
     if type in _ENDS_OF_CHILDREN:
@@ -97,6 +97,7 @@ def _itself(payload: Any) -> Dict:
 
 def _provider_payload(step: Dict) -> Dict:
     reply, usage = step["reply"], step.get("usage") or {}
+    details = reply.get("details")
     metadata = {
         "model": reply.get("model"),
         "input_tokens": usage.get("input_tokens", 0),
@@ -104,7 +105,7 @@ def _provider_payload(step: Dict) -> Dict:
         "tool_calls": reply.get("tool_calls", 0),
         "thinking_summary": reply.get("thinking_summary"),
         "structural_experiment": None,
-        **reply.get("details", {}),
+        **(details if isinstance(details, dict) else {}),
     }
     return lifecycle_event("provider_payload", role="assistant", metadata=metadata)
 
@@ -113,12 +114,20 @@ def _tool_intent(started: Any) -> Dict:
     if isinstance(started, ToolStarted):
         tool, arguments, id = started.tool, started.arguments, started.id
     else:
-        from harnpy.text.json.reader import parse_json
-
         tool, id = started.get("tool", ""), started.get("id")
-        arguments = parse_json(started.get("args", "{}"))
+        arguments = _arguments(started.get("args", "{}"))
     metadata = {"arguments": arguments, "tool_use_id": id}
     return lifecycle_event("tool_intent", tool, role="assistant", metadata=metadata)
+
+
+def _arguments(text: str) -> Any:
+    """Return a call's arguments; those that are no JSON as the text that they are."""
+    from harnpy.text.json.reader import JsonError, parse_json
+
+    try:
+        return parse_json(text)
+    except JsonError:
+        return text
 
 
 def _tool_execution(completed: Dict) -> Dict:
@@ -130,7 +139,8 @@ def _tool_execution(completed: Dict) -> Dict:
     if "error_category" in completed:
         metadata["error_category"] = completed["error_category"]
     metadata |= completed.get("details", {})
-    text = completed["error"] if "error" in completed else completed.get("output", "")
+    error = completed.get("error")
+    text = completed.get("output", "") if error is None else error
     return lifecycle_event("tool_execution", text, role="tool", metadata=metadata)
 
 

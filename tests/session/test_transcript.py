@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harnpy.session import EventDraft, Session
 from harnpy.session.transcript import content_blocks, lifecycle_event, message_event, plain_message
 
 
@@ -113,3 +114,18 @@ def test_lifecycle_events_show_their_text_as_a_block() -> None:
 )
 def test_loop_messages_in_a_transcript(message: dict[str, Any], plain: dict[str, Any] | None) -> None:
     assert plain_message(message) == plain
+
+
+def test_a_transcript_shows_whatever_a_log_takes() -> None:
+    session = Session("s")
+    session.append(
+        EventDraft("step_completed", {"reply": None}),
+        EventDraft("step_completed", {"reply": {"model": "m", "details": None}, "purpose": None}),
+        EventDraft("tool_started", {"tool": "grep", "args": "not {json", "id": "c"}),
+        EventDraft("tool_completed", {"tool": "grep", "id": "c", "output": "found", "error": None}),
+    )
+    events = session.view.transcript("s")["events"]
+    assert [event["kind"] for event in events] == ["provider_payload", "tool_intent", "tool_execution"]
+    assert [event["metadata"].get("model") for event in events] == ["m", None, None]
+    assert events[1]["metadata"]["arguments"] == "not {json"
+    assert events[2]["text"] == "found"
