@@ -17,7 +17,7 @@ from harnpy.session import (
     tool_key,
     validate_session_id,
 )
-from harnpy.session.errors import InvalidSessionId
+from harnpy.session.errors import InvalidArgument, InvalidSessionId
 from harnpy.storage import Store
 
 
@@ -105,6 +105,9 @@ def test_waiting() -> None:
     event = session.wait_started("payment", "order-1")
     assert (session.is_waiting, event.data) == (True, {"reason": "payment", "external_id": "order-1"})
     assert (session.wait_resolved().data, session.is_waiting) == ({}, False)
+    assert session.wait_started("\ud800").data == {"reason": "\ufffd"}
+    with pytest.raises(InvalidArgument, match="`external_id` must be a text, got int"):
+        session.wait_resolved(external_id=7)  # type: ignore[arg-type]
 
 
 def test_statuses_and_ids() -> None:

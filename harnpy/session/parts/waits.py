@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from harnpy.session import events as kinds
 from harnpy.session.errors import ToolAmbiguous
 from harnpy.session.events import EventDraft
+from harnpy.session.parts import arguments
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event, Origin
@@ -83,5 +84,8 @@ class Waits:
         return Reuse(known.output, known.error)
 
     def _noted(self, type: str, reason: str | None, external_id: str | None) -> Event:
-        given = {"reason": reason, "external_id": external_id}
+        given = {
+            "reason": arguments.optional_text("reason", reason),
+            "external_id": arguments.optional_text("external_id", external_id),
+        }
         return self.write(EventDraft(type, {key: text for key, text in given.items() if text is not None}))[0]
