@@ -15,7 +15,7 @@ from harnpy.session.faces.asynchronous import later
 from harnpy.session.resize.calling import call_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from harnpy.session import log
     from harnpy.session.extension.memory import Memory
@@ -136,7 +136,7 @@ class Agent:
     def request(self, input: Any, **slots: Any) -> Any:
         """Ask the model, and return the result."""
         prompt = self.extension.prepare({"input": input, **slots})
-        result = _whole(call_alone(self._ask, prompt))
+        result = call_alone(self._answered, prompt)
         self.extension.finish(prompt, result)
         return result
 
@@ -153,12 +153,9 @@ class Agent:
         """`request` on a loop."""
         prompt = await self._async_prepare({"input": input, **slots})
         current.enter(None if prompt.session is None else prompt.session.id)
-        result = self._ask(prompt)
+        result = self._answered(prompt)
         if inspect.isawaitable(result):
             result = await result
-        elif inspect.isasyncgen(result):
-            result = "".join([str(piece) async for piece in result])
-        result = _whole(result)
         await self._async_finish(prompt, result)
         return result
 
@@ -166,6 +163,13 @@ class Agent:
         if self._model is None:
             raise TypeError("this agent has no model: Agent(model)")
         return self._model(prompt.slots())
+
+    def _answered(self, prompt: RequestPrompt) -> Any:
+        """Return the result, or what gives it when it is awaited."""
+        result = self._ask(prompt)
+        if inspect.isgenerator(result):
+            return "".join(map(str, result))
+        return _joined(result) if inspect.isasyncgen(result) else result
 
     def _prepare(self, slots: dict[str, Any]) -> RequestPrompt:
         return self.extension.prepare(slots)
@@ -188,6 +192,5 @@ class Agent:
     async_clean_context_window = later(clean_context_window)
 
 
-def _whole(result: Any) -> Any:
-    """Return a result; of one that comes in pieces their text."""
-    return "".join(map(str, result)) if inspect.isgenerator(result) else result
+async def _joined(pieces: AsyncIterator[Any]) -> str:
+    return "".join([str(piece) async for piece in pieces])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from harnpy.session.faces.canto.events import marshal_event_json
 from harnpy.session.faces.canto.sessions import Session
@@ -26,7 +27,7 @@ class Replayer:
 
     def __init__(self, *options: Option) -> None:
         self.reducer: Reducer | None = None
-        self._begun: dict[int, tuple[Session, HarnReplayer]] = {}
+        self._begun: WeakKeyDictionary[Session, HarnReplayer] = WeakKeyDictionary()
         for option in options:
             option(self)
 
@@ -35,12 +36,12 @@ class Replayer:
         session = Session(session_id)
         if self.reducer is not None:
             session.with_reducer(self.reducer)
-        self._begun[id(session)] = session, HarnReplayer(session_id)
+        self._begun[session] = HarnReplayer(session_id)
         return session
 
     def apply(self, session: Session, event: Event) -> None:
         """Add an event to a session of `new_session`. Raises `TransferError` for one of another session."""
-        _, replayer = self._begun[id(session)]
+        replayer = self._begun[session]
         replayer.apply(json.loads(marshal_event_json(event)))
         session.stand_for(replayer.session)
 
@@ -49,7 +50,6 @@ class Replayer:
         session = self.new_session(session_id)
         for event in events:
             self.apply(session, event)
-        del self._begun[id(session)]
         return session
 
 

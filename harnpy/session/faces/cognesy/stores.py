@@ -92,8 +92,8 @@ class HarnSessionStore:
         found: list[SessionInfo] = []
         while True:
             page = self.runtime.list(query)
-            for id, reason in page.errors:
-                raise InvalidSessionFileException(id, reason)
+            if page.errors:
+                raise InvalidSessionFileException(*page.errors[0])
             found += page.items
             if page.next is None:
                 return SessionInfoList(map(_header, found if self.order == "id" else reversed(found)))
