@@ -55,6 +55,8 @@ class TopicFold(ABC):
             return False
 
     def _take(self, number: int, event: LogEvent) -> None:
+        if number <= self.version:
+            return  # a listener of the log has read it while it was appended
         try:
             self._fold(number, event.kind, event.payload)
         except (KeyError, TypeError, AttributeError) as error:
