@@ -38,8 +38,8 @@ class _Closure:
             self._fn(id)
 
 
-def _update_task(task: str | None = None, tasks: list[Any] | None = None) -> actions.UpdateTask:
-    return actions.UpdateTask(task if tasks is None else tasks)  # type: ignore[arg-type]
+def _update_task(task: Any = None, tasks: Any = None) -> actions.UpdateTask:
+    return actions.UpdateTask(task if tasks is None else tasks)
 
 
 _REASON: Final = "reason?: string"
