@@ -50,7 +50,7 @@ class ChildSpec:
     worktree: Worktree | None = None
 
     def check(self) -> None:
-        """Raise `InvalidArgument` for a mode that doesn't exist, and for what is no agent."""
+        """Raise `InvalidArgument` for text of another type, an unknown mode, and what is no agent."""
         for name in ("task", "context", "child_id", "session_id"):
             text(name, getattr(self, name))
         mapping("metadata", self.metadata)

@@ -47,8 +47,8 @@ class Tending:
     def compact_in_background(self, id: str, strategy: str | None = None) -> Future[ResizeReport | None]:
         """Resize a session (`Session.resize`) in a thread of its own, and return what becomes of it.
 
-        Each is compacted once at a time; what is asked for meanwhile is done once, when that is over. A
-        strategy has five minutes: `ExecutionTimeout`.
+        Each is compacted once at a time; what is asked for meanwhile is done once, when that is over, unless
+        its future is cancelled before. A strategy has five minutes: `ExecutionTimeout`.
         """
         return self._compactions.ask(session_id(id), strategy)
 
