@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.session.errors import InvalidArgument
@@ -35,6 +36,7 @@ class EventBus:
 
     def __init__(self) -> None:
         self._listeners: defaultdict[str, tuple[Listener, ...]] = defaultdict(tuple)
+        self._changing = Lock()
 
     def on(self, name: str, fn: Listener) -> Callable[[], None]:
         """Call ``fn(name, data)`` for each event of that name. Return what ends that.
@@ -45,13 +47,15 @@ class EventBus:
             raise InvalidArgument(f"no runtime event is called `{name}`: {hint(name, (*NAMES, ALL))}")
         function("fn", fn)
         entry: list[Listener] = [fn]
-        self._listeners[name] = (*self._listeners[name], fn)
+        with self._changing:
+            self._listeners[name] = (*self._listeners[name], fn)
 
         def off() -> None:
-            if entry:
-                known = list(self._listeners[name])
-                known.remove(entry.pop())
-                self._listeners[name] = tuple(known)
+            with self._changing:
+                if entry:
+                    known = list(self._listeners[name])
+                    known.remove(entry.pop())
+                    self._listeners[name] = tuple(known)
 
         return off
 
