@@ -45,6 +45,7 @@ def read(session: Session) -> list[dict[str, Any]]:
         [("say", 0, "a"), ("turn", "b"), ("rewind",), ("turn", "c"), ("rewind",), ("say", 0, "d")],
         [("say", 0, "a"), ("say", 0, "b"), ("move", 1, "tried"), ("turn", "c"), ("rewind",)],
         [("turn", "a"), ("move", 1, None)],
+        [("say", 6, "a"), ("snapshot",), ("say", 7, "b"), ("say", 0, "c")],
     ],
 )
 def test_where_cut_offs_and_privileged_messages_stand(steps: list[tuple[Any, ...]]) -> None:

@@ -8,6 +8,7 @@ from msgspec.json import encode as to_json
 
 from harnpy.session import events as kinds
 from harnpy.session.events import Summary
+from harnpy.session.shown.message_parts import calls_of, results_of
 from harnpy.session.shown.rewinding import LeafMoved
 from harnpy.session.transfer.canto import approvals
 from harnpy.session.transfer.canto.ids import next_id, to_canto_id
@@ -177,13 +178,27 @@ class _Writer:
         return self._last_line(self._seen[seq - 1].id) if seq and seq > FIRST else None
 
     def _shown(self, *, is_cut: bool) -> list[Json]:
-        """What a model is shown at this point. A cut that left nothing would count for nothing."""
+        """What a model is shown at this point. A cut that left nothing would count for nothing; a checkpoint
+        that was taken while a call was open must, or the call's result would stand without it."""
+        if not is_cut and self._awaits_results():
+            return []
         shown = self._view.entries(self._session._read_tools, annotate=True)
         entries = [form for entry in shown for form in self._entry(entry)]
         if is_cut and not entries:
             message = {"role": "user", "content": _RESET}
             return [{"context_kind": "summary", "placement": "prefix", "message": message}]
         return entries
+
+    def _awaits_results(self) -> bool:
+        """Whether a call of the last answer has no result yet."""
+        awaited: list[str | None] = []
+        for message in self._view.window.messages():
+            answered = results_of(message)
+            if answered is None:
+                awaited = [call.id for call in calls_of(message)]
+            else:
+                awaited = [id for id in awaited if id not in answered]
+        return bool(awaited)
 
     def _snapshot(self, strategy: str, cutoff: int | None, entries: list[Json]) -> Json:
         """``cutoff`` is the number of the last event before the snapshot."""
