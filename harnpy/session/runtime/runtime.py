@@ -157,7 +157,8 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         with the definition, and what a hook raises; nothing is stored then.
         """
         if isinstance(agent, Session):
-            if id is not None or seed or metadata or parent is not None:
+            others = (id, parent, label, system_prompt, auto_resize)
+            if seed or metadata or any(each is not None for each in others):
                 raise InvalidArgument("a session is stored as it is: write its messages and metadata first")
             origin, begin = storing(agent, self._world)
         else:

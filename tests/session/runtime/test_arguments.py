@@ -250,3 +250,22 @@ class TestInterrupts:
         with pytest.raises(SessionBusy, match="can't wait for another one in the same thread"):
             runtime.send("s", "go", agent=agent)
         assert runtime.send("s", "go", agent=echo).text == "ok"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"id": "other"},
+        {"seed": [{"content": "hi"}]},
+        {"metadata": {"team": "ops"}},
+        {"parent": "above"},
+        {"label": "Desk"},
+        {"system_prompt": "Be brief."},
+        {"auto_resize": False},
+    ],
+)
+def test_a_session_is_stored_as_it_is(option: dict[str, Any]) -> None:
+    with SessionRuntime("memory:") as runtime:
+        with pytest.raises(InvalidArgument, match="a session is stored as it is"):
+            runtime.create(Session("draft"), **option)
+        assert runtime.list().items == []
