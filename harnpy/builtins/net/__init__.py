@@ -1,0 +1,1 @@
+"""Cookies, forms, HTTP, events, sockets, servers: over `harnpy.net` and the world's connections."""
