@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from harnpy.llm.transport import Caps
     from harnpy.llm.waiting import Waiting
     from harnpy.spans import Spans
+    from harnpy.world.http import Http
 
     Complete = Callable[[Request], Reply | Awaitable[Reply]]
 
@@ -50,7 +51,8 @@ class Models:
     returns where the program is; ``tracing`` as `Account` has it. ``provided`` are an embedder's own
     providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     ``permit(provider)`` raises where the running task may not call a provider; mocks may always be called.
-    ``caps`` bound the replies. ``spans`` returns where spans are recorded now, if they are.
+    ``caps`` bound the replies. ``spans`` returns where spans are recorded now, if they are. ``http`` sends
+    the calls, by default the world's.
     """
 
     def __init__(
@@ -66,13 +68,14 @@ class Models:
         permit: Callable[[str], object] = lambda provider: None,
         caps: Caps | None = None,
         spans: Callable[[], Spans | None] = lambda: None,
+        http: Http | None = None,
     ) -> None:
         self.world = world = world or World()
         self.waiting = waiting = waiting or Blocking(world.clock)
         self.values = values or SchemaValues()
         self._env = env = world.environment.get
         self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
-        self.connections = Connections(world.http, waiting, caps)
+        self.connections = Connections(http or world.http, waiting, caps)
         self.provided = provided or {}
         self._admission = admission
         self._permit = permit

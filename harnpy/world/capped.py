@@ -14,7 +14,7 @@ class TooLarge(Exception):
 
 
 def capped(client: type[Any], most: int) -> type[Any]:
-    """Return a subclass of an httpx async client whose responses have up to ``most`` bytes, unpacked."""
+    """Return a subclass of an httpx2 async client whose responses have up to ``most`` bytes, unpacked."""
 
     class CappedClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:

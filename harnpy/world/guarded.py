@@ -15,14 +15,17 @@ from harnpy.world.effects import ENVIRONMENT, LIST, NETWORK, PERSON, PROCESS, ST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    import httpx2
 
     from harnpy.world.clock import Clock
     from harnpy.world.effects import Guard
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
     from harnpy.world.http import Http
+    from harnpy.world.net.egress import Egress
     from harnpy.world.people import People
     from harnpy.world.processes import Ended, Processes
     from harnpy.world.streams import Streams
@@ -161,9 +164,20 @@ class GuardedHttp:
         self._guard.require(NETWORK, url)
         return await self._http.status(method, url, headers, timeout, body)
 
-    def client(self, sdk: Any, most: int) -> Any:
+    def behind(self, egress: Egress) -> GuardedHttp:
+        return GuardedHttp(self._http.behind(egress), self._guard)
+
+    def client(self, surface: str, *, permit: Callable[[str], object] | None = None) -> httpx2.AsyncClient:
+        def permitted(url: str) -> None:
+            self._guard.require(NETWORK, url)
+            if permit is not None:
+                permit(url)
+
+        return self._http.client(surface, permit=permitted)
+
+    def sdk_client(self, sdk: Any, most: int) -> Any:
         self._guard.require(NETWORK, sdk.__name__)
-        return self._http.client(sdk, most)
+        return self._http.sdk_client(sdk, most)
 
 
 class GuardedStreams:

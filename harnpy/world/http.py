@@ -1,27 +1,47 @@
-"""HTTP: single requests, and the clients that the model services' SDKs send their calls with."""
+"""HTTP: the clients that programs, and the model services' SDKs, send their requests with."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    import httpx2
+
+    from harnpy.world.net.egress import Egress
+
+#: What model calls and checks of their services are called where it is decided what may be reached.
+LLM_CALL = "llm_call"
 
 
 class Http(Protocol):
-    async def status(
-        self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: Any = None
-    ) -> int:
-        """Send a request, with ``body`` as JSON, and return the status of the response.
+    def behind(self, egress: Egress) -> Http:
+        """The same, where ``egress`` is asked before every request and every connection."""
 
-        Raises TimeoutError, and `Unreachable` when there is no response.
+    def client(self, surface: str, *, permit: Callable[[str], object] | None = None) -> httpx2.AsyncClient:
+        """A new client, which the caller closes.
+
+        It follows redirects; another origin receives no credentials.
+
+        Requests are made by ``surface``, as 04 §21.4 names them, unless `extensions={"surface": …}` of a
+        request names another. ``permit`` is called with each URL before a request is sent there, redirects
+        included, and raises for one that may not be.
         """
 
-    def client(self, sdk: Any, most: int) -> Any:
+    def sdk_client(self, sdk: Any, most: int) -> Any:
         """A new asynchronous client for the official SDK ``sdk``, a module.
 
         A redirect to another origin receives no credentials. A response of more than ``most`` bytes raises
         `harnpy.world.capped.TooLarge`.
+        """
+
+    async def status(
+        self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: Any = None
+    ) -> int:
+        """Send a request to a model service, with ``body`` as JSON, and return the status of the response.
+
+        Raises TimeoutError, and `Unreachable` when there is no response.
         """
 
 
@@ -34,27 +54,56 @@ class Unreachable(Exception):
 
 
 class RealHttp:
+    """``egress``: what may be reached, by default anything."""
+
+    def __init__(self, egress: Egress | None = None) -> None:
+        self._egress = egress
+
+    @property
+    def egress(self) -> Egress:
+        if self._egress is None:
+            from harnpy.world.net.egress import Egress
+
+            self._egress = Egress()
+        return self._egress
+
+    def behind(self, egress: Egress) -> RealHttp:
+        return RealHttp(egress)
+
+    def client(self, surface: str, *, permit: Callable[[str], object] | None = None) -> httpx2.AsyncClient:
+        import httpx2
+
+        from harnpy.world.net.client import admitted
+        from harnpy.world.redirects import careful
+
+        made = careful(admitted(httpx2.AsyncClient, self.egress, surface, permit))
+        client: httpx2.AsyncClient = made(follow_redirects=True)
+        return client
+
+    def sdk_client(self, sdk: Any, most: int) -> Any:
+        from harnpy.world.capped import capped
+        from harnpy.world.net.client import admitted
+        from harnpy.world.redirects import careful
+
+        return careful(capped(admitted(sdk.DefaultAsyncHttpxClient, self.egress, LLM_CALL), most))()
+
     async def status(
         self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: Any = None
     ) -> int:
-        import httpx
+        import httpx2
 
         try:
             # Only the head of the response is read.
             async with (
-                httpx.AsyncClient(timeout=timeout, headers=headers) as client,
-                client.stream(method, url, json=body) as response,
+                self.client(LLM_CALL) as client,
+                client.stream(
+                    method, url, json=body, headers=headers, timeout=timeout, follow_redirects=False
+                ) as response,
             ):
                 status = response.status_code
-        except httpx.TimeoutException:
+        except httpx2.TimeoutException:
             raise TimeoutError from None
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             # Without its cause: that one may hold a key.
             raise Unreachable(type(error).__name__) from None
         return status
-
-    def client(self, sdk: Any, most: int) -> Any:
-        from harnpy.world.capped import capped
-        from harnpy.world.redirects import careful
-
-        return careful(capped(sdk.DefaultAsyncHttpxClient, most))()

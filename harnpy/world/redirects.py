@@ -1,6 +1,6 @@
 """Following redirects without handing credentials to whoever a response points to.
 
-httpx removes `Authorization` and `Cookie` when a redirect leaves the origin, but keys travel in many other
+httpx2 removes `Authorization` and `Cookie` when a redirect leaves the origin, but keys travel in many other
 headers, such as `x-api-key` or one that a user has configured. So another origin receives only headers that
 can't carry one. Spec: 07 §1.14.
 """
@@ -16,7 +16,7 @@ HARMLESS = frozenset(
 
 
 def careful(client: type[Any]) -> type[Any]:
-    """Return a subclass of an httpx async client that sends no credentials to another origin."""
+    """Return a subclass of an httpx2 async client that sends no credentials to another origin."""
 
     class CarefulClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, follow_redirects: Any = None, **options: Any) -> Any:

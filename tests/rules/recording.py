@@ -241,7 +241,14 @@ class RecordedHttp:
         self._record.add("network", url)
         return 200
 
-    def client(self, sdk: Any) -> Any:
+    def behind(self, egress: Any) -> RecordedHttp:
+        return self
+
+    def client(self, surface: str, *, permit: Any = None) -> Any:
+        self._record.add("network", surface)
+        raise OSError("there is no network")
+
+    def sdk_client(self, sdk: Any, most: int) -> Any:
         self._record.add("model", sdk.__name__)
         raise OSError("there is no network")
 

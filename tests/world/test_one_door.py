@@ -15,8 +15,8 @@ import pytest
 from tests.support import ROOT
 
 DOORS = {
-    "httpx", "io", "os", "pathlib", "random", "select", "shutil", "signal", "socket", "subprocess",
-    "tempfile", "threading", "time", "urllib.request",
+    "httpcore2", "httpx2", "io", "os", "pathlib", "random", "select", "shutil", "signal", "socket",
+    "subprocess", "tempfile", "threading", "time", "urllib.request",
 }  # fmt: skip
 
 #: Functions of `os.path` that only look at text.

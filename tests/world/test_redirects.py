@@ -41,7 +41,7 @@ def received(hops: list[str], **options: Any) -> list[Any]:
             super().__init__(transport=httpx2.MockTransport(handle), follow_redirects=True, max_redirects=3)
 
     async def send() -> None:
-        client = RealHttp().client(SimpleNamespace(DefaultAsyncHttpxClient=Client), 1 << 20)
+        client = RealHttp().sdk_client(SimpleNamespace(DefaultAsyncHttpxClient=Client), 1 << 20)
         async with client:
             response = await client.post(hops[0], headers=CREDENTIALS, json={"a": 1}, **options)
             assert response.status_code == (200 if len(arrived) == len(hops) else 307)

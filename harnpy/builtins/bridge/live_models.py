@@ -7,6 +7,7 @@ from functools import partial
 from harnpy.builtins import settings_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.builtins.bridge.domain_values import HarnValues
+from harnpy.builtins.bridge.live_http import model_http_of
 from harnpy.llm.call import Models
 from harnpy.llm.transport import Caps
 from harnpy.vm.run.spans import recorder
@@ -36,6 +37,7 @@ def _new_models(vm: Vm) -> Models:
         permit=lambda provider: vm.guard.require(MODEL, provider),
         caps=None if meter is None else _caps(meter),
         spans=partial(recorder, vm),
+        http=model_http_of(vm),
     )
     vm.tasks.at_end(models.connections.aclose)
     for prepare in settings.on_models:

@@ -45,7 +45,7 @@ class AnthropicProvider(Remote):
             base_url=self.config.base_url,
             default_headers={"anthropic-version": _VERSION, **self.config.headers()},
             max_retries=0,
-            http_client=self.http.client(self.sdk, self.caps.bytes),
+            http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )
 
     def body(self, request: Request) -> dict[str, Any]:

@@ -45,7 +45,7 @@ _BY_NAME = {
 }
 
 #: The modules that raise network errors, whatever the SDK turns them into.
-_WIRE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio", "ssl")
+_WIRE = ("openai", "anthropic", "httpx2", "httpcore2", "anyio", "ssl")
 
 
 class MalformedReply(Exception):

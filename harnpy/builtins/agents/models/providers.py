@@ -91,6 +91,7 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     Example:
         llm_healthcheck("mock").valid  // true
     """
+    from harnpy.builtins.bridge.live_http import http_of
     from harnpy.llm.configuration.health import healthcheck
 
     check_options(vm, "llm_healthcheck", provider)
@@ -99,4 +100,4 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     given = {"provider": provider} if type(provider) is not dict else provider
     read = models.options({**given, **(options if type(options) is dict else {})})
     name = models.router.provider(read.string("provider"), read.string("model"))
-    return await healthcheck(vm.world.http, models.config.known_providers, name, read)
+    return await healthcheck(http_of(vm), models.config.known_providers, name, read)
