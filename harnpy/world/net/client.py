@@ -40,7 +40,7 @@ def admitted(
             used = request.extensions.get(SURFACE, surface)
             if permit is not None:
                 permit(url)
-            egress.admit(used, url)
+            egress.admit(used, url, request.url.host)
             try:
                 return await super().send(request, **options)
             except Forbidden as error:

@@ -1,10 +1,28 @@
-"""What one program may reach. Spec: 04 §21.4."""
+"""What one program may reach: who sends asks an `Egress`. Spec: 04 §21.4.
+
+On the way to every model call: without a policy, nothing is loaded to decide by.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 
-class EgressBlocked(Exception):
-    """A request that may not be sent; ``url`` is redacted."""
+from harnpy.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.world.net.rules import Policy
+
+    OnBlocked = Callable[["EgressBlocked"], object]
+
+#: The variables of a policy of the environment.
+ALLOWED, DENIED, OTHERWISE = "HARN_EGRESS_ALLOW", "HARN_EGRESS_DENY", "HARN_EGRESS_DEFAULT"
+_UNREADABLE = "the URL names no host and port that can be read"
+
+
+class EgressBlocked(Fault):
+    """A request that may not be sent; ``url`` is redacted. Programs catch `as_dict()`."""
 
     def __init__(self, surface: str, url: str, host: str, port: int, reason: str) -> None:
         super().__init__(f"EgressBlocked: {surface} blocked {host}:{port} for {url} ({reason})")
@@ -13,6 +31,26 @@ class EgressBlocked(Exception):
         self.host = host
         self.port = port
         self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.surface, self.url, self.host, self.port, self.reason)
+
+    def as_dict(self) -> dict[str, Any]:
+        error = {"type": "EgressBlocked", "category": "egress_blocked", "message": self.message}
+        return error | self.place()
+
+    def place(self) -> dict[str, Any]:
+        """What was to be reached, how, and why it wasn't."""
+        return {
+            "surface": self.surface,
+            "url": self.url,
+            "host": self.host,
+            "port": self.port,
+            "reason": self.reason,
+        }
+
+    def caught_from(self, builtin: str) -> object:
+        return self.as_dict()
 
 
 class Forbidden(Exception):
@@ -26,14 +64,74 @@ class Forbidden(Exception):
 
 
 class Egress:
-    """Asked before each request, redirects included, and each connection. Without a policy: anything."""
+    """Asked before each request, redirects included, and before each connection. Without a policy: anything.
 
-    def admit(self, surface: str, url: str) -> None:
-        """Raise `EgressBlocked` unless ``surface``, as `http_request`, may send a request to ``url``."""
+    ``on_blocked`` is called with each `EgressBlocked`.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        on_blocked: Callable[[EgressBlocked], object] = lambda blocked: None,
+    ) -> None:
+        self.policy = policy
+        self._on_blocked = on_blocked
+
+    def configure(self, policy: Policy) -> None:
+        """Put a policy into force, once. Raises `PolicyError` when there is one."""
+        if self.policy is not None:
+            from harnpy.world.net.rules import PolicyError
+
+            raise PolicyError(f"policy already configured from {self.policy.source}")
+        self.policy = policy
+
+    def admit(self, surface: str, url: str, host: str | None = None) -> None:
+        """Raise `EgressBlocked` unless ``surface``, as `http_request`, may send a request to ``url``.
+
+        ``host`` is how its sender reads the host in it: another reading than ours would pass our rules by.
+        """
+        if self.policy is None:
+            return
+        from harnpy.world.net.hosts import host_in, place_of
+
+        place = place_of(url)
+        if place is None or (host is not None and host_in(host) != place.host):
+            raise self.blocked(surface, url, Forbidden("", 0, _UNREADABLE))
+        refusal = self.policy.refusal(*place)
+        if refusal is not None:
+            raise self.blocked(surface, url, Forbidden(*place, refusal))
 
     def admit_address(self, host: str, port: int, address: str) -> None:
         """Raise `Forbidden` unless ``address``, which ``host`` has, may be connected to."""
+        if self.policy is None:
+            return
+        from harnpy.world.net.hosts import address_in, host_in
+
+        found, name = address_in(address), host_in(host)
+        if found is None or name is None:
+            raise Forbidden(host, port, _UNREADABLE)
+        # Of what is written as an address only the address counts, whatever a resolver made of it.
+        written = name if address_in(name) is None else str(found)
+        refusal = self.policy.refusal(written, port) or self.policy.refusal_of_address(found, port)
+        if refusal is not None:
+            raise Forbidden(name, port, refusal)
 
     def blocked(self, surface: str, url: str, forbidden: Forbidden) -> EgressBlocked:
         """What a request to ``url`` fails with when its connection was forbidden."""
-        return EgressBlocked(surface, url, forbidden.host, forbidden.port, forbidden.reason)
+        from harnpy.world.net.redaction import redacted_url
+
+        blocked = EgressBlocked(surface, redacted_url(url), forbidden.host, forbidden.port, forbidden.reason)
+        self._on_blocked(blocked)
+        return blocked
+
+
+def environment_egress(
+    get: Callable[[str], str | None], on_blocked: OnBlocked = lambda blocked: None
+) -> Egress:
+    """Return an egress under the policy of the environment's variables, if one of them is set."""
+    given = get(ALLOWED), get(DENIED), get(OTHERWISE)
+    if not any(given):
+        return Egress(None, on_blocked)
+    from harnpy.world.net.rules import listed_policy
+
+    return Egress(listed_policy(*given), on_blocked)

@@ -20,10 +20,11 @@ class Allowing(Egress):
     """Admits the URLs that ``allows`` says yes to, and writes down what it was asked."""
 
     def __init__(self, allows: Callable[[str], bool] = lambda url: True) -> None:
+        super().__init__()
         self.asked: list[tuple[str, str]] = []
         self._allows = allows
 
-    def admit(self, surface: str, url: str) -> None:
+    def admit(self, surface: str, url: str, host: str | None = None) -> None:
         self.asked.append((surface, url))
         if not self._allows(url):
             raise EgressBlocked(surface, url, "h", 1, "no allow rule matched")
