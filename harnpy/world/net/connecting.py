@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
     Connect = Callable[[str], Awaitable[httpcore2.AsyncNetworkStream]]
 
-#: Seconds after which the next address is tried, too (RFC 8305 §5).
+#: Seconds after which the next address is tried, too (RFC 8305).
 _HEAD_START = 0.25
 
 

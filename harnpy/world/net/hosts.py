@@ -97,7 +97,7 @@ def _embedded(bits: int) -> Iterator[int]:
     if (prefix in _ENDING_IN_IPV4 or prefix & _32_BITS in _ISATAP) and bits != 1:
         yield low
     if bits >> 80 == _LOCAL_NAT64:
-        # Of which length its prefix is, its network decides (RFC 6052 §2.2): 96, 64, 56 or 48.
+        # Of which length its prefix is, its network decides (RFC 6052): 96, 64, 56 or 48.
         yield low
         yield bits >> 24 & _32_BITS
         yield (bits >> 64 & 0xFF) << 24 | bits >> 32 & 0xFF_FFFF
