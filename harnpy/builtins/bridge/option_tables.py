@@ -7,6 +7,7 @@ from harnpy.builtins.language.tasks import option_tables as tasks
 from harnpy.eventlog import option_tables as eventlog
 from harnpy.faults import OptionError
 from harnpy.llm import option_tables as models
+from harnpy.net.server import option_tables as servers
 from harnpy.text.display import display, type_name
 from harnpy.workflow import option_tables as workflows
 
@@ -44,6 +45,14 @@ TABLES: Mapping[str, OptionTable] = {
     "with_rate_limit": models.WITH_RATE_LIMIT,
     "llm_pick_model": models.PICK,
     "llm_healthcheck": models.HEALTH,
+    "http_server": servers.SERVER,
+    "http_server_route": servers.ROUTE,
+    "http_server_request": servers.REQUEST,
+    "http_server_test": servers.REQUEST,
+    "http_server_tls_edge": servers.EDGE,
+    "http_response_text": servers.RESPONSE,
+    "http_response_json": servers.RESPONSE,
+    "http_response_bytes": servers.RESPONSE,
     "workflow_execute": workflows.RUN,
     "assemble_context": workflows.ASSEMBLE,
     "workflow.update": workflows.UPDATE,

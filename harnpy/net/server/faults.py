@@ -1,0 +1,62 @@
+"""What can go wrong around a server. Spec: 04 §21.5."""
+
+from __future__ import annotations
+
+from harnpy.faults import NamedFault
+from harnpy.text.display import type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class ServerFault(NamedFault):
+    """A server, a route, a message or an option that can't be what is given."""
+
+
+class HandlerFailed(Exception):
+    """A function of the program failed; ``text`` is its error as the program would see it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class OutOfTime(HandlerFailed):
+    """A handler took longer than its ``milliseconds``."""
+
+    def __init__(self, milliseconds: int) -> None:
+        super().__init__(f"it took longer than {milliseconds} ms")
+        self.milliseconds = milliseconds
+
+
+def number(options: dict[str, Any], name: str, default: int, least: int = 0) -> int:
+    """Return the int option ``name``, or ``default``. Raises ServerFault for another value."""
+    value = options.get(name)
+    if value is None:
+        return default
+    if type(value) is not int:
+        raise ServerFault(f"option `{name}` must be an int, got {type_name(value)}")
+    if value < least:
+        raise ServerFault(f"option `{name}` must be at least {least}, got {value}")
+    return value
+
+
+def flag(options: dict[str, Any], name: str, default: bool) -> bool:
+    """Return the bool option ``name``, or ``default``. Raises ServerFault for another value."""
+    value = options.get(name)
+    if value is None:
+        return default
+    if type(value) is not bool:
+        raise ServerFault(f"option `{name}` must be a bool, got {type_name(value)}")
+    return value
+
+
+def text(options: dict[str, Any], name: str, default: str) -> str:
+    """Return the string option ``name``, or ``default``. Raises ServerFault for another value."""
+    value = options.get(name)
+    if value is None:
+        return default
+    if type(value) is not str:
+        raise ServerFault(f"option `{name}` must be a string, got {type_name(value)}")
+    return value

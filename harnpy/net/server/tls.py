@@ -1,0 +1,81 @@
+"""How a server is reached: plainly, behind a proxy that ends TLS, or by TLS of its own. Spec: 04 §21.5."""
+
+from __future__ import annotations
+
+from harnpy.net.server.faults import ServerFault, flag, number
+from harnpy.reading.option_tables import expected
+from harnpy.text.display import display, type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MODES = ("plain", "edge", "pem", "self_signed_dev")
+#: Of own certificates: short, as a wrong one is hard to take back.
+_OWN_MAX_AGE = 300
+
+
+def plain() -> dict[str, Any]:
+    return {"mode": "plain", "scheme": "http", "terminate_tls": False, "hsts": None}
+
+
+def edge(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration behind a proxy; ``options`` are those of `EDGE`, which were checked."""
+    hsts = _hsts(
+        number(options, "hsts_max_age_seconds", 31_536_000),
+        flag(options, "hsts_include_subdomains", False),
+        flag(options, "hsts_preload", False),
+    )
+    return {"mode": "edge", "scheme": "https", "terminate_tls": False, "hsts": hsts}
+
+
+def pem(cert_path: str, key_path: str) -> dict[str, Any]:
+    """Return the configuration for a certificate and its key in PEM files."""
+    return {
+        "mode": "pem",
+        "scheme": "https",
+        "terminate_tls": True,
+        "hsts": _hsts(_OWN_MAX_AGE, True, False),
+        "cert_path": cert_path,
+        "key_path": key_path,
+    }
+
+
+def self_signed_dev(hosts: list[str], certificate: str, key: str) -> dict[str, Any]:
+    """Return the configuration for a certificate that was made for tests. Browsers remember nothing of it."""
+    return {
+        "mode": "self_signed_dev",
+        "scheme": "https",
+        "terminate_tls": True,
+        "hsts": None,
+        "hosts": hosts,
+        "cert_pem": certificate,
+        "key_pem": key,
+    }
+
+
+def security_headers(config: Any) -> dict[str, str]:
+    """Return the headers that a configuration asks for. Raises ServerFault for what is none."""
+    hsts = checked(config).get("hsts")
+    if type(hsts) is not dict or not hsts.get("max_age_seconds"):
+        return {}
+    parts = [f"max-age={hsts['max_age_seconds']}"]
+    if hsts.get("include_subdomains"):
+        parts.append("includeSubDomains")
+    if hsts.get("preload"):
+        parts.append("preload")
+    return {"strict-transport-security": "; ".join(parts)}
+
+
+def checked(config: Any) -> dict[str, Any]:
+    """Return a configuration that one of the functions above made. Raises ServerFault for another value."""
+    if type(config) is not dict:
+        raise ServerFault(f"a TLS configuration is a dict, got {type_name(config)}")
+    mode = config.get("mode")
+    if mode not in MODES:
+        raise ServerFault(f"unknown TLS mode {display(mode)!r} ({expected(display(mode), MODES)})")
+    return config
+
+
+def _hsts(max_age: int, subdomains: bool, preload: bool) -> dict[str, Any]:
+    return {"max_age_seconds": max_age, "include_subdomains": subdomains, "preload": preload}
