@@ -165,7 +165,7 @@ class Models:
         refusal = self.config.known_providers.refuse_when_disabled(name)
         if refusal is not None:
             raise CallError("generic", refusal)
-        return self.connections.provider(self.config.known_providers.configuration(name))
+        return self.connections.provider(self.config.known_providers.configuration(name, model=request.model))
 
     def segment(self, new_loop_id: Callable[[], str] | None = None, **scope: Any) -> Segment | None:
         """The segment of the transcript sidecar for a loop, or for a call outside any loop.

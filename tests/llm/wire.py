@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 OPENAI, ANTHROPIC = "openai", "anthropic"
 
@@ -72,6 +74,7 @@ class Raw:
     body: bytes
     content_type: str = "application/json"
     encoding: str = "identity"
+    status: int = 200
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,12 @@ class Received:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    raw: bytes
 
 
 class Wire:
     """``asked``: a request has come; ``hung_up``: a client went away while it waited; ``closed``: a
-    connection came to its end.
+    connection came to its end. A stream is framed as Amazon's are where the path is one of theirs.
     """
 
     def __init__(self, protocol: str, *answers: Answer) -> None:
@@ -156,8 +160,8 @@ class Wire:
         while (row := (await reader.readline()).strip()) != b"":
             name, _, value = row.decode("latin-1").partition(":")
             headers[name.lower()] = value.strip()
-        body = json.loads(await reader.readexactly(int(headers["content-length"])))
-        self.requests.append(Received(line.decode().split()[1], headers, body))
+        raw = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.requests.append(Received(line.decode().split()[1], headers, json.loads(raw or b"{}"), raw))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         self.asked.set()
         if isinstance(answer, Say) and len(self.requests) >= answer.meet:
@@ -173,8 +177,8 @@ class Wire:
                 await reader.read()
                 self.hung_up.set()
                 return False
-            case Raw(body, content_type, encoding):
-                return await self._whole(writer, 200, body, content_type, {"content-encoding": encoding})
+            case Raw(body, content_type, encoding, status):
+                return await self._whole(writer, status, body, content_type, {"content-encoding": encoding})
             case Endless():
                 headers = {"content-type": answer.content_type, "transfer-encoding": "chunked"}
                 await _send(writer, _head(answer.status, headers))
@@ -188,7 +192,7 @@ class Wire:
                 self._waiting.append(asyncio.Event())
                 await self._waiting[-1].wait()
         match answer:
-            case Say() if request.body.get("stream"):
+            case Say() if request.body.get("stream") or _by_amazon(request):
                 return await self._stream(writer, answer, request)
             case Say():
                 await asyncio.sleep(answer.pause)
@@ -228,6 +232,8 @@ class Wire:
             await asyncio.sleep(say.pause)
             label = f"event: {name}\n" if self.protocol == ANTHROPIC else ""
             raw = f"{label}data: {data}\n\n".encode()
+            if _by_amazon(request):
+                raw = amazon_event(json.loads(data), failed=name == "error")
             size = say.bytes_a_write or len(raw)
             for start in range(0, len(raw), size):
                 part = raw[start : start + size]
@@ -236,6 +242,32 @@ class Wire:
                 break
         await _send(writer, b"0\r\n\r\n")
         return True
+
+
+def _by_amazon(request: Received) -> bool:
+    return request.path.endswith("-response-stream")
+
+
+def amazon_event(data: dict[str, Any], failed: bool = False) -> bytes:
+    """An event as Amazon frames it: lengths, headers, a payload, and sums of both (vnd.amazon.eventstream).
+
+    One that ``failed`` is an exception, called as ``data["type"]``.
+    """
+    if failed:
+        fields = {":exception-type": data["type"], ":message-type": "exception"}
+        payload = json.dumps({"message": data["message"]}).encode()
+    else:
+        fields = {":event-type": "chunk", ":message-type": "event"}
+        payload = json.dumps({"bytes": b64encode(json.dumps(data).encode()).decode()}).encode()
+    fields[":content-type"] = "application/json"
+    headers = b"".join(
+        bytes([len(name)]) + name.encode() + b"\x07" + len(value).to_bytes(2, "big") + value.encode()
+        for name, value in fields.items()
+    )
+    length = 12 + len(headers) + len(payload) + 4
+    prelude = length.to_bytes(4, "big") + len(headers).to_bytes(4, "big")
+    message = prelude + crc32(prelude).to_bytes(4, "big") + headers + payload
+    return message + crc32(message).to_bytes(4, "big")
 
 
 async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:

@@ -178,7 +178,8 @@ def model_version(model: str) -> Version | None:
 
 def _after_name(model: str) -> str | None:
     """The part of an id from its version on, if it has one."""
-    if model.startswith("claude-") or "/claude-" in model:
+    model = model.partition("@")[0]  # Vertex AI's ids end in the date of the version
+    if model.startswith("claude-") or "/claude-" in model or ".claude-" in model:
         return next((model.partition(name)[2] for name in _AFTER_CLAUDE if name in model), None)
     _, found, rest = model.rpartition("/")[2].partition("gpt-")
     return rest if found else None

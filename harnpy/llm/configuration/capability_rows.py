@@ -63,6 +63,13 @@ _THINKS = Rule(model_match="*", native_tools=True, thinking_modes=("enabled",), 
 _SEES = Rule(model_match="*", vision_supported=True, structured_output=True)
 _CLOUD = Rule(model_match="*", native_tools=True)
 
+#: Models of others on a cloud: what their own services search and defer is not there.
+_CLOUD_CLAUDE = tuple(
+    replace(rule, defer_loading=False, tool_search=(), max_tools=None) for rule in _CLAUDE_ROWS
+)
+_CLOUD_GPT = tuple(replace(rule, defer_loading=False, tool_search=()) for rule in _GPT_ROWS)
+_GEMINI = replace(_CLOUD, model_match="gemini-*", vision_supported=True, structured_output=True)
+
 _HOSTED = _named(_THINKS, "*qwen*", "*deepseek*")
 #: Servers that can return JSON for any model; nothing else is known of their models.
 _ANY_MODEL = (Rule(model_match="*", structured_output=True),)
@@ -79,9 +86,9 @@ BUILT_IN = Rules(
             *_ANY_MODEL,
         ),
         "gemini": (replace(_SEES, model_match="gemini-*"),),
-        "bedrock": (_CLOUD,),
-        "azure_openai": _named(_CLOUD, "gpt-*", "o1*", "o3*", "o4*"),
-        "vertex": _named(_CLOUD, "gemini-*"),
+        "bedrock": (*_prefixed(_CLOUD_CLAUDE, "*anthropic."), _CLOUD),
+        "azure_openai": _CLOUD_GPT,
+        "vertex": (*_CLOUD_CLAUDE, _GEMINI),
         "vllm": _ANY_MODEL,
         "tgi": _ANY_MODEL,
     },

@@ -37,7 +37,7 @@ class Configured:
 
     @cached_property
     def known_providers(self) -> KnownProviders:
-        return KnownProviders(self._files.settings, self._env, self._files.source)
+        return KnownProviders(self._files.settings, self._env, self._files.source, self._read)
 
     @cached_property
     def known_models(self) -> KnownModels:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.llm.configuration.clouds import IN_CLOUDS
 from harnpy.llm.configuration.known_providers import MOCK, public_url, unknown_provider
+from harnpy.llm.providers import make_provider
 from harnpy.world.http import Unreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from harnpy.llm.configuration.known_providers import KnownProviders, ProviderConfig
     from harnpy.reading.lenient import Options
     from harnpy.world.http import Http
@@ -33,6 +37,8 @@ async def healthcheck(http: Http, providers: KnownProviders, provider: str, opti
         return await _probe(http, config, "POST", "/api/generate", timeout, body)
     entry = providers.find(provider)
     path = "/models" if entry is None else entry.health_endpoint
+    if config.protocol in IN_CLOUDS:
+        return await _probe_cloud(http, config, path, timeout)
     return await _probe(http, config, "GET", path, timeout)
 
 
@@ -41,14 +47,15 @@ def _wrong(providers: KnownProviders, provider: str, options: Options) -> Report
     if provider not in providers.names():
         message = unknown_provider(provider, providers.names())
         return _report(provider, False, "unknown_provider", message)
+    reason = "not_configured" if providers.find(provider) is None else "missing_api_key"
     try:
         if not options.string("api_key"):
             providers.require(provider)
         if provider != MOCK:
-            providers.configuration(provider)
+            reason = "not_configured"
+            providers.configuration(provider, options.string("api_key"))
     except OptionError as error:
-        registered = providers.find(provider) is None
-        return _report(provider, False, "not_configured" if registered else "missing_api_key", error.message)
+        return _report(provider, False, reason, error.message)
     if provider == _OLLAMA and options.flag("warm") and not options.string("model"):
         return _report(provider, False, "invalid_request", "Ollama warmup requires options.model")
     refusal = None if provider == MOCK else providers.refuse_when_disabled(provider)
@@ -60,9 +67,24 @@ async def _probe(
 ) -> Report:
     """Report on the provider's response to a small request. The key is sent, and never shown."""
     url = config.base_url + path
+    return await _judge(config, url, http.status(method, url, config.headers(), timeout, body), timeout)
+
+
+async def _probe_cloud(http: Http, config: ProviderConfig, path: str, timeout: float) -> Report:
+    """Likewise for a cloud, by whose SDK the request is authorised."""
+    try:
+        provider = make_provider(config, http)
+    except OptionError as error:
+        return _report(config.name, False, "not_configured", error.message)
+    url = provider.health_url(path)
+    return await _judge(config, url, provider.status(url, timeout), timeout)
+
+
+async def _judge(config: ProviderConfig, url: str, response: Awaitable[int], timeout: float) -> Report:
+    """Report on the status of a response."""
     place: Report = {"url": public_url(url)}
     try:
-        status = await http.status(method, url, config.headers(), timeout, body)
+        status = await response
     except TimeoutError:
         message = f"{config.name} did not answer within {timeout:g}s"
         return _report(config.name, False, "timeout", message, **place)

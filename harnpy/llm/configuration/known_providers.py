@@ -11,11 +11,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.llm.configuration.clouds import (
+    AWS_SECRET,
+    AWS_SESSION,
+    BEARER,
+    GOOGLE,
+    SIGNED,
+    Cloud,
+    of_account,
+    placed,
+    protocol_of,
+)
 from harnpy.llm.configuration.config_files import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from harnpy.llm.configuration.config_files import Read
     from harnpy.llm.configuration.settings import ProviderEntry, Settings
 
 MOCK = "mock"
@@ -24,6 +36,7 @@ DEFAULT_MODEL = "claude-sonnet-4-20250514"
 _TIMEOUT_SECONDS = 120.0
 _YES = ("1", "true", "yes", "on")
 _KEYLESS = "none"
+_AZURE = "azure_openai"
 _SECRET_HEADER = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 
 _SHOWN_WHEN_SET = (
@@ -38,10 +51,17 @@ _SHOWN_WHEN_SET = (
     "latency_p50_ms",
 )
 
+#: Ways to authorise a call that are not a header of the configuration's.
+_BY_THE_SDK = (SIGNED, GOOGLE)
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What a provider needs to make a call; see `ProviderEntry`. ``timeout``: seconds of silence."""
+    """What a provider needs to make a call; see `ProviderEntry`. ``timeout``: seconds of silence.
+
+    ``auth_style`` is how this call is authorised: ``bearer`` where a token takes the place of a cloud's key,
+    ``google`` where a file of credentials makes the tokens.
+    """
 
     name: str
     base_url: str
@@ -52,22 +72,37 @@ class ProviderConfig:
     auth_header: str | None = None
     timeout: float = _TIMEOUT_SECONDS
     protocol: str = "openai"
+    cloud: Cloud = field(default_factory=Cloud)
+
+    def secrets(self) -> list[str]:
+        """What nothing may show, besides what the headers hold."""
+        return [self.api_key or "", *self.cloud.secrets()]
 
     def headers(self) -> dict[str, str]:
         """The headers of a request, the key among them."""
-        if not self.api_key or self.auth_style == _KEYLESS:
+        if not self.api_key or self.auth_style == _KEYLESS or self.auth_style in _BY_THE_SDK:
             return dict(self.extra_headers)
+        if self.auth_style == _AZURE:
+            return {**self.extra_headers, "api-key": self.api_key}
         if self.auth_style == "header" and self.auth_header:
             return {**self.extra_headers, self.auth_header: self.api_key}
         return {**self.extra_headers, "authorization": f"Bearer {self.api_key}"}
 
 
 class KnownProviders:
-    """The providers of one program. ``source`` names the file that configures them."""
+    """The providers of one program. ``source`` names the file that configures them; ``read`` returns the text
+    of a file of credentials."""
 
-    def __init__(self, settings: Settings, env: Callable[[str], str | None], source: str = BUILT_IN) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        env: Callable[[str], str | None],
+        source: str = BUILT_IN,
+        read: Read | None = None,
+    ) -> None:
         self._entries = settings.providers
         self._env = env
+        self._read = read
         self._source = source
         self._registered = {MOCK}
         self.default = env("HARN_DEFAULT_PROVIDER") or settings.default_provider
@@ -95,7 +130,10 @@ class KnownProviders:
         entry = self.find(name)
         if entry is None:
             return name == MOCK
-        return entry.auth_style == _KEYLESS or self._key(entry) is not None
+        style, key = self._authorisation(entry)
+        if style == SIGNED:
+            return bool(key and self._env(AWS_SECRET))
+        return style in (_KEYLESS, GOOGLE) or key is not None
 
     def available_names(self) -> list[str]:
         return [name for name in self.names() if self.available(name)]
@@ -106,40 +144,91 @@ class KnownProviders:
             return
         entry = self._known(name)
         if not self.available(name):
-            envs = " or ".join(entry.auth_envs) or "its api_key or auth_envs"
+            envs = " or ".join(_variables_of(entry)) or "its api_key or auth_envs"
             raise OptionError(
                 f"Missing API key: set {envs} environment variable (provider '{name}' selected via "
                 f"LLM_PROVIDER / llm.toml @ {self._source}; set HARN_LLM_PROVIDER=mock or LLM_PROVIDER=mock "
                 "for offline use)"
             )
 
-    def _key(self, entry: ProviderEntry) -> str | None:
-        found = (self._env(variable) for variable in entry.auth_envs)
-        return next((key for key in found if key), None) or entry.api_key or None
+    def _authorisation(self, entry: ProviderEntry, api_key: str | None = None) -> tuple[str, str | None]:
+        """How a call is authorised, and by which key or token, None where there is none."""
+        token = None if api_key else self._first(entry.token_envs)
+        if token:
+            return BEARER, token
+        style, key = entry.auth_style, None if api_key else self._first(entry.auth_envs)
+        if key is None:
+            key = api_key or entry.api_key or None
+            if key is not None and style == SIGNED:
+                style = BEARER  # it takes two keys to sign, and one that stands alone is a token
+            elif key is None and entry.credentials_env and self._env(entry.credentials_env):
+                style = GOOGLE
+        return style, key
+
+    def _first(self, variables: tuple[str, ...]) -> str | None:
+        """The value of the first variable that is set."""
+        return next(filter(None, map(self._env, variables)), None)
 
     # How they are reached.
 
-    def configuration(self, name: str, api_key: str | None = None) -> ProviderConfig:
-        """What a call of the provider needs; ``api_key`` takes precedence over the configured one."""
+    def configuration(
+        self, name: str, api_key: str | None = None, model: str | None = None
+    ) -> ProviderConfig:
+        """What a call of the provider needs; ``api_key`` takes precedence over the configured one.
+
+        A cloud speaks of each ``model`` in its own protocol. Raises `OptionError` when something is missing.
+        """
         entry = self._known(name)
+        style, key = self._authorisation(entry, api_key)
+        base_url = self._base_url(entry)
+        if not base_url:
+            raise OptionError(_needs(name, "an address", (entry.base_url_env,), "base_url"))
         return ProviderConfig(
             name=name,
-            base_url=self._base_url(entry),
-            auth_style=entry.auth_style,
-            api_key=api_key or self._key(entry),
+            base_url=base_url,
+            auth_style=style,
+            api_key=key,
             chat_endpoint=entry.chat_endpoint,
             extra_headers=entry.extra_headers,
             auth_header=entry.auth_header,
-            protocol=entry.protocol,
+            protocol=protocol_of(entry.protocol, model),
+            cloud=self._cloud(name, entry, style),
         )
+
+    def _cloud(self, name: str, entry: ProviderEntry, style: str) -> Cloud:
+        """What a cloud's call needs besides a key. Raises `OptionError` for what is not known."""
+        signed = style == SIGNED
+        credentials = self._credentials(entry) if style == GOOGLE else None
+        cloud = Cloud(
+            region=self._region(entry),
+            project=self._first(entry.project_envs) or entry.project or of_account(credentials, "project_id"),
+            api_version=self._first(entry.api_version_envs) or entry.api_version,
+            secret=self._env(AWS_SECRET) if signed else None,
+            session=self._env(AWS_SESSION) if signed else None,
+            credentials=credentials,
+        )
+        if entry.region_envs and not cloud.region:
+            raise OptionError(_needs(name, "a region", entry.region_envs, "region"))
+        if entry.project_envs and not cloud.project:
+            raise OptionError(_needs(name, "a project", entry.project_envs, "project"))
+        return cloud
+
+    def _credentials(self, entry: ProviderEntry) -> str:
+        """The text of the file of credentials. Raises `OptionError` when it can't be read."""
+        variable = entry.credentials_env or ""
+        path = self._env(variable) or ""
+        try:
+            return self._read(path) if self._read is not None else ""
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise OptionError(f"{variable}: {path}: {reason}") from None
 
     def default_model(self, name: str) -> str:
         """The model of a call that names none."""
         entry = self.find(name)
         if entry is None:
             return DEFAULT_MODEL
-        named = (self._env(variable) for variable in entry.default_model_envs)
-        return next((model for model in named if model), None) or entry.default_model or DEFAULT_MODEL
+        return self._first(entry.default_model_envs) or entry.default_model or DEFAULT_MODEL
 
     def refuse_when_disabled(self, name: str) -> str | None:
         """Why no real call may be made, None when it may."""
@@ -160,6 +249,12 @@ class KnownProviders:
             "auth_available": self.available(name),
             "chat_endpoint": entry.chat_endpoint,
         }
+        placed_at = {
+            "region": self._region(entry),
+            "project": self._first(entry.project_envs) or entry.project,
+            "api_version": self._first(entry.api_version_envs) or entry.api_version,
+        }
+        shown |= {key: value for key, value in placed_at.items() if value}
         shown |= {key: getattr(entry, key) for key in _SHOWN_WHEN_SET if getattr(entry, key) is not None}
         if entry.features:
             shown["features"] = list(entry.features)
@@ -185,12 +280,27 @@ class KnownProviders:
             raise OptionError(f"provider '{name}' is registered, but nothing is configured for it")
         return entry
 
+    def _region(self, entry: ProviderEntry) -> str | None:
+        return self._first(entry.region_envs) or entry.region
+
     def _base_url(self, entry: ProviderEntry) -> str:
         url = (entry.base_url_env and self._env(entry.base_url_env)) or entry.base_url
         if url and "://" not in url:
-            url = f"http://{url}"  # OLLAMA_HOST is often host:port
-        url = url.rstrip("/")
+            # OLLAMA_HOST is often host:port; no key goes anywhere in the clear unless the scheme says so.
+            url = f"{'http' if entry.auth_style == _KEYLESS else 'https'}://{url}"
+        url = placed(url.rstrip("/"), self._region(entry))
         return url.removesuffix("/v1") if entry.chat_endpoint.startswith("/v1/") else url
+
+
+def _variables_of(entry: ProviderEntry) -> list[str]:
+    """The variables that may authorise calls, each with what it needs besides."""
+    keys = [f"{key} and {AWS_SECRET}" if entry.auth_style == SIGNED else key for key in entry.auth_envs]
+    return [*entry.token_envs, *keys, *filter(None, [entry.credentials_env])]
+
+
+def _needs(name: str, what: str, variables: tuple[str | None, ...], key: str) -> str:
+    ways = [f"set {' or '.join(filter(None, variables))}"] if any(variables) else []
+    return f"provider '{name}' needs {what}: {', or '.join([*ways, f'`{key}` in the providers file'])}"
 
 
 def unknown_provider(name: str, known: list[str]) -> str:

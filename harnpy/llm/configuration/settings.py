@@ -35,8 +35,12 @@ class ProviderEntry:
 
     ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own.
     ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` or
-    another name for neither. A call that names no model uses the first of ``default_model_envs`` that is
-    set, else ``default_model``.
+    a cloud's own. A call that names no model uses the first of ``default_model_envs`` that is set, else
+    ``default_model``.
+
+    Of clouds: ``region``, ``project`` and ``api_version`` with the variables that come before them;
+    ``token_envs``: variables that may hold a bearer token instead of a key; ``credentials_env``: one that may
+    name the file of a Google service account's key. ``{region}`` in ``base_url`` is replaced.
     """
 
     base_url: str
@@ -59,6 +63,14 @@ class ProviderEntry:
     cost_per_1k_in: float | None = None
     cost_per_1k_out: float | None = None
     latency_p50_ms: float | None = None
+    region: str | None = None
+    region_envs: tuple[str, ...] = ()
+    project: str | None = None
+    project_envs: tuple[str, ...] = ()
+    api_version: str | None = None
+    api_version_envs: tuple[str, ...] = ()
+    token_envs: tuple[str, ...] = ()
+    credentials_env: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

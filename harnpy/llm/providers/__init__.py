@@ -1,12 +1,13 @@
 """The providers of replies, one a module, behind one method. `mock` is the simplest.
 
-`openai_compatible` and `anthropic` speak to real services through their official SDKs, which are extras of
-the package and imported on the first call. Spec: 07 §1.2, §1.7, §1.14.
+The others speak to real services through the official SDKs, which are extras of the package and imported on
+the first call. Spec: 07 §1.2, §1.7, §1.14.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harnpy.faults import OptionError
 
@@ -35,26 +36,52 @@ class RemoteProvider(Provider, StreamingProvider, Protocol):
 
     config: ProviderConfig
 
+    def health_url(self, endpoint: str) -> str:
+        """What a check of the configuration asks for, at ``endpoint`` below the service's address."""
+
+    async def status(self, url: str, timeout: float) -> int:
+        """The status of the response to a small request. Raises TimeoutError and `Unreachable`."""
+
     async def aclose(self) -> None:
         """End the connections; the next call opens new ones."""
 
 
+class _Dialect(NamedTuple):
+    """How one protocol is spoken: the module and the class, the packages that they need, and the extra of
+    this one that installs them."""
+
+    module: str
+    provider: str
+    packages: tuple[str, ...]
+    extra: str
+
+
+_DIALECTS = {
+    "openai": _Dialect("openai_compatible", "OpenAIProvider", ("openai",), "openai"),
+    "anthropic": _Dialect("anthropic", "AnthropicProvider", ("anthropic",), "anthropic"),
+    "azure_openai": _Dialect("azure", "AzureProvider", ("openai",), "azure"),
+    "bedrock": _Dialect("bedrock", "BedrockProvider", ("anthropic", "boto3"), "bedrock"),
+    "bedrock_chat": _Dialect("bedrock_chat", "BedrockChatProvider", ("openai", "botocore"), "bedrock"),
+    "vertex": _Dialect("vertex", "VertexProvider", ("anthropic", "google"), "vertex"),
+    "vertex_chat": _Dialect("vertex_chat", "VertexChatProvider", ("openai", "google"), "vertex"),
+}
+
+
 def make_provider(config: ProviderConfig, http: Http, caps: Caps | None = None) -> RemoteProvider:
     """The provider that a configuration describes. Raises `OptionError` when its SDK isn't there."""
-    extra = config.protocol
+    dialect = _DIALECTS.get(config.protocol)
+    if dialect is None:
+        known = ", ".join(_DIALECTS)
+        raise OptionError(
+            f"provider '{config.name}': unknown protocol '{config.protocol}'; known are {known}"
+        )
     try:
-        if extra == "openai":
-            from harnpy.llm.providers.openai_compatible import OpenAIProvider
-
-            return OpenAIProvider(config, http, caps)
-        if extra == "anthropic":
-            from harnpy.llm.providers.anthropic import AnthropicProvider
-
-            return AnthropicProvider(config, http, caps)
+        module = import_module(f"{__name__}.{dialect.module}")
+        made: RemoteProvider = getattr(module, dialect.provider)(config, http, caps)
     except ModuleNotFoundError as error:
-        if error.name != extra:
+        package = (error.name or "").partition(".")[0]
+        if package not in dialect.packages:
             raise
-        refusal = f"needs the '{extra}' package: pip install 'harnpy[{extra}]'"
-    else:
-        refusal = f"can't be called yet: its protocol ({extra}) will come with a later release"
-    raise OptionError(f"provider '{config.name}' {refusal}")
+        installed = f"pip install 'harnpy[{dialect.extra}]'"
+        raise OptionError(f"provider '{config.name}' needs the '{package}' package: {installed}") from None
+    return made

@@ -19,22 +19,26 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """One provider for each name, made anew when its configuration has changed. `aclose` closes all."""
+    """One provider for each name and protocol, made anew when its configuration has changed.
+
+    `aclose` closes all.
+    """
 
     def __init__(self, http: Http, waiting: Waiting, caps: Caps | None = None) -> None:
         self._http = http
         self._caps = caps or Caps()
         self._waiting = waiting
-        self._open: dict[str, RemoteProvider] = {}
+        self._open: dict[tuple[str, str], RemoteProvider] = {}
         self._left: list[RemoteProvider] = []
 
     def provider(self, config: ProviderConfig) -> RemoteProvider:
         """The provider of that configuration. Raises `OptionError` when its protocol is not supported."""
-        found = self._open.get(config.name)
+        place = config.name, config.protocol
+        found = self._open.get(place)
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[config.name] = make_provider(config, self._http, self._caps)
+            found = self._open[place] = make_provider(config, self._http, self._caps)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:

@@ -42,11 +42,10 @@ class OpenAIProvider(Remote):
         )
 
     def body(self, request: Request) -> dict[str, Any]:
-        limit = "max_completion_tokens" if self.config.name == "openai" else "max_tokens"
         body: dict[str, Any] = {
-            "model": request.model,
+            "model": self.model_id(request.model),
             "messages": list(_messages(request)),
-            limit: request.max_tokens,
+            self.limit: request.max_tokens,
             **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
             **self._thinking(request.thinking),
             **_response_format(request.output),
@@ -58,6 +57,15 @@ class OpenAIProvider(Remote):
             if request.tool_choice is not None:
                 body["tool_choice"] = openai_choice(request.tool_choice)
         return body
+
+    @property
+    def limit(self) -> str:
+        """The name of the limit of tokens."""
+        return "max_completion_tokens" if self.config.name == "openai" else "max_tokens"
+
+    def model_id(self, model: str) -> str:
+        """What the service calls a model."""
+        return model
 
     def new_answer(self) -> Answer:
         return _Completion()

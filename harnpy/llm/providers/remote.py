@@ -25,6 +25,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.transport import Caps
 from harnpy.text.display import display
 from harnpy.world.capped import TooLarge
+from harnpy.world.http import Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -95,6 +96,19 @@ class Remote(ABC):
         """The further headers of this request."""
         return {}
 
+    def authorization(self) -> dict[str, Any]:
+        """The header that authorises a request, if the client's own don't; else the SDK's is left out."""
+        ours = any(name.lower() == "authorization" for name in self.config.headers())
+        return {} if ours else {"Authorization": self.sdk.Omit()}
+
+    @property
+    def path(self) -> str:
+        """Where requests are sent, below the client's address."""
+        return self.config.chat_endpoint
+
+    #: Whether the SDK rewrites requests for a cloud: it then wants values rather than bytes.
+    rewritten = False
+
     @abstractmethod
     def new_answer(self) -> Answer: ...
 
@@ -129,6 +143,30 @@ class Remote(ABC):
         except Exception as error:
             failure = self._failure(error, request)
         raise failure
+
+    def health_url(self, endpoint: str) -> str:
+        """What a check of the configuration asks for, at ``endpoint`` below the service's address."""
+        return self.config.base_url + endpoint
+
+    async def status(self, url: str, timeout: float) -> int:
+        """The status of the response to a small request, which is authorised as calls are.
+
+        Raises TimeoutError, and `Unreachable` when there is no response.
+        """
+        sdk, client = self.sdk, self.new_client()
+        options = {"timeout": timeout, "headers": self.authorization()}
+        try:
+            await client.get(url, cast_to=object, options=options)
+        except sdk.APIStatusError as error:
+            return int(error.status_code)
+        except sdk.APITimeoutError:
+            raise TimeoutError from None
+        except sdk.APIConnectionError as error:
+            # Without its cause: that one may hold a key.
+            raise Unreachable(type(error.__cause__ or error).__name__) from None
+        finally:
+            await client.close()
+        return 200
 
     def _failure(self, error: Exception, request: Request) -> BaseException:
         """What to raise for an error of a call; one that is not the service's is raised again."""
@@ -181,17 +219,15 @@ class Remote(ABC):
         if self._client is None:
             self._client = self.new_client()
         sdk, silence = self.sdk, self._silence(request)
-        headers = self.headers(request)
-        if not any(name.lower() == "authorization" for name in self.config.headers()):
-            headers["Authorization"] = sdk.Omit()
+        # A lone surrogate in a script's string has no UTF-8 encoding.
+        content = _encode({**body, "stream": stream}).encode("utf-8", "replace")
         return await self._client.post(
-            self.config.chat_endpoint,
+            self.path,
             cast_to=object,
-            # A lone surrogate in a script's string has no UTF-8 encoding.
-            content=_encode({**body, "stream": stream}).encode("utf-8", "replace"),
+            **({"body": json.loads(content)} if self.rewritten else {"content": content}),
             options={
                 "timeout": sdk.Timeout(silence, connect=min(silence, _CONNECT)),
-                "headers": headers,
+                "headers": {**self.headers(request), **self.authorization()},
             },
             stream=stream,
             stream_cls=sdk.AsyncStream[object],

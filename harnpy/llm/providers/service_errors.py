@@ -42,10 +42,17 @@ _BY_NAME = {
     **dict.fromkeys(("overloaded_error", "overloaded"), "overloaded"),
     **dict.fromkeys(("api_error", "server_error", "internal_server_error"), "server_error"),
     "timeout_error": "timeout",
+    # Amazon's streams of events.
+    "throttlingException": "rate_limit",
+    "serviceUnavailableException": "overloaded",
+    "modelTimeoutException": "timeout",
+    **dict.fromkeys(("internalServerException", "modelStreamErrorException"), "server_error"),
 }
 
 #: The modules that raise network errors, whatever the SDK turns them into.
 _WIRE = ("openai", "anthropic", "httpx2", "httpcore2", "anyio", "ssl")
+#: The package that raises errors for streams of events that can't be unpacked.
+_EVENT_STREAM = "botocore"
 
 
 class MalformedReply(Exception):
@@ -70,11 +77,16 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     status = getattr(error, "status_code", None)
     if status is not None or body is not None:
         return _answered(error, body, status, config)
-    if isinstance(error, (MalformedReply, ValueError, RecursionError)):
+    if isinstance(error, (MalformedReply, ValueError, RecursionError)) or _root(error) == _EVENT_STREAM:
         return _failed(config, "server_error", f"malformed response: {error}")
-    if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _WIRE:
+    if isinstance(error, OSError) or _root(error) in _WIRE:
         return _failed(config, *_broken(error, config))
     return None
+
+
+def _root(error: BaseException) -> str:
+    """The package that defines an error."""
+    return type(error).__module__.partition(".")[0]
 
 
 def too_large(error: BaseException) -> TooLarge | None:
@@ -112,7 +124,7 @@ def redacted(text: str, config: ProviderConfig) -> str:
     """``text`` without the key, the other headers of the configuration, and whatever looks like a secret."""
     headers = config.extra_headers
     hidden = [value for name, value in headers.items() if is_secret_header_name(name)]
-    text = SecretValues([config.api_key or "", *hidden]).masked(text, _MASK)
+    text = SecretValues([*config.secrets(), *hidden]).masked(text, _MASK)
     for value in sorted(headers.values(), key=len, reverse=True):
         if len(value) >= _SECRET_CHARS:
             text = text.replace(value, _MASK)
@@ -140,6 +152,8 @@ def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig) 
 
 def _read(body: Any) -> tuple[list[str], str]:
     """The service's name for the error, and its message."""
+    if isinstance(body, list) and body:
+        body = body[0]  # Google's
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict):

@@ -756,8 +756,8 @@ def test_who_stops_listening_ends_the_call(protocol: str) -> None:
 
 
 def test_a_protocol_that_nobody_speaks() -> None:
-    with pytest.raises(OptionError, match="provider 'x' can't be called yet: its protocol \\(bedrock\\)"):
-        make_provider(ProviderConfig("x", "http://x", "aws_sigv4", protocol="bedrock"), RealHttp())
+    with pytest.raises(OptionError, match="provider 'x': unknown protocol 'gopher'; known are openai, anth"):
+        make_provider(ProviderConfig("x", "http://x", "bearer", KEY, protocol="gopher"), RealHttp())
 
 
 @BOTH
