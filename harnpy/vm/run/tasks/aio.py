@@ -14,6 +14,7 @@ from greenlet import getcurrent, greenlet
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.tasks.scheduler import Closers
 from harnpy.vm.run.tasks.turns import Turns
+from harnpy.world.interrupts import Wakeful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class OwnLoop(Bridge):
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(scheduler, asyncio.new_event_loop())
+        self.wakeful = Wakeful(self.loop)
         self.blocking = scheduler.idle
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
 
@@ -98,6 +100,7 @@ class OwnLoop(Bridge):
 
     def close(self) -> None:
         self.loop.run_until_complete(self.finish())
+        self.wakeful.close()
         self.loop.close()
         self.scheduler.idle, self.scheduler.bridge = self.blocking, None
 
