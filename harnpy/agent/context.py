@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.agent.commands.policy import given_command_policy, without_command_policy
+from harnpy.agent.commands.stack import NO_COMMANDS
 from harnpy.agent.rules.approval import read_approval_policy
 from harnpy.agent.rules.permissions import read_permissions
 from harnpy.agent.rules.policy import PolicyError, read_policy
@@ -20,6 +22,8 @@ from harnpy.session.stack import SessionStack
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from harnpy.agent.commands.policy import CommandPolicy
+    from harnpy.agent.commands.stack import Commands
     from harnpy.agent.rules.approval import ApprovalPolicy
     from harnpy.agent.rules.leads import Lead
     from harnpy.agent.rules.permissions import PermissionPolicy
@@ -35,12 +39,14 @@ class Rules:
     """``permissions`` are outermost first; None is no policy at all.
 
     ``leads`` are the paths of the tool call that is handled, which were allowed for what they led to.
+    ``commands`` is which command policy holds.
     """
 
     policy: Policy | None = None
     approval: ApprovalPolicy | None = None
     permissions: tuple[PermissionPolicy, ...] = ()
     leads: tuple[Lead, ...] = ()
+    commands: Commands = NO_COMMANDS
 
     def __bool__(self) -> bool:
         """Whether anything is restricted or recorded."""
@@ -57,6 +63,7 @@ class Rules:
         policy: Policy | None = None,
         approval: ApprovalPolicy | None = None,
         permissions: PermissionPolicy | None = None,
+        command_policy: CommandPolicy | None = None,
     ) -> Rules:
         """Return the rules inside these, with policies of their own. Raises `PolicyError`."""
         if policy is not None and self.policy is not None:
@@ -64,7 +71,8 @@ class Rules:
         if approval is not None and self.approval is not None:
             approval = self.approval.intersect(approval)
         scopes = self.permissions if permissions is None else (*self.permissions, permissions)
-        return Rules(policy or self.policy, approval or self.approval, scopes, self.leads)
+        commands = self.commands.inside(command_policy)
+        return Rules(policy or self.policy, approval or self.approval, scopes, self.leads, commands)
 
     def met(self, other: Rules) -> Rules:
         """Return the rules that allow what both allow."""
@@ -83,16 +91,21 @@ class Rules:
             approval or other.approval,
             tuple(dict.fromkeys(self.permissions + other.permissions)),
             tuple(dict.fromkeys(self.leads + other.leads)),
+            self.commands.met(other.commands),
         )
 
     @property
     def restricts(self) -> bool:
         """Whether anything is restricted."""
-        return bool(self) or bool(self.leads)
+        return bool(self) or bool(self.leads) or self.commands.policy is not None
 
     def following(self, leads: Sequence[Lead]) -> Rules:
         """The rules while a call is handled whose paths were allowed for what they led to."""
         return replace(self, leads=(*self.leads, *leads)) if leads else self
+
+    def commanded(self, commands: Commands) -> Rules:
+        """The rules with another command policy."""
+        return self if commands is self.commands else replace(self, commands=commands)
 
     def placed(self, real_path: RealPath) -> Rules:
         """The rules in force where ``real_path`` says what the roots of their own policies lead to.
@@ -115,13 +128,14 @@ class Rules:
         return replace(self, policy=replace(self.policy, recursion_limit=limit - 1))
 
     def for_options(self, options: Options, label: str) -> Rules:
-        """The rules of a loop with such options: `policy`, `approval_policy`, `permissions`.
+        """The rules of a loop with such options: its policies and permissions.
 
         Raises `MisuseError`, in the name of ``label`` where one can't be read.
         """
-        policy, approval = options.value("policy"), options.value("approval_policy")
-        inside = self.one_deeper(label)
-        return inside.for_policies(policy, approval, options.value("permissions"), label)
+        policy = without_command_policy(options.value("policy"))
+        approval, permissions = options.value("approval_policy"), options.value("permissions")
+        commands = self.commands.inside(given_command_policy(options.given, label))
+        return self.one_deeper(label).commanded(commands).for_policies(policy, approval, permissions, label)
 
     def for_policies(self, policy: Any, approval: Any, permissions: Any, label: str) -> Rules:
         """The rules of a loop with these policies, each nil or a dict; raises as `for_options` does."""
@@ -264,5 +278,6 @@ class AgentContext:
 
     def branch(self) -> AgentContext:
         """Return the context of a task that starts here: a copy."""
-        parts = self.rules, self.worker, self.workflow, self.place, self.caller_rules, self.active
+        rules = self.rules.commanded(self.rules.commands.inside())
+        parts = rules, self.worker, self.workflow, self.place, self.caller_rules, self.active
         return AgentContext(self.sessions.branch(), *parts)

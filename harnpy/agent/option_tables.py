@@ -239,6 +239,7 @@ def worker_table(run: OptionTable) -> OptionTable:
             policy: dict — what it may do at most
             tools: list — names of the tools that it may use
             permissions: dict — which calls are granted
+            command_policy: dict — which commands may run
             audit: dict — its mutation session
             """,
             {"options": run},

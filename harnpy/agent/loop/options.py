@@ -37,7 +37,6 @@ OVERFLOW_RETRIES = 1
 #: Options that aren't implemented yet. They are refused: to ignore one would do something else than asked.
 _LATER = {
     "mcp_servers": "MCP servers",
-    "command_policy": "command policies",
 }
 _OFF: tuple[object, ...] = (None, False, "none", [], {})
 

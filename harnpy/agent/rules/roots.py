@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 #: A root that nothing is in: no roots at all would restrict nothing.
-_NOWHERE = "/dev/null/nowhere"
+NOWHERE = "/dev/null/nowhere"
 
 
 class Roots(NamedTuple):
@@ -69,7 +69,7 @@ def meeting(bounds: Sequence[Roots]) -> tuple[str, ...]:
         inner = [root for root in roots if other.contain(root)]
         outer = [root for root in other.paths if Roots(roots).contain(root)]
         roots = tuple(dict.fromkeys(inner + outer))
-    return roots or (_NOWHERE,)
+    return roots or (NOWHERE,)
 
 
 def is_in(path: str, directory: str) -> bool:

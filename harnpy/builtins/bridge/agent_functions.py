@@ -42,7 +42,7 @@ def with_python_functions(vm: Vm, options: Value) -> Value:
     given = with_experiment(vm, with_callables(vm, options, *_CALLBACKS))
     if given.get("summarize_prompt") is not None:
         given["summarize_prompt"] = prompt_from(vm, display(given["summarize_prompt"]))
-    for key in ("permissions", "skills"):
+    for key in ("permissions", "skills", "command_policy", "policy"):
         if given.get(key) is not None:
             given[key] = callables_within(vm, given[key])
     if given.get("tools") is not None:

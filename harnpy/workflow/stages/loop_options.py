@@ -20,7 +20,6 @@ from harnpy.agent.loop.options import (
     LoopOptions,
     callable_or_none,
     native_fallback,
-    refuse_later,
 )
 from harnpy.agent.skills.active import read_matching, read_skills
 from harnpy.reading.lenient import Options, not_negative
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.loop_compaction import LoopCompaction
     from harnpy.agent.runtime import Runtime
     from harnpy.reading.dicts import Dict
-    from harnpy.workflow.graph.graph_types import ModelPolicy, Node
+    from harnpy.workflow.graph.graph_types import Node
 
 
 FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
@@ -95,7 +94,6 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
 
 def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
     policy, compact, turn = node["model_policy"], node["auto_compact"], node["model_policy"]["turn_policy"]
-    refuse_later("command_policy", _command_policy(policy), _CALLER)
     return LoopOptions(
         max_iterations=max(0, policy["max_iterations"]),
         max_nudges=max(0, policy["max_nudges"]),
@@ -125,12 +123,6 @@ def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
         session_id=session_id,
         token_budget=None,
     )
-
-
-def _command_policy(policy: ModelPolicy) -> Any:
-    """Return the command policy, which may also stand in the model policy's own `policy`."""
-    own, inner = policy.get("command_policy"), policy.get("policy")
-    return inner.get("command_policy") if own is None and isinstance(inner, dict) else own
 
 
 def _tool_output_limit(node: Node) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.agent.commands.policy import given_command_policy
 from harnpy.workflow.shapes import only
 from harnpy.workflow.stages import inputs
 from harnpy.workflow.stages.map import run_map
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
     from harnpy.workflow.stages.work import Work
 
 
+#: Loops name themselves in what they say of their options, and so do nodes, whose loop it would be.
+_CALLER = "agent_loop"
 _REASON = "manual review required"
 
 
 def run(work: Work) -> Ended:
-    """Run a node by its kind. Raise whatever makes the stage fail."""
-    return KINDS.get(work.node["kind"], run_stage)(work)
+    """Run a node by its kind, under its command policy. Raise whatever makes the stage fail."""
+    context = work.runtime.context()
+    commands = context.rules.commands.inside(given_command_policy(work.node["model_policy"], _CALLER))
+    with context.govern(context.rules.commanded(commands)):
+        return KINDS.get(work.node["kind"], run_stage)(work)
 
 
 def _fork(work: Work) -> Ended:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.commands.policy import (
+    command_policy_among,
+    given_command_policy,
+    without_command_policy,
+)
 from harnpy.agent.workers.carry import carried_policies, read_carry
 from harnpy.agent.workers.requested import read_execution, read_request, requested_policies
 from harnpy.agent.workers.worker import STAGE, WORKFLOW
@@ -34,8 +39,9 @@ def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
     if not task.strip():
         raise MisuseError(f"{CALLER}: config.task is required")
     carry = read_carry(options.value("carry"), CALLER)
+    given_command_policy(config, CALLER)
     mode, work, system, asked = _work(runtime, config)
-    policies = requested_policies(config.get("policy"), config.get("tools"), CALLER)
+    policies = requested_policies(without_command_policy(config.get("policy")), config.get("tools"), CALLER)
     policies += carried_policies(config.get("carry"), CALLER)
     transcript = config.get("transcript")
     if transcript is not None and not is_transcript(transcript):
@@ -57,10 +63,9 @@ def spawn_agent(runtime: Runtime, workers: Workers, config: Any) -> Worker:
 
 def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
     """Return the worker's mode and its work, then the system prompt and the metadata of its request."""
-    permissions = config.get("permissions")
     if config.get("graph") is not None:
         graph = normalise_graph(config["graph"], runtime.sessions.world)
-        nodes = {id: _permitted(node, permissions) for id, node in graph["nodes"].items()}
+        nodes = {id: _with_rules(node, config) for id, node in graph["nodes"].items()}
         options = config.get("options")
         if options is not None and not isinstance(options, dict):
             raise MisuseError(f"{CALLER}: options must be a dict")
@@ -69,15 +74,16 @@ def _work(runtime: Runtime, config: Dict) -> tuple[str, Dict, str | None, Dict]:
     if config.get("node") is None:
         raise MisuseError(f"{CALLER}: config requires either graph or node")
     node = read_stage_node(config["node"], NODE)
-    return STAGE, {"node": _permitted(node, permissions)}, node["system"], node["metadata"]
+    return STAGE, {"node": _with_rules(node, config)}, node["system"], node["metadata"]
 
 
-def _permitted(node: Node, permissions: Any) -> Node:
-    """Return the node with the config's permissions added to its own."""
-    if permissions is None:
-        return node
-    policy = node["model_policy"]
+def _with_rules(node: Node, config: Dict) -> Node:
+    """Return the node with the config's permissions and command policy, beside which its own ones hold."""
+    policy, permissions = node["model_policy"], config.get("permissions")
     inner = policy.get("permissions")
     if isinstance(inner, dict) and isinstance(permissions, dict):
         permissions = {**inner, **permissions}
-    return {**node, "model_policy": {**policy, "permissions": permissions}}
+    commands = None if command_policy_among(policy) is not None else command_policy_among(config)
+    added = {"permissions": permissions, "command_policy": commands}
+    given: Any = {key: value for key, value in added.items() if value is not None}
+    return {**node, "model_policy": {**policy, **given}} if given else node

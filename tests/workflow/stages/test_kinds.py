@@ -121,5 +121,5 @@ def test_how_often_loops_try_again_is_settled() -> None:
 
 def test_a_command_policy_is_never_dropped() -> None:
     for policy in ({"command_policy": {"deny": ["rm"]}}, {"policy": {"command_policy": {"deny": ["rm"]}}}):
-        with pytest.raises(MisuseError, match="command_policy"):
+        with pytest.raises(MisuseError, match="command_policy: unknown option key 'deny'"):
             do(a_runtime(), {"mode": "agent", "model_policy": policy})

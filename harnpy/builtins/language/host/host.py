@@ -10,8 +10,10 @@ from harnpy.vm.errors import CategorizedFault, Thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
@@ -31,16 +33,27 @@ def host_call(vm: Vm, name: str, params: Value) -> Value:
     mocked = vm.state(HostMocks).answer(capability, operation, given)
     if mocked:
         return mocked[0]
-    reason = context_of(vm).refuses_host_call(capability, operation)
+    context = context_of(vm)
+    reason = context.refuses_host_call(capability, operation)
     if reason is not None:
         raise CategorizedFault("tool_rejected", reason)
+    perform, policy = _performed(vm, name), context.rules.commands.policy
+    if policy is not None and name == host_operations.EXEC:
+        from harnpy.builtins.bridge.commands import governed  # most programs have no such policy
+
+        perform = governed(vm, policy, perform, "host_call")
+    return perform(given)
+
+
+def _performed(vm: Vm, name: str) -> Callable[[Dict], Value]:
+    """Return the operation as the host performs it, else the built-in one."""
     perform = vm.world.host.operations.get(name)
     if perform:
-        return vm.tasks.awaited(perform(given))
+        return lambda params: vm.tasks.awaited(perform(params))
     found = host_operations.OPERATIONS.get(name)
     if found is None:
         raise Thrown(f"host_call: unsupported operation {name}")
-    return vm.tasks.awaited(found(vm, given))
+    return lambda params: vm.tasks.awaited(found(vm, params))
 
 
 @builtin(

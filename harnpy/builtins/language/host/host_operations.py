@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from harnpy.world.processes import Ended
 
 
-_EXEC = "host_call process.exec"
+#: The operation that command policies are about.
+EXEC = "process.exec"
+
+_EXEC = f"host_call {EXEC}"
 
 
 async def _exec(vm: Vm, params: Dict) -> Dict:
@@ -162,7 +165,7 @@ def _cwd(vm: Vm, params: Dict) -> str:
 
 
 OPERATIONS: Mapping[str, Callable[[Vm, Dict], Any]] = {
-    "process.exec": _exec,
+    EXEC: _exec,
     "process.list_shells": _list_shells,
     "process.get_default_shell": _default_shell,
     "process.set_default_shell": shells.set_default_shell,
