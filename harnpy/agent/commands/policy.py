@@ -9,7 +9,7 @@ from harnpy.agent.commands.labels import LABELS
 from harnpy.agent.rules.roots import NOWHERE, common_roots
 from harnpy.faults import MisuseError
 from harnpy.reading.option_tables import expected
-from harnpy.text.display import type_name
+from harnpy.text.display import display, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -150,3 +150,10 @@ def without_command_policy(policy: Any) -> Any:
     if not isinstance(policy, dict) or TYPE not in policy:
         return policy
     return {key: value for key, value in policy.items() if key != TYPE}
+
+
+def with_hooks_as_texts(config: Any) -> Any:
+    """Return a config to be written down. It is refused when it is read again: it would allow more."""
+    if not isinstance(config, dict):
+        return config
+    return {key: display(value) if callable(value) else value for key, value in config.items()}

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.commands.policy import TYPE as COMMAND_POLICY
+from harnpy.agent.commands.policy import with_hooks_as_texts
 from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.workers.carry import read_carry
 from harnpy.agent.workers.worker import INTERRUPTED, RUNNING, STATUSES, Worker
@@ -114,9 +116,13 @@ def _snapshot(worker: Worker) -> Dict:
 
 
 def without_functions(value: Any) -> Any:
-    """Return a value without the functions in it."""
+    """Return a value without the functions in it. Of a command policy's hooks their texts stay."""
     if isinstance(value, dict):
-        return {key: without_functions(item) for key, item in value.items() if not callable(item)}
+        return {
+            key: with_hooks_as_texts(item) if key == COMMAND_POLICY else without_functions(item)
+            for key, item in value.items()
+            if not callable(item)
+        }
     if isinstance(value, list):
         return [without_functions(item) for item in value if not callable(item)]
     return value

@@ -383,3 +383,13 @@ def test_updates_go_to_the_session_that_spawned_and_not_to_its_subscribers(host:
         ("parent", "running"),
         ("parent", "completed"),
     ]
+
+
+def test_a_command_policy_whose_hooks_are_lost_is_refused(host: DirectoryHost) -> None:
+    policy = '{deny_patterns: ["rm"], pre: { ctx -> {deny: "no"} }}'
+    node = f'{{id: "n", model_policy: {{provider: "mock", command_policy: {policy}}}}}'
+    path = run(host, f'return wait_agent(spawn_agent({{task: "t", node: {node}}})).snapshot_path')
+    kept = snapshot(path)["config"]["node"]["model_policy"]["command_policy"]
+    assert kept == {"deny_patterns": ["rm"], "pre": "<fn(ctx)>"}
+    with pytest.raises(VmError, match=r"command_policy\.pre must be a closure, got string"):
+        run(host, f'wait_agent(send_input(resume_agent("{path}"), "again"))')
