@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnpy.llm.configuration.prices import FREE, Price, cache_hit_ratio
+from harnpy.llm.configuration.prices import FREE, Price
 
 
 @dataclass(slots=True)
@@ -14,6 +14,8 @@ class Reply:
 
     ``thinking_blocks`` must go back to Anthropic before the calls that they led to;
     ``given_blocks`` are the content blocks of a reply that aren't just its text and its calls.
+    ``cached_beside``: whether cached tokens are counted beside ``input_tokens``, as Anthropic does, rather
+    than among them; None for where they wouldn't fit among them.
     """
 
     text: str
@@ -31,11 +33,22 @@ class Reply:
     price: Price = FREE
     thinking_blocks: list[dict[str, Any]] = field(default_factory=list)
     given_blocks: list[dict[str, Any]] | None = None
+    cached_beside: bool | None = None
+
+    @property
+    def prompt_tokens(self) -> int:
+        """All tokens of the prompt, cached or not."""
+        cached = self.cache_read_tokens + self.cache_write_tokens
+        beside = self.cached_beside
+        if beside is None:
+            beside = cached > self.input_tokens
+        return self.input_tokens + cached if beside else self.input_tokens
 
     @property
     def cost(self) -> float:
         """USD."""
-        return self.price.cost(self.input_tokens, self.output_tokens)
+        saved = self.price.cache_savings(self.cache_read_tokens, self.cache_write_tokens)
+        return self.price.cost(self.prompt_tokens, self.output_tokens) - saved
 
     def blocks(self) -> list[dict[str, Any]]:
         """The reply as content blocks."""
@@ -62,6 +75,6 @@ class Reply:
             "cache_read_tokens": read,
             "cache_write_tokens": written,
             "cache_creation_input_tokens": written,
-            "cache_hit_ratio": cache_hit_ratio(self.input_tokens, read, written),
+            "cache_hit_ratio": read / (self.prompt_tokens or 1),
             "cache_savings_usd": self.price.cache_savings(read, written),
         }

@@ -5,10 +5,13 @@ The mock provider streams in its own way, without its queue and its log of calls
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.call import in_span
+from harnpy.llm.errors import BudgetSpent
 from harnpy.llm.projection import json_tokens, project
 from harnpy.llm.providers.mock import NAME as MOCK
 from harnpy.llm.reply import Reply
@@ -41,34 +44,75 @@ def stream_into(send: Callable[[str], bool], models: Models, request: Request) -
 def _stream_remote(
     send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
 ) -> None:
-    """Send the pieces, and charge them to the program by an estimate: the provider tells only texts."""
+    """Send the pieces, and charge what came of the reply, also when nobody wants more or the call ends."""
     clock = models.world.clock
     begin = clock.monotonic()
-    receive = partial(_receive, send, models, request, pieces)
+    segment = request.segment or models.segment()
+    call_id = models.trace.new_call_id()
+    if segment is not None:
+        segment.request(request, call_id)
+    came = _Came(pieces, request)
+
+    def charge(reply: Reply) -> None:
+        ms = int((clock.monotonic() - begin) * 1000)
+        if segment is not None:
+            segment.response(reply, ms)
+        models.account.charge(reply, call_id, ms)
+
+    receive = partial(_receive, send, models, came)
     recording, spans = models.recording, models.spans()
     call = receive if recording is None else partial(recording.record, request, receive)
-    reply = call() if spans is None else in_span(spans, request, call)
-    models.account.charge(reply, models.trace.new_call_id(), int((clock.monotonic() - begin) * 1000))
+    try:
+        reply = call() if spans is None else in_span(spans, request, call)
+    except BaseException:
+        # Whatever ended it, the service has counted what it sent.
+        with suppress(BudgetSpent):
+            if came.anything:
+                charge(came.reply())
+        raise
+    charge(reply)
 
 
-def _receive(
-    send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
-) -> Reply:
-    wait, text = models.waiting.wait, ""
+def _receive(send: Callable[[str], bool], models: Models, came: _Came) -> Reply:
+    wait, pieces = models.waiting.wait, came.pieces
     while (piece := wait(_following(pieces))) is not None:
-        text += piece
+        came.text.append(piece)
         if not send(piece):
             wait(pieces.aclose())
             break
-    return Reply(
-        text=text,
-        model=request.model,
-        provider=request.provider,
-        requested_model=request.model,
-        input_tokens=project(request, 0.0).input_tokens,
-        output_tokens=json_tokens(text),
-        price=request.price,
-    )
+    return came.reply()
+
+
+class _Came:
+    """What has come of a reply."""
+
+    def __init__(self, pieces: AsyncGenerator[str], request: Request) -> None:
+        self.pieces = pieces
+        self.text: list[str] = []
+        self._request = request
+        self._so_far: Callable[[], Reply] = getattr(pieces, "so_far", self._said)
+
+    @property
+    def anything(self) -> bool:
+        known = self._so_far()
+        return bool(self.text or known.input_tokens or known.output_tokens)
+
+    def reply(self) -> Reply:
+        """The reply up to now. Tokens are estimated where the service hasn't told them, or not to the end."""
+        request, known = self._request, self._so_far()
+        told = known.stop_reason is not None and known.output_tokens > 0
+        estimate = json_tokens(known.text) + json_tokens(known.thinking or "")
+        return replace(
+            known,
+            price=request.price,
+            input_tokens=known.input_tokens or project(request, 0.0).input_tokens,
+            output_tokens=known.output_tokens if told else max(known.output_tokens, estimate),
+        )
+
+    def _said(self) -> Reply:
+        """What is known of a provider's stream that is only text."""
+        request = self._request
+        return Reply("".join(self.text), request.model, request.provider, request.model, 0, 0)
 
 
 async def _following(pieces: AsyncIterator[str]) -> str | None:

@@ -16,10 +16,11 @@ class Price:
     cache_write_per_mtok: float | None = None
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """What it costs without a cache; ``input_tokens`` are all of the prompt's."""
         return (input_tokens * self.input_per_mtok + output_tokens * self.output_per_mtok) / 1_000_000
 
     def cache_savings(self, read: int, written: int) -> float:
-        """What the cache saved; negative where writing it cost more than it saved."""
+        """What the cache saves of `cost`; negative where writing it costs more than it saves."""
         base = self.input_per_mtok
         read_price = base if self.cache_read_per_mtok is None else self.cache_read_per_mtok
         write_price = base if self.cache_write_per_mtok is None else self.cache_write_per_mtok
@@ -50,9 +51,3 @@ _TABLE = (
 def price_of(model: str) -> Price:
     """Return the price by the model's name, free for an unknown one. A configured price takes precedence."""
     return next((price for pattern, price in _TABLE if re.search(pattern, model)), FREE)
-
-
-def cache_hit_ratio(input_tokens: int, read: int, written: int) -> float:
-    """The share of the prompt that came from the cache."""
-    total = input_tokens if read + written <= input_tokens else input_tokens + read + written
-    return read / total if total else 0.0

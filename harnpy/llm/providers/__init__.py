@@ -28,13 +28,33 @@ class Provider(Protocol):
 
 class StreamingProvider(Protocol):
     def stream(self, request: Request) -> AsyncIterator[str]:
-        """The answer's text, piece by piece as it comes. Raises `CallError`."""
+        """The answer's text, piece by piece as it comes. Raises `CallError`.
+
+        What it returns may have `so_far`, as `ReplyStream` has: usage is then what the service tells.
+        """
+
+
+class ReplyStream(Protocol):
+    """The pieces of a reply that comes, of which more is known than its text."""
+
+    def __aiter__(self) -> AsyncIterator[str]: ...
+
+    async def __anext__(self) -> str: ...
+
+    async def aclose(self) -> None:
+        """End the call."""
+
+    def so_far(self) -> Reply:
+        """The reply up to the last piece; its counts of tokens are 0 until they are known."""
 
 
 class RemoteProvider(Provider, StreamingProvider, Protocol):
     """One that holds connections."""
 
     config: ProviderConfig
+
+    def stream(self, request: Request) -> ReplyStream:
+        """The answer's text, piece by piece as it comes. Raises `CallError`."""
 
     def health_url(self, endpoint: str) -> str:
         """What a check of the configuration asks for, at ``endpoint`` below the service's address."""

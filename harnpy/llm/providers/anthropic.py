@@ -80,6 +80,8 @@ class AnthropicProvider(Remote):
 class _Message(Answer):
     """A message; its tool calls are [id, name, pieces of the arguments] by index of the block."""
 
+    cached_beside = True
+
     def __init__(self) -> None:
         super().__init__()
         self._calls: dict[int, tuple[str, str, list[str]]] = {}

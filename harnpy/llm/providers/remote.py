@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.providers.service_errors import (
@@ -28,7 +29,7 @@ from harnpy.world.capped import TooLarge
 from harnpy.world.http import Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
@@ -42,6 +43,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=di
 
 class Answer(ABC):
     """What has been received so far of one reply."""
+
+    #: Whether the service counts cached tokens beside those of the prompt, rather than among them.
+    cached_beside = False
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -126,12 +130,15 @@ class Remote(ABC):
             failure = self._failure(error, request)
         raise failure
 
-    async def stream(self, request: Request) -> AsyncIterator[str]:
+    def stream(self, request: Request) -> Streamed:
         """The reply's text as it comes. ``request.transport.timeout`` ends it between two pieces."""
+        return Streamed(self, replace(request, transport=replace(request.transport, stream=True)))
+
+    async def pieces(self, request: Request, answer: Answer) -> AsyncGenerator[str]:
+        """The text of a streamed reply, which ``answer`` takes in."""
         body = self.body(request)
         now = asyncio.get_running_loop().time
         until = now() + self._most_seconds(request)
-        answer = self.new_answer()
         try:
             async for chunk in self._chunks(request, body):
                 if now() > until:
@@ -240,12 +247,17 @@ class Remote(ABC):
     def _reply(self, answer: Answer, request: Request) -> Reply:
         if answer.stop_reason is None:
             raise cut_off(self.config)
-        text, calls = "".join(answer.text), answer.calls()
+        reply = self.reply_so_far(answer, request)
+        if not (reply.text or reply.tool_calls or answer.stop_reason in self.may_be_empty):
+            raise nothing_delivered(self.config, reply.model, answer.output_tokens, answer.stop_reason)
+        return reply
+
+    def reply_so_far(self, answer: Answer, request: Request) -> Reply:
+        """What has been received, which may be the beginning of a reply: then it has no tool calls."""
+        calls = [] if answer.stop_reason is None else answer.calls()
         model = answer.model if answer.model and isinstance(answer.model, str) else request.model
-        if not (text or calls or answer.stop_reason in self.may_be_empty):
-            raise nothing_delivered(self.config, model, answer.output_tokens, answer.stop_reason)
         return Reply(
-            text=text,
+            text="".join(answer.text),
             model=model,
             provider=self.config.name,
             requested_model=request.model,
@@ -257,7 +269,31 @@ class Remote(ABC):
             thinking="".join(answer.thinking) or None,
             thinking_blocks=answer.thoughts(),
             stop_reason=answer.stop_reason,
+            cached_beside=answer.cached_beside,
         )
+
+
+class Streamed:
+    """The text of a reply, piece by piece, and what is known of the reply meanwhile."""
+
+    def __init__(self, remote: Remote, request: Request) -> None:
+        self._remote, self._request = remote, request
+        self._answer = remote.new_answer()
+        self._pieces = remote.pieces(request, self._answer)
+
+    def __aiter__(self) -> Streamed:
+        return self
+
+    async def __anext__(self) -> str:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        """End the call."""
+        await self._pieces.aclose()
+
+    def so_far(self) -> Reply:
+        """The reply up to the last piece. Its counts are those that the service has told, else 0."""
+        return self._remote.reply_so_far(self._answer, self._request)
 
 
 def expect_dict(value: Any) -> dict[str, Any]:
