@@ -7,7 +7,7 @@ from stat import S_IMODE, S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
     from contextlib import AbstractContextManager
     from io import FileIO
     from typing import Protocol
@@ -43,6 +43,12 @@ if TYPE_CHECKING:
             The text is first written to a new file beside it whose name ends in ``mark``, and which is
             removed if that fails; the OSError names ``path``. What a killed process leaves behind is removed
             by the next one that writes in that directory. What is ``durable`` survives a power failure.
+            """
+
+        async def pour(self, path: str, pieces: AsyncGenerator[bytes, None]) -> int:
+            """Write a file in a directory that is there, as a whole or not at all; return how many bytes.
+
+            Until all ``pieces`` are there, they are in a new file beside it, as with `replace_text`.
             """
 
         def rename(self, path: str, new: str) -> None:
@@ -195,6 +201,11 @@ class RealFiles:
             raise
         finally:
             temporary.close()
+
+    async def pour(self, path: str, pieces: AsyncGenerator[bytes, None]) -> int:
+        from harnpy.world.disk.pouring import poured
+
+        return await poured(pieces, path, self._within, self._tidy, self.rename)
 
     def _tidy(self, directory: str, mark: str) -> None:
         """Remove what killed processes have left in a directory, once."""

@@ -16,6 +16,7 @@ from harnpy.world.effects import ENVIRONMENT, LIST, NETWORK, PERSON, PROCESS, ST
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from http.cookiejar import CookieJar
     from typing import Any
 
     import httpx2
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.world.files import Files
     from harnpy.world.http import Http
     from harnpy.world.net.egress import Egress
+    from harnpy.world.net.settings import Settings
     from harnpy.world.people import People
     from harnpy.world.processes import Ended, Processes
     from harnpy.world.streams import Streams
@@ -167,13 +169,20 @@ class GuardedHttp:
     def behind(self, egress: Egress) -> GuardedHttp:
         return GuardedHttp(self._http.behind(egress), self._guard)
 
-    def client(self, surface: str, *, permit: Callable[[str], object] | None = None) -> httpx2.AsyncClient:
+    def client(
+        self,
+        surface: str,
+        *,
+        permit: Callable[[str], object] | None = None,
+        settings: Settings | None = None,
+        cookies: CookieJar | None = None,
+    ) -> httpx2.AsyncClient:
         def permitted(url: str) -> None:
             self._guard.require(NETWORK, url)
             if permit is not None:
                 permit(url)
 
-        return self._http.client(surface, permit=permitted)
+        return self._http.client(surface, permit=permitted, settings=settings, cookies=cookies)
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         self._guard.require(NETWORK, sdk.__name__)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from http.cookiejar import CookieJar
 
     import httpx2
 
     from harnpy.world.net.egress import Egress
+    from harnpy.world.net.settings import Settings
 
 #: What model calls and checks of their services are called where it is decided what may be reached.
 LLM_CALL = "llm_call"
@@ -19,14 +21,20 @@ class Http(Protocol):
     def behind(self, egress: Egress) -> Http:
         """The same, where ``egress`` is asked before every request and every connection."""
 
-    def client(self, surface: str, *, permit: Callable[[str], object] | None = None) -> httpx2.AsyncClient:
+    def client(
+        self,
+        surface: str,
+        *,
+        permit: Callable[[str], object] | None = None,
+        settings: Settings | None = None,
+        cookies: CookieJar | None = None,
+    ) -> httpx2.AsyncClient:
         """A new client, which the caller closes.
 
-        It follows redirects; another origin receives no credentials.
-
-        Requests are made by ``surface``, as 04 §21.4 names them, unless `extensions={"surface": …}` of a
-        request names another. ``permit`` is called with each URL before a request is sent there, redirects
-        included, and raises for one that may not be.
+        It follows redirects; another origin receives no credentials. Requests are made by ``surface``, as 04
+        §21.4 names them, unless `extensions={"surface": …}` of a request names another. ``permit`` is called
+        with each URL before a request is sent there, redirects included, and raises for one that may not be.
+        Without ``cookies`` it keeps none. Raises OSError for files of ``settings`` that can't be used.
         """
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
@@ -70,15 +78,18 @@ class RealHttp:
     def behind(self, egress: Egress) -> RealHttp:
         return RealHttp(egress)
 
-    def client(self, surface: str, *, permit: Callable[[str], object] | None = None) -> httpx2.AsyncClient:
-        import httpx2
+    def client(
+        self,
+        surface: str,
+        *,
+        permit: Callable[[str], object] | None = None,
+        settings: Settings | None = None,
+        cookies: CookieJar | None = None,
+    ) -> httpx2.AsyncClient:
+        from harnpy.world.net.client import new_client
+        from harnpy.world.net.settings import USUAL
 
-        from harnpy.world.net.client import admitted
-        from harnpy.world.redirects import careful
-
-        made = careful(admitted(httpx2.AsyncClient, self.egress, surface, permit))
-        client: httpx2.AsyncClient = made(follow_redirects=True)
-        return client
+        return new_client(self.egress, surface, permit, settings or USUAL, cookies)
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         from harnpy.world.capped import capped

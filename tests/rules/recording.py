@@ -180,6 +180,11 @@ class RecordedFiles:
     def replace_text(self, path: str, text: str, durable: bool = True, mark: str = "") -> None:
         self._texts[self._seen("write", path)] = text
 
+    async def pour(self, path: str, pieces: Any) -> int:
+        data = b"".join([piece async for piece in pieces])
+        self._texts[self._seen("write", path)] = data.decode()
+        return len(data)
+
     def rename(self, path: str, new: str) -> None:
         self._texts[self._seen("write", new)] = self._texts.pop(self._seen("delete", path))
 
@@ -244,9 +249,17 @@ class RecordedHttp:
     def behind(self, egress: Any) -> RecordedHttp:
         return self
 
-    def client(self, surface: str, *, permit: Any = None) -> Any:
-        self._record.add("network", surface)
-        raise OSError("there is no network")
+    def client(self, surface: str, *, permit: Any = None, **options: Any) -> Any:
+        """A client that asks as a real one does; whatever it sends, the response is empty."""
+        import httpx2
+
+        def reach(request: httpx2.Request) -> httpx2.Response:
+            if permit is not None:
+                permit(str(request.url))
+            self._record.add("network", str(request.url))
+            return httpx2.Response(200, content=b"")
+
+        return httpx2.AsyncClient(transport=httpx2.MockTransport(reach))
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         self._record.add("model", sdk.__name__)

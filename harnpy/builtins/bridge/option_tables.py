@@ -7,6 +7,7 @@ from harnpy.builtins.language.tasks import option_tables as tasks
 from harnpy.eventlog import option_tables as eventlog
 from harnpy.faults import OptionError
 from harnpy.llm import option_tables as models
+from harnpy.net.http import option_tables as http
 from harnpy.net.server import option_tables as servers
 from harnpy.text.display import display, type_name
 from harnpy.workflow import option_tables as workflows
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 TABLES: Mapping[str, OptionTable] = {
     **tasks.TABLES,
+    **http.TABLES,
     "agent_loop": agents.LOOP,
     "sub_agent_run": agents.SUB_AGENT,
     "spawn_agent": agents.worker_table(workflows.RUN),

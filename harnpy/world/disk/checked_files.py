@@ -18,7 +18,7 @@ from harnpy.world.effects import DELETE, LIST, READ, WRITE
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator
     from contextlib import AbstractContextManager
 
     from harnpy.world.files import Entry, Files
@@ -68,6 +68,10 @@ class _Checked:
     def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
         with self._at(path, WRITE, follow=False, make=True) as (files, name):
             files.replace_text(name, text, durable, mark)
+
+    async def pour(self, path: str, pieces: AsyncGenerator[bytes, None]) -> int:
+        with self._at(path, WRITE, follow=False) as (files, name):
+            return await files.pour(name, pieces)
 
     def remove(self, path: str) -> None:
         with self._at(path, DELETE, follow=False) as (files, name):

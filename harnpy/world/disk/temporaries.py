@@ -38,6 +38,13 @@ class Temporary:
             # Somebody found it before it was locked, and removed it.
             os.close(self._file)
 
+    def write(self, data: bytes) -> None:
+        """Add to the created file."""
+        assert self._file is not None
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._file, left) :]
+
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)

@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from harnpy.world.net.connecting import Connecting
+from harnpy.world.net.cookies import no_jar
 from harnpy.world.net.egress import Forbidden
+from harnpy.world.redirects import careful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from http.cookiejar import CookieJar
 
     from harnpy.world.net.egress import Egress
+    from harnpy.world.net.settings import Settings
 
 #: Under this key a request's `extensions` may name another surface than its client's.
 SURFACE = "surface"
+
+#: Connections of one client at once; more requests wait for one.
+_LIMITS = httpx2.Limits(max_connections=256, max_keepalive_connections=32, keepalive_expiry=15.0)
 
 
 def admitted(
@@ -48,3 +55,31 @@ def admitted(
             raise blocked
 
     return AdmittedClient
+
+
+def new_client(
+    egress: Egress,
+    surface: str,
+    permit: Callable[[str], object] | None,
+    settings: Settings,
+    cookies: CookieJar | None,
+) -> httpx2.AsyncClient:
+    """A client as `Http.client` describes it."""
+    options: dict[str, Any] = {"cookies": no_jar() if cookies is None else cookies}
+    if settings.has_tls:
+        from harnpy.world.net.tls import context
+
+        options["verify"] = context(settings)
+    if settings.proxy is not None:
+        options["proxy"] = httpx2.Proxy(settings.proxy, auth=settings.proxy_auth)
+        options["mounts"] = {_pattern(host): None for host in settings.no_proxy}
+    made = careful(admitted(httpx2.AsyncClient, egress, surface, permit))
+    client: httpx2.AsyncClient = made(follow_redirects=True, limits=_LIMITS, **options)
+    return client
+
+
+def _pattern(host: str) -> str:
+    """What httpx2 calls a host and its subdomains; `*` are all."""
+    if host == "*":
+        return "all://"
+    return f"all://{host}" if host[:1] == "[" or host.replace(".", "").isdecimal() else f"all://*{host}"
