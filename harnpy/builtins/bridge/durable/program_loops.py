@@ -81,10 +81,13 @@ class ProgramLoops(AgentFactory):
         return runner
 
     def _sessions(self, session: Txn) -> SessionRegistry:
-        """Return a registry in which the turn's session is; who listens to all loops hears of this one."""
+        """Return a registry in which the turn's session is; who listens to all loops hears of this one.
+
+        Notes that the program queues for the session reach its loop.
+        """
         vm, usual = self._vm, sessions_of(self._vm)
         sessions = SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
-        sessions.observers = usual.observers
+        sessions.observers, sessions.feedback = usual.observers, usual.feedback
         sessions.admit(session)
         return sessions
 
