@@ -24,6 +24,7 @@ class Settings:
     the models of a program when it first needs them. ``found_skills`` are the skills of files, None until
     somebody looked for some. ``trace_llm`` lets programs see what their model calls took. ``home`` is the
     directory whose project keeps what outlives a program; None for that of the program's file.
+    ``on_progress`` receives what `progress` shows: how far, of how much (None where it isn't said), what.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class Settings:
         self.found_skills: Sequence[FoundSkill] | None = None
         self.trace_llm = False
         self.home: str | None = None
+        self.on_progress: Callable[[float | None, float | None, str], object] | None = None
 
 
 def settings_of(vm: Vm) -> Settings:

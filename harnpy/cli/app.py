@@ -32,6 +32,7 @@ _MODULES = {
     "waitpoint": "harnpy.cli.commands.waitpoint",
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
+    "mcp": "harnpy.cli.commands.mcp",
     "builtins": "harnpy.cli.commands.builtins",
 }
 

@@ -46,6 +46,8 @@ EXCEPTIONS = {
     "session/live/": "likewise: watches wait, and are read by other threads than those that append",
     "session/faces/canto/sessions.py": "likewise: threads share a session of Canto's, stored or not",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
+    "serve/mcp/stdio.py": "threads between the streams of a client and the loop; no program sees either",
+    "serve/mcp/http.py": "listens for clients: the server's own means, no program's",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
     "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",
 }

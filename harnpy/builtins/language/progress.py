@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.builtins import settings_of
 from harnpy.vm.declare.builtin import builtin
 
 TYPE_CHECKING = False
@@ -30,7 +31,19 @@ def progress(vm: Vm, phase: str, message: str, progress: Value, total: int | Non
         text = _bar(message, progress)
     else:
         text = message
+    report = settings_of(vm).on_progress
+    if report is not None:
+        report(*_reading(progress, total), f"[{phase}] {message}")
     vm.write(f"[{phase}] {text}\n")
+
+
+def _reading(progress: Value, total: int | None) -> tuple[float | None, float | None]:
+    """How far, and of how much."""
+    if type(progress) is int:
+        return progress, 100 if total is None else total
+    if type(progress) is dict and progress.get("mode") == "bar":
+        return _int(progress, "current", 0), _int(progress, "total", 0)
+    return None, None
 
 
 def _bar(message: str, options: dict[str, Value]) -> str:

@@ -11,7 +11,7 @@ from harnpy.vm.resolve.tree import lineage, script_order, setup_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Set
+    from collections.abc import Callable, Sequence, Set
 
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.resolve.scopes import Resolution
@@ -73,12 +73,19 @@ def _module(e: Emitter) -> None:
     program = e.unit.program
     e.statements(setup_order(program), DISCARD)
     functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
-    published = {node.name: e.declared_by(node, node.name).python for node in functions}
-    e.line(f"publish({{{', '.join(f'{name!r}: {python}' for name, python in published.items())}}})")
+    tools = [node for node in program.items if isinstance(node, ast.ToolDecl)]
+    # Few files declare tools.
+    published = [_by_name(e, functions), *([_by_name(e, tools)] if tools else [])]
+    e.line(f"publish({', '.join(published)})")
     for node in program.items:
         if isinstance(node, ast.Import) and node.pub:
             e.at = node
             e.line(f"pass_on({node.path!r}, {node.names!r})")
+
+
+def _by_name(e: Emitter, nodes: Sequence[ast.FnDecl | ast.ToolDecl]) -> str:
+    """A dict display of what the nodes declare."""
+    return f"{{{', '.join(f'{node.name!r}: {e.declared_by(node, node.name).python}' for node in nodes)}}}"
 
 
 def _pipeline(e: Emitter, entry: ast.Pipeline) -> None:

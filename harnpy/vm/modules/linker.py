@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Fn
     from harnpy.vm.vm import Vm
 
+    Value = Any
     #: Of each name that a file expects of an import: the parameters, and whether the last takes the rest.
     Wanted = dict[str, tuple[tuple[str, ...], bool]]
 
@@ -88,9 +89,10 @@ class Linker:
             given[name] = function
         return given
 
-    def publish(self, functions: dict[str, Fn]) -> None:
-        """Set the functions and exports of the module that runs."""
+    def publish(self, functions: dict[str, Fn], tools: dict[str, Value] | None = None) -> None:
+        """Set the functions, tools and exports of the module that runs."""
         assert self.module
+        self.module.tools = tools or {}
         surface = self.module.surface
         self.module.functions = functions
         exported = functions if surface.is_open else surface.public

@@ -14,6 +14,8 @@ from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from harnpy.vm.modules.paths import Place
     from harnpy.vm.modules.surface import Request, Surface
     from harnpy.vm.values.objects import Fn
@@ -25,9 +27,9 @@ NEW, LOADING, LOADED = range(3)
 
 
 class Module:
-    """One module of a program. ``functions`` and ``exports`` fill when it is loaded."""
+    """One module of a program. ``functions``, ``exports`` and ``tools`` fill when it is loaded."""
 
-    __slots__ = ("exports", "functions", "place", "source", "stage", "surface")
+    __slots__ = ("exports", "functions", "place", "source", "stage", "surface", "tools")
 
     def __init__(self, place: Place, source: str) -> None:
         self.place = place
@@ -35,6 +37,8 @@ class Module:
         self.surface: Surface = surface_of(source)
         self.functions: dict[str, Fn] = {}
         self.exports: dict[str, Fn] = {}
+        #: The registry of one tool that each `tool` declaration binds; no import brings them.
+        self.tools: dict[str, Any] = {}
         self.stage = NEW
 
     @property

@@ -10,7 +10,7 @@ from harnpy.vm.walk.jumps import Return
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from harnpy.vm.walk.walker import Walker
@@ -66,8 +66,13 @@ def _module(a: Activation) -> None:
     assert linker
     a.statements(setup_order(program))
     functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
-    linker.publish({node.name: a.read(a.declared_by(node, node.name)) for node in functions})
+    tools = [node for node in program.items if isinstance(node, ast.ToolDecl)]
+    linker.publish(_by_name(a, functions), _by_name(a, tools))
     for node in program.items:
         if isinstance(node, ast.Import) and node.pub:
             a.at = node.start
             linker.pass_on(node.path, node.names)
+
+
+def _by_name(a: Activation, nodes: Sequence[ast.FnDecl | ast.ToolDecl]) -> dict[str, Value]:
+    return {node.name: a.read(a.declared_by(node, node.name)) for node in nodes}

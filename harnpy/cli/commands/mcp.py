@@ -1,0 +1,151 @@
+"""`harnpy mcp serve`: a Harn file as an MCP server. Spec: 09 §11.4."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from harnpy.cli import FAILED, OK
+from harnpy.cli.console import complain
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any, BinaryIO
+
+    from mcp.server.lowlevel import Server
+
+    from harnpy.serve.mcp.http import Site
+
+    Transport = Callable[[Server[Any]], Awaitable[None]]
+
+
+def _address(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int]:
+    """`HOST:PORT`; a host with colons stands in brackets."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"'{text}' is no HOST:PORT, such as 127.0.0.1:8765", context, parameter)
+    return host.strip("[]"), int(port)
+
+
+@click.group("mcp", short_help="Serve a Harn file to MCP clients.")
+def command() -> None:
+    """The Model Context Protocol. Needs the extra: pip install 'harnpy[mcp]'."""
+
+
+@command.command("serve", short_help="Offer a file's functions as tools.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http"]),
+    default="stdio",
+    help="How clients come: over stdin and stdout (default), or over streamable HTTP.",
+)
+@click.option(
+    "--bind",
+    callback=_address,
+    metavar="HOST:PORT",
+    envvar="HARN_SERVE_MCP_BIND",
+    default="127.0.0.1:8765",
+    help="HTTP: where to listen (default 127.0.0.1:8765; port 0: any).",
+)
+@click.option("--path", metavar="PATH", default="/mcp", help="HTTP: the path of the endpoint (default /mcp).")
+@click.option(
+    "--api-key",
+    "keys",
+    metavar="KEY,...",
+    envvar="HARN_SERVE_API_KEY",
+    default="",
+    help="HTTP: serve only requests with one of these keys. Better in the environment: HARN_SERVE_API_KEY.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    metavar="NAME",
+    multiple=True,
+    help="HTTP: a name that clients call this machine by; may be repeated.",
+)
+@click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
+def serve(
+    file: str,
+    transport: str,
+    bind: tuple[str, int],
+    path: str,
+    keys: str,
+    hosts: tuple[str, ...],
+    debug: bool,
+) -> int:
+    """Offer the `pub fn`s and `tool` declarations of FILE as MCP tools, until the client goes away.
+
+    A tool's description is the comment `/** … */` above the function, and its schema comes from the types of
+    its parameters and result. FILE is loaded once; calls run concurrently, each in a task of its own.
+    """
+    if find_spec("mcp") is None:
+        complain("error: `harnpy mcp serve` needs the MCP SDK: pip install 'harnpy[mcp]'")
+        return FAILED
+    if transport == "stdio":
+        return _serve(file, _stdio(), debug)
+    from harnpy.serve.mcp.http import Site
+
+    if not path.startswith("/"):
+        raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
+    return _serve(file, _http(Site(*bind, path, _words(keys), hosts)), debug)
+
+
+def _serve(file: str, transport: Transport, debug: bool) -> int:
+    """Serve until the transport ends; return the exit status."""
+    from harnpy import Vm
+    from harnpy.cli.failures import report
+    from harnpy.cli.project_setup import bind_project
+    from harnpy.serve.mcp.service import NothingOffered
+    from harnpy.serve.mcp.service import serve as served
+
+    vm = Vm()
+    bind_project(vm, file)
+    try:
+        asyncio.run(served(vm, file, transport))
+    except NothingOffered as error:
+        complain(f"error: {error}")
+        return FAILED
+    except Exception as error:
+        return report(error, debug)
+    return OK
+
+
+def _stdio() -> Transport:
+    from harnpy.serve.mcp.stdio import serve_stdio
+
+    reader, writer = _streams()
+    return partial(serve_stdio, reader=reader, writer=writer)
+
+
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """The client's streams, kept from the program and its child processes.
+
+    These read nothing, and what they write to stdout goes to stderr.
+    """
+    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reader, writer
+
+
+def _http(site: Site) -> Transport:
+    from harnpy.serve.mcp.http import serve_http
+
+    def announce(url: str) -> None:
+        complain(f"[harn] mcp: serving at {url}")
+        if site.is_exposed:
+            complain("warning: mcp: whoever reaches this address may call the tools: set HARN_SERVE_API_KEY")
+
+    return partial(serve_http, site=site, announce=announce)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))

@@ -1,0 +1,138 @@
+"""The stdio transport: a JSON-RPC message a line, from stdin and to stdout. Spec: 09 §11.4.
+
+Two threads wait for the streams, so that the loop never does, and so that a stop needn't wait for a line. The
+program gets neither stream: what it reads is empty, and what it writes to stdout goes to stderr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import BinaryIO
+
+    from anyio.abc import ObjectReceiveStream, ObjectSendStream
+    from mcp.server.lowlevel import Server
+
+    Received = SessionMessage | Exception
+
+#: Seconds that a client which has closed its end leaves for what it has asked already.
+_GRACE = 1.0
+
+
+async def serve_stdio(server: Server[Any], reader: BinaryIO, writer: BinaryIO) -> None:
+    """Serve the client at the other end of two streams until it closes its end."""
+    async with _messages(reader, writer) as (received, to_send):
+        await server.run(received, to_send, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def _messages(
+    reader: BinaryIO, writer: BinaryIO
+) -> AsyncIterator[tuple[ObjectReceiveStream[Received], ObjectSendStream[SessionMessage]]]:
+    send_received, received = anyio.create_memory_object_stream[Any](0)
+    to_send, send = anyio.create_memory_object_stream[Any](0)
+    debts = Debts()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_read, Lines(reader), send_received, debts)
+        group.start_soon(_write, writer, send, debts)
+        yield received, to_send
+        group.cancel_scope.cancel()
+
+
+class Debts:
+    """The requests that have not been answered yet."""
+
+    def __init__(self) -> None:
+        self._open: set[str | int] = set()
+        self._paid = asyncio.Event()
+        self._paid.set()
+
+    def read(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            self._open.add(message.id)
+            self._paid.clear()
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._pay((message.params or {}).get("requestId"))
+
+    def wrote(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._pay(message.id)
+
+    async def paid(self) -> None:
+        """Wait until all are answered, but not for long."""
+        with anyio.move_on_after(_GRACE):
+            await self._paid.wait()
+
+    def _pay(self, id: Any) -> None:
+        self._open.discard(id)
+        if not self._open:
+            self._paid.set()
+
+
+class Lines:
+    """The lines of a stream that a thread reads, one ahead of who asks for them."""
+
+    def __init__(self, reader: BinaryIO) -> None:
+        self._reader = reader
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._wanted = threading.Semaphore(1)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    async def next(self) -> bytes:
+        """The next line; empty at the end."""
+        line = await self._lines.get()
+        self._wanted.release()
+        return line
+
+    def _read(self) -> None:
+        line = b"-"
+        while line:
+            self._wanted.acquire()
+            try:
+                line = self._reader.readline()
+            except (OSError, ValueError):
+                line = b""
+            try:
+                self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+            except RuntimeError:
+                return  # the loop is closed
+
+
+async def _read(lines: Lines, received: ObjectSendStream[Received], debts: Debts) -> None:
+    async with received:
+        while line := await lines.next():
+            if line.isspace():
+                continue
+            try:
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError as error:
+                await received.send(error)
+                continue
+            debts.read(message)
+            await received.send(SessionMessage(message))
+        await debts.paid()
+
+
+async def _write(writer: BinaryIO, messages: ObjectReceiveStream[SessionMessage], debts: Debts) -> None:
+    async with messages:
+        async for sent in messages:
+            text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+            # Abandoned when the server stops: a client that doesn't read must not keep it.
+            await anyio.to_thread.run_sync(_write_line, writer, text, abandon_on_cancel=True)
+            debts.wrote(sent.message)
+
+
+def _write_line(writer: BinaryIO, text: str) -> None:
+    writer.write(text.encode() + b"\n")
+    writer.flush()

@@ -1,0 +1,104 @@
+"""The streamable HTTP transport: the SDK's client, keys, and what a browser may not do. Spec: 09 §11.4."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from harnpy.serve.mcp.http import Site, serve_http
+from tests.serve.mcp.serving import served, text_of
+
+FILE = 'pub fn hello(name: string) -> string { return "hello ${name}" }\n'
+LOOPBACK = "127.0.0.1"
+
+
+def at(site: Site, path: Path, session: Callable[[str], Awaitable[None]]) -> None:
+    """Serve `FILE` at a site, and do ``session`` with its URL."""
+
+    async def main() -> None:
+        async with served(path / "hello.harn", FILE) as server:
+            url = asyncio.get_running_loop().create_future()
+            serving = asyncio.create_task(serve_http(server, site, url.set_result))
+            try:
+                await session(await url)
+            finally:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_the_sdk_calls_it(tmp_path: Path) -> None:
+    async def session(url: str) -> None:
+        assert url.endswith("/harn")
+        async with Client(url) as client:
+            calls = (client.call_tool("hello", {"name": f"n{i}"}) for i in range(30))
+            results = await asyncio.gather(*calls)
+            assert [text_of(result) for result in results] == [f"hello n{i}" for i in range(30)]
+
+    at(Site(LOOPBACK, 0, "/harn"), tmp_path, session)
+
+
+def test_keys(tmp_path: Path) -> None:
+    async def session(url: str) -> None:
+        async with httpx2.AsyncClient() as http:
+            for headers in (
+                {},
+                {"Authorization": "Bearer wrong"},
+                {"Authorization": "Basic first"},
+                {"X-API-Key": "firs"},
+                {"X-API-Key": "ö".encode()},
+                {"Authorization": "Bearer first", "X-API-Key": "wrong"},
+            ):
+                refused = await http.post(url, json={}, headers=headers)
+                assert (refused.status_code, refused.text) == (401, "auth failed")
+                assert refused.headers["WWW-Authenticate"] == "Bearer"
+        for headers in ({"Authorization": "bearer first"}, {"X-API-Key": "second"}):
+            async with (
+                httpx2.AsyncClient(headers=headers) as http,
+                Client(streamable_http_client(url, http_client=http)) as client,
+            ):
+                assert text_of(await client.call_tool("hello", {"name": "x"})) == "hello x"
+
+    at(Site(LOOPBACK, 0, keys=("first", "second")), tmp_path, session)
+
+
+def test_web_pages_are_refused(tmp_path: Path) -> None:
+    async def session(url: str) -> None:
+        port = url.rpartition(":")[2].partition("/")[0]
+        async with httpx2.AsyncClient() as http:
+            for headers, status in (
+                ({"Host": "evil.example"}, 421),
+                ({"Host": f"evil.example:{port}"}, 421),
+                ({"Host": f"127.0.0.1.evil.example:{port}"}, 421),
+                ({"Origin": "http://evil.example"}, 403),
+                ({"Origin": "null"}, 403),
+                ({"Origin": "http://localhost.evil.example"}, 403),
+                ({"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}, 400),
+                ({"Host": "box.example", "Origin": "https://box.example"}, 400),
+            ):
+                answer = await http.post(url, json={}, headers=headers)
+                assert answer.status_code == status, headers
+
+    at(Site(LOOPBACK, 0, hosts=("box.example",)), tmp_path, session)
+
+
+@pytest.mark.parametrize(
+    ("site", "exposed"),
+    [
+        (Site("127.0.0.1", 1), False),
+        (Site("::1", 1), False),
+        (Site("0.0.0.0", 1), True),
+        (Site("::", 1), True),
+        (Site("192.0.2.1", 1), True),
+        (Site("0.0.0.0", 1, keys=("k",)), False),
+    ],
+)
+def test_an_address_that_anybody_may_call(site: Site, exposed: bool) -> None:
+    assert site.is_exposed is exposed
