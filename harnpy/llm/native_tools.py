@@ -87,11 +87,11 @@ def json_type(name: Any) -> dict[str, Any]:
 
 
 def _openai(entry: Entry) -> dict[str, Any]:
-    return {"type": "function", "function": _definition(entry, "parameters"), **_deferral(entry)}
+    return {"type": "function", "function": _definition(entry, "parameters"), **_for_services(entry)}
 
 
 def _anthropic(entry: Entry) -> dict[str, Any]:
-    return {**_definition(entry, "input_schema"), **_deferral(entry)}
+    return {**_definition(entry, "input_schema"), **_for_services(entry)}
 
 
 def _definition(entry: Entry, schema_key: str) -> dict[str, Any]:
@@ -119,8 +119,7 @@ def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _deferral(entry: Entry) -> dict[str, Any]:
+def _for_services(entry: Entry) -> dict[str, Any]:
+    """What the entry says beside the definition to a service: of searching for it, and of the cache."""
     keys: dict[str, Any] = {"defer_loading": True} if entry.get("defer_loading") is True else {}
-    if entry.get("namespace") is not None:
-        keys["namespace"] = entry["namespace"]
-    return keys
+    return keys | {key: entry[key] for key in ("namespace", "cache_control") if entry.get(key) is not None}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anthropic
 
 from harnpy.llm.configuration.capabilities import model_version
+from harnpy.llm.providers.cache_marks import EPHEMERAL, MARK, keep_last_marks, mark_last, mark_of
 from harnpy.llm.providers.message_blocks import joined_text, read_arguments, tool_call, turns
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
 from harnpy.llm.providers.tool_dialects import anthropic_choice, anthropic_tool
@@ -30,9 +31,6 @@ _ADAPTIVE = (4, 7)
 
 _JSON_ONLY = "Answer with one JSON value and nothing else: no prose, no code fence."
 
-#: The last block up to which a prompt is cached.
-_MARK = {"cache_control": {"type": "ephemeral"}}
-
 
 class AnthropicProvider(Remote):
     sdk = anthropic
@@ -49,7 +47,7 @@ class AnthropicProvider(Remote):
         )
 
     def body(self, request: Request) -> dict[str, Any]:
-        system, messages = _conversation(request)
+        system, mark, messages = _conversation(request)
         sampling = request.sampling
         body: dict[str, Any] = {
             "model": request.model,
@@ -59,7 +57,7 @@ class AnthropicProvider(Remote):
             **_thinking(request, messages),
         }
         if system:
-            body["system"] = [{"type": "text", "text": system}]
+            body["system"] = [{"type": "text", "text": system, **mark}]
         if "stop" in sampling:
             body["stop_sequences"] = sampling["stop"]
         if request.tools:
@@ -68,6 +66,7 @@ class AnthropicProvider(Remote):
                 body["tool_choice"] = anthropic_choice(request.tool_choice)
         if request.cache:
             _mark_for_cache(body)
+        keep_last_marks(_parts(body))
         return body
 
     def headers(self, request: Request) -> dict[str, Any]:
@@ -179,14 +178,16 @@ class _Message(Answer):
 _LEFT_OUT = "(earlier messages are left out)"
 
 
-def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
-    """The system prompt, and messages of alternating roles, a user's first: the results of one turn belong
-    together."""
+def _conversation(request: Request) -> tuple[str, Block, list[dict[str, Any]]]:
+    """The system prompt with its mark for the cache, if any, and messages of alternating roles, a user's
+    first: the results of one turn belong together."""
     systems = [request.system or ""]
+    mark: Block = {}
     messages: list[dict[str, Any]] = []
     for turn in turns(request.messages):
         if turn.role in ("system", "developer"):
             systems.append(joined_text(turn.blocks))
+            mark = next(filter(None, map(mark_of, turn.blocks)), mark)
             continue
         role = "assistant" if turn.role == "assistant" else "user"
         blocks = [block for block in map(_native, turn.blocks) if not _blank(block)]
@@ -202,7 +203,7 @@ def _conversation(request: Request) -> tuple[str, list[dict[str, Any]]]:
     if messages and messages[0]["role"] == "assistant":
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEFT_OUT}]})
     systems.append(_form(request.output))
-    return "\n\n".join(filter(None, systems)), messages
+    return "\n\n".join(filter(None, systems)), mark, messages
 
 
 def _form(output: Output) -> str:
@@ -222,15 +223,17 @@ def _native(block: Block) -> Block:
         return {
             "type": "image",
             "source": {"type": "url", "url": url.get("url") if isinstance(url, dict) else url},
+            **mark_of(block),
         }
     if kind != "image" or isinstance(block.get("source"), dict):
         return block
     if block.get("url") is not None:
-        return {"type": "image", "source": {"type": "url", "url": block["url"]}}
+        return {"type": "image", "source": {"type": "url", "url": block["url"]}, **mark_of(block)}
     media_type = block.get("media_type") or "image/png"
     return {
         "type": "image",
         "source": {"type": "base64", "media_type": media_type, "data": block["base64"]},
+        **mark_of(block),
     }
 
 
@@ -266,10 +269,13 @@ def _thinking(request: Request, messages: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _mark_for_cache(body: dict[str, Any]) -> None:
-    """Mark the prompt for the cache after the tools, the system prompt, and the last message."""
-    for part in ("tools", "system"):
-        if body.get(part):
-            body[part][-1] = {**body[part][-1], **_MARK}
+    """Mark the prompt for the cache after the tools, the system prompt, and the last message of the user."""
     said = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    if said:
-        said[-1][-1] = {**said[-1][-1], **_MARK}
+    for blocks in (body.get("tools"), body.get("system"), *said[-1:]):
+        if blocks and MARK not in blocks[-1]:
+            mark_last(blocks, EPHEMERAL)
+
+
+def _parts(body: dict[str, Any]) -> list[list[Block]]:
+    """Where marks for the cache may be, in the order in which the service reads them."""
+    return [body.get("tools", []), body.get("system", []), *(each["content"] for each in body["messages"])]

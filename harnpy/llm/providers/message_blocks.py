@@ -2,7 +2,8 @@
 
 A conversation may hold messages of several providers: it was resumed elsewhere, or a fallback took over.
 The blocks are ``text``, ``image``, ``tool_use {id, name, input}``, ``tool_result {tool_use_id, content}`` and
-a provider's own kinds, which are passed on unchanged. Pure. Spec: 07 §3, §6.7.
+a provider's own kinds, which are passed on unchanged. A message's mark for the cache is on its last block.
+Pure. Spec: 07 §1.2, §3, §6.7.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
+from harnpy.llm.providers.cache_marks import mark_last, mark_of
 from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
@@ -35,19 +37,21 @@ class Turn(NamedTuple):
 
 
 def turns(messages: Iterable[dict[str, Any]]) -> Iterator[Turn]:
-    """The turns of a conversation. Raises `OptionError` for an image without a source."""
+    """The turns of a conversation. Raises `OptionError` for an image without a source, or a wrong mark."""
     waiting = _Waiting()
     for message in messages:
         role = str(message.get("role") or "user")
         if role == "tool":
             id = message.get("tool_call_id") or waiting.take(message.get("tool_name"))
             result = {"type": "tool_result", "tool_use_id": id, "content": message.get("content")}
-            yield Turn("user", [_plain_result(result)])
+            yield Turn("user", [_plain_result({**result, **mark_of(message)})])
             continue
         blocks = [_block(block, waiting) for block in _listed(message.get("content"))]
         calls = message.get("tool_calls")
         if isinstance(calls, list):
             blocks += [waiting.call(call) for call in calls if isinstance(call, dict)]
+        if mark := mark_of(message):
+            mark_last(blocks, mark)
         yield Turn(role, blocks)
 
 
@@ -70,7 +74,7 @@ class _Waiting:
             id = f"call_{self._count}"
             self._ids.setdefault(name, []).append(id)
         given = function.get("arguments", function.get("input"))
-        return {"type": "tool_use", "id": id, "name": name, "input": _arguments(given)}
+        return {"type": "tool_use", "id": id, "name": name, "input": _arguments(given), **mark_of(call)}
 
     def take(self, name: Any) -> str:
         ids = self._ids.get(str(name))
@@ -88,7 +92,7 @@ def _block(block: Any, waiting: _Waiting) -> Block:
         return {"type": "text", "text": _text(block)}
     kind = block.get("type")
     if kind in _TEXT:
-        return {"type": "text", "text": _text(block.get("text", ""))}
+        return {"type": "text", "text": _text(block.get("text", "")), **mark_of(block)}
     if kind in ("tool_use", "tool_call"):
         return waiting.call(block)
     if kind == "tool_result":
@@ -110,7 +114,8 @@ def _plain_result(block: Block) -> Block:
             for each in content
         )
     text = "" if content is None else _text(content)
-    return {"type": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": text}
+    id = block.get("tool_use_id")
+    return {"type": "tool_result", "tool_use_id": id, "content": text, **mark_of(block)}
 
 
 def _arguments(given: Any) -> dict[str, Any]:

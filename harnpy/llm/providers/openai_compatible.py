@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from harnpy.llm.providers.message_blocks import joined_text, read_arguments, tool_call, turns
+from harnpy.llm.providers.cache_marks import MARK, mark_last, mark_of, without_mark
+from harnpy.llm.providers.message_blocks import Turn, joined_text, read_arguments, tool_call, turns
 from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.providers.tool_dialects import openai_choice, openai_tool
@@ -20,7 +21,7 @@ from harnpy.text.json.compact import compact_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harnpy.llm.providers.message_blocks import Block, Turn
+    from harnpy.llm.providers.message_blocks import Block
     from harnpy.llm.request import Request
     from harnpy.llm.structured.output_format import Output
 
@@ -44,7 +45,7 @@ class OpenAIProvider(Remote):
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model_id(request.model),
-            "messages": list(_messages(request)),
+            "messages": list(_messages(request, self._wants_marks(request))),
             self.limit: request.max_tokens,
             **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
             **self._thinking(request.thinking),
@@ -69,6 +70,10 @@ class OpenAIProvider(Remote):
 
     def new_answer(self) -> Answer:
         return _Completion()
+
+    def _wants_marks(self, request: Request) -> bool:
+        """Whether marks for the cache are sent: OpenRouter passes them on to Anthropic."""
+        return self.config.name == "openrouter" and "claude" in request.model
 
     def _thinking(self, thinking: dict[str, Any]) -> dict[str, Any]:
         mode = thinking["mode"]
@@ -182,13 +187,27 @@ class _Completion(Answer):
         self.cache_write = count(details, "cache_write_tokens")
 
 
-def _messages(request: Request) -> Iterator[dict[str, Any]]:
+def _messages(request: Request, marks: bool) -> Iterator[dict[str, Any]]:
+    """The conversation; ``marks``: with its marks for the cache."""
+    said = list(turns(request.messages))
     if request.system:
-        yield {"role": "system", "content": request.system}
-    for turn in turns(request.messages):
+        said.insert(0, Turn("system", [{"type": "text", "text": request.system}]))
+    if not marks:
+        said = [Turn(turn.role, list(map(without_mark, turn.blocks))) for turn in said]
+    elif request.cache:
+        _mark_for_cache(said)
+    for turn in said:
         yield from _rendered(turn)
     if request.prefill:
         yield {"role": "assistant", "content": request.prefill}
+
+
+def _mark_for_cache(said: list[Turn]) -> None:
+    """Mark the system prompt, and the last text of the user's."""
+    for role in ("system", "user"):
+        texts = [turn.blocks for turn in said if turn.role == role and turn.of("text")]
+        for blocks in texts[-1:]:
+            mark_last(blocks)
 
 
 def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
@@ -216,8 +235,8 @@ def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
 
 
 def _content(blocks: list[Block]) -> str | list[Block]:
-    """A string where there is only text: not every server accepts lists."""
-    if all(block.get("type") == "text" for block in blocks):
+    """A string where there is only text: not every server accepts lists. A mark needs a list."""
+    if all(block.get("type") == "text" and MARK not in block for block in blocks):
         return joined_text(blocks)
     return list(_parts(blocks))
 
@@ -233,4 +252,4 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
         image = {"url": f"data:{media_type};base64,{data}" if data else source.get("url")}
         if block.get("detail"):
             image["detail"] = block["detail"]
-        yield {"type": "image_url", "image_url": image}
+        yield {"type": "image_url", "image_url": image, **mark_of(block)}

@@ -1,22 +1,24 @@
 """Native tools and ``tool_choice`` in a provider's own format, whatever format they came in.
 
 A fallback chain may give one provider what was made for another. Keys that begin with ``x-harn`` are ours:
-services reject keys they don't know. Pure. Spec: 07 §4.5.
+services reject keys they don't know. So are marks for the cache to all but Anthropic. Pure. Spec: 07 §4.5.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from harnpy.llm.providers.cache_marks import without_mark
+
 Tool = dict[str, Any]
 
 
 def openai_tool(tool: Tool) -> Tool:
     if "function" in tool:
-        return {**_public(tool), "function": _public(tool["function"])}
+        return {**without_mark(_public(tool)), "function": _public(tool["function"])}
     if "input_schema" not in tool:
         return tool  # a service's own tool
-    rest = _public(tool)
+    rest = without_mark(_public(tool))
     schema = rest.pop("input_schema")
     function = {"name": rest.pop("name"), "description": rest.pop("description", ""), "parameters": schema}
     return {"type": "function", "function": function, **rest}

@@ -493,6 +493,66 @@ def test_cache_marks_the_end_of_tools_system_prompt_and_conversation() -> None:
     assert "cache_control" not in str(ANTHROPIC_TOOL)
 
 
+def test_marks_of_messages_blocks_and_tools_are_passed_on() -> None:
+    hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    thought = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    asked = request(
+        {"role": "system", "content": "S", **hour},
+        {"role": "user", "content": [{"type": "text", "text": "a", **hour}, {"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "c"}, thought], **hour},
+        tools=[{**OPENAI_TOOL, **hour}, ANTHROPIC_TOOL],
+    )
+    body = sent(ANTHROPIC, asked)
+    assert ["cache_control" in tool for tool in body["tools"]] == [True, False]
+    assert body["system"] == [{"type": "text", "text": "S", **hour}]
+    said, answered = (message["content"] for message in body["messages"])
+    assert said == [{"type": "text", "text": "a", **hour}, {"type": "text", "text": "b"}]
+    assert answered == [{"type": "text", "text": "c", **hour}, thought]
+    assert "cache_control" not in str(sent(OPENAI, asked))
+    # What a message says with its calls and results bears its mark, too.
+    results = request(
+        {"role": "assistant", "content": "", "tool_calls": [call], **hour},
+        {"role": "tool", "tool_call_id": "c1", "content": "r", **hour},
+        {"role": "user", "content": [{"type": "image", "base64": "AA==", **hour}]},
+    )
+    blocks = [block for message in sent(ANTHROPIC, results)["messages"] for block in message["content"]]
+    marked = [block["type"] for block in blocks if "cache_control" in block]
+    assert marked == ["tool_use", "tool_result", "image"]
+    with pytest.raises(OptionError, match="cache_control: expected a dict"):
+        sent(ANTHROPIC, request({"role": "user", "content": "x", "cache_control": True}))
+
+
+def test_no_more_marks_are_sent_than_are_taken() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    messages = [{"role": ("user", "assistant")[i % 2], "content": str(i), **mark} for i in range(5)]
+    body = sent(ANTHROPIC, request(*messages, system="S", tools=[ANTHROPIC_TOOL], cache=True))
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    assert [block["text"] for block in blocks if "cache_control" in block] == ["1", "2", "3", "4"]
+    assert str(body).count("cache_control") == 4
+    assert all("cache_control" in message for message in messages)
+
+
+def test_openrouter_passes_marks_on_to_anthropic() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    asked = request(
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two", **mark},
+        {"role": "user", "content": "three"},
+        {"role": "tool", "tool_call_id": "c1", "content": "r"},
+        system="S",
+        model="anthropic/claude-sonnet-4.6",
+        cache=True,
+    )
+    system, one, two, three, result = sent(OPENAI, asked, name="openrouter")["messages"]
+    assert system["content"] == [{"type": "text", "text": "S", **mark}]
+    assert (one["content"], result["content"]) == ("one", "r")
+    assert two["content"] == [{"type": "text", "text": "two", **mark}]
+    assert three["content"] == [{"type": "text", "text": "three", **mark}]
+    other = replace(asked, model="qwen/qwen3")
+    assert "cache_control" not in str(sent(OPENAI, other, name="openrouter"))
+
+
 def output(**options: Any) -> Output:
     return read_output(Options(options))
 
