@@ -36,6 +36,7 @@ _OVER_DOMAINS = (
     "harnpy.builtins.agents.",
     "harnpy.builtins.language.codecs.",
     "harnpy.builtins.language.time.",
+    "harnpy.builtins.mcp.",
     "harnpy.builtins.net.",
 )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from harnpy.world.clock import Clock
+    from harnpy.world.companions import Companion
     from harnpy.world.effects import Guard
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
@@ -146,13 +147,24 @@ class GuardedProcesses:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Ended:
+        cwd, env = self._admitted(argv, cwd, env)
+        return await self._processes.run(argv, cwd, env, timeout)
+
+    async def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
+        cwd, env = self._admitted(argv, cwd, env)
+        return await self._processes.start(argv, cwd, env)
+
+    def _admitted(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None
+    ) -> tuple[str, Mapping[str, str] | None]:
+        """Return where a program may run, and in which environment."""
         self._guard.require(PROCESS, argv[0])
         if self._guard.in_force():
             named, cwd = os.path.abspath(cwd), os.path.realpath(cwd)
             self._guard.require_place(PROCESS, cwd, named)
         if env is None and self._guard.refuses(ENVIRONMENT, "*"):
             env = {}
-        return await self._processes.run(argv, cwd, env, timeout)
+        return cwd, env
 
 
 class GuardedHttp:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from subprocess import Popen
     from typing import Protocol
 
+    from harnpy.world.companions import Companion
+
     Variables = Mapping[str, str]
 
     class Processes(Protocol):
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 
             It reads no input. ``env`` is its whole environment, None for ours. Raises OSError when it can't
             be started, `TooLarge` when it writes too much.
+            """
+
+        async def start(self, argv: Sequence[str], cwd: str, env: Variables | None = None) -> Companion:
+            """Start a program that we talk to while it runs, and that never outlives us.
+
+            ``env`` is its whole environment, None for ours. Raises OSError when it can't be started.
             """
 
 
@@ -44,6 +52,11 @@ class RealProcesses:
             return await child.ended
         finally:
             child.stop()
+
+    async def start(self, argv: Sequence[str], cwd: str, env: Variables | None = None) -> Companion:
+        from harnpy.world.companions import start
+
+        return await start(argv, cwd, env)
 
 
 class _Child:

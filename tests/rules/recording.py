@@ -21,6 +21,7 @@ from harnpy.world.people import People
 from harnpy.world.processes import Ended
 
 if TYPE_CHECKING:
+    from harnpy.world.companions import Companion
     from harnpy.world.host import ToolBridge
 
 HOME = "/program"
@@ -234,6 +235,12 @@ class RecordedProcesses:
         if env is None:
             self._record.add("environment", "*")
         return Ended(1, 0, b"out\n", b"")
+
+    async def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
+        self._record.add("process", cwd)
+        if env is None:
+            self._record.add("environment", "*")
+        raise FileNotFoundError(2, "No such file or directory")
 
 
 class RecordedHttp:

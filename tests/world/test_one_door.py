@@ -49,6 +49,7 @@ EXCEPTIONS = {
     "serve/mcp/stdio.py": "threads between the streams of a client and the loop; no program sees either",
     "serve/mcp/http.py": "listens for clients: the server's own means, no program's",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
+    "mcp/": "the SDK of MCP speaks HTTP in the words of httpx2; its clients come from the world",
     "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",
 }
 

@@ -36,7 +36,7 @@ _PARTS = {
     "Tasks": ("concurrency", "streams", "stream methods"),
     "Models and agents": (
         "llm", "llm_config", "tools", "agents", "agent_sessions", "transcripts", "skills", "hitl",
-        "policy",
+        "policy", "mcp",
     ),
     "Workflows": ("workflows", "records", "checkpoints"),
     "More": (),
@@ -46,7 +46,8 @@ _TITLES = {
     "process": "Processes",
     "host": "The host", "store": "The store", "concurrency": "Tasks and what they share",
     "llm": "Models", "llm_config": "Configuring models", "agent_sessions": "Sessions",
-    "hitl": "People in the loop", "policy": "Policies", "records": "Records and artifacts",
+    "hitl": "People in the loop", "mcp": "MCP servers", "policy": "Policies",
+    "records": "Records and artifacts",
 }  # fmt: skip
 _NOTES = {"range methods": "A range also has all the [methods of iterators](#iter-methods)."}
 

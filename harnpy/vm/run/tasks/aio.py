@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar, copy_context
+from weakref import WeakSet
 
 from greenlet import getcurrent, greenlet
 
@@ -18,7 +19,8 @@ from harnpy.world.interrupts import Wakeful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
+    from contextvars import Context
     from typing import Any
 
     from harnpy.vm.run.tasks.scheduler import Scheduler
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 #: The task that waits for the coroutine that is running.
 _WAITING: ContextVar[Task] = ContextVar("waiting")
+
+#: Whether the running code serves the program, without anything to do of its own.
+_SERVING: ContextVar[bool] = ContextVar("serving", default=False)
 
 
 class Bridge:
@@ -52,6 +57,13 @@ class Bridge:
             self.scheduler.abroad -= 1
             future.cancel()
         return future.result()
+
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine beside the program, and what it begins; cancelled where the loop ends.
+
+        To be called inside the loop. A program whose tasks all wait for one another isn't helped by it.
+        """
+        return self.loop.create_task(coroutine)
 
     def waiting(self) -> Task | None:
         """The task on whose behalf the running code works; None outside any coroutine."""
@@ -93,10 +105,27 @@ class OwnLoop(Bridge):
         super().__init__(scheduler, asyncio.new_event_loop())
         self.wakeful = Wakeful(self.loop)
         self.blocking = scheduler.idle
+        self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
 
     def is_quiet(self) -> bool:
-        return not asyncio.all_tasks(self.loop)
+        return asyncio.all_tasks(self.loop) <= set(self.serving)
+
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        if self.loop.get_task_factory() is None:
+            self.loop.set_task_factory(self._new_task)
+        context = copy_context()
+        context.run(_SERVING.set, True)
+        return self.loop.create_task(coroutine, context=context)
+
+    def _new_task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Any, context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        """A task, noted where it is part of what serves the program."""
+        task = asyncio.Task(coroutine, loop=loop, context=context)
+        if _SERVING.get() if context is None else context.get(_SERVING, False):
+            self.serving.add(task)
+        return task
 
     def close(self) -> None:
         self.loop.run_until_complete(self.finish())

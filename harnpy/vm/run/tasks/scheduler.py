@@ -19,7 +19,8 @@ from harnpy.vm.run.tasks.task import Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    import asyncio
+    from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any, Protocol
 
     from harnpy.vm.run.tasks.task import Wait
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         """What waits for coroutines on behalf of tasks."""
 
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
+        def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
         def waiting(self) -> Task | None: ...
         def is_quiet(self) -> bool: ...
         def wake(self) -> None: ...
@@ -281,6 +283,11 @@ class Scheduler:
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
         self.vm.state(Closers).coroutines.append(close)
+
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine beside the program, for one that a task waits for; until the run ends, at most."""
+        assert self.bridge is not None
+        return self.bridge.serve(coroutine)
 
     def responsible(self) -> Task:
         """The current task, or the one for which the coroutine runs that is asking."""

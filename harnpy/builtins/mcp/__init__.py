@@ -1,0 +1,1 @@
+"""Builtins over `harnpy.mcp`: servers of the Model Context Protocol. Spec: 07 §15.1."""

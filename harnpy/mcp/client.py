@@ -1,0 +1,181 @@
+"""A client of one server. Spec: 07 §15.1."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from harnpy.mcp.errors import DISCONNECTED, ConnectionFault, SessionLost, require_sdk
+from harnpy.mcp.locks import LoopLock
+from harnpy.mcp.results import resource_content, tool_result
+from harnpy.mcp.server_spec import HTTP, STDIO
+from harnpy.reading.lenient import as_dicts
+from harnpy.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harnpy.mcp.connection import Connection, Progress, Serve
+    from harnpy.mcp.server_spec import ServerSpec
+    from harnpy.mcp.transport import Transport
+    from harnpy.reading.dicts import Dict
+    from harnpy.world import World
+    from harnpy.world.http import Http
+
+#: Seconds that an answer may take.
+PATIENCE = 60.0
+
+
+class Client:
+    """``http`` is for servers at a URL; ``serve`` runs a coroutine beside the program.
+
+    Calls raise `ServerError` and `ConnectionFault`; of one that is cancelled the server is told. Programs
+    hold clients as values of the type `mcp_client`.
+    """
+
+    type_name = "mcp_client"
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        world: World,
+        http: Callable[[], Http],
+        serve: Serve = asyncio.create_task,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self._world = world
+        self._http = http
+        self._serve = serve
+        self._patience = patience
+        self._transport: Transport | None = None
+        self._connection: Connection | None = None
+        self._alone = LoopLock()
+
+    def display(self) -> str:
+        return f"<mcp_client:{self.name}>"
+
+    # The connection.
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.ended
+
+    def require_connection(self) -> None:
+        """Raise `ConnectionFault` when the connection has ended, and not only with a run."""
+        connection = self._connection
+        if connection is None or (connection.ended and not connection.interrupted):
+            raise ConnectionFault(DISCONNECTED)
+
+    async def connect(self) -> None:
+        """Raises `NotStarted`, `ServerError` and `ConnectionFault`."""
+        require_sdk()
+        from harnpy.mcp.connection import Connection
+
+        transport = self._new_transport()
+        connection = Connection(transport, self._serve, self._patience)
+        await connection.open()
+        try:
+            await _initialize(connection, transport)
+        except BaseException:
+            await connection.close()
+            raise
+        self._transport, self._connection = transport, connection
+
+    def _new_transport(self) -> Transport:
+        kind = self.spec.transport
+        if kind == STDIO and self.spec.command:
+            from harnpy.mcp.stdio import Stdio
+
+            return Stdio(self.spec, self._world)
+        if kind == HTTP and self.spec.url:
+            from harnpy.mcp.streamable_http import StreamableHttp
+
+            return StreamableHttp(self.spec, self._http())
+        raise ConnectionFault(_lacking(self.spec))
+
+    async def disconnect(self) -> None:
+        """End the connection and the server's program; nothing to be done the second time."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def suspend(self) -> None:
+        """End them until the next request, which connects again."""
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def request(
+        self, method: str, params: Mapping[str, Any] | None = None, progress: Progress | None = None
+    ) -> Dict:
+        """Return the result of a request. In a session that the server has lost it is made once more."""
+        connection, transport = await self._current()
+        session = transport.session
+        try:
+            return await connection.request(method, params, progress)
+        except SessionLost:
+            async with self._alone():
+                if transport.session == session:
+                    transport.session = None
+                    await _initialize(connection, transport)
+            return await connection.request(method, params, progress)
+
+    async def _current(self) -> tuple[Connection, Transport]:
+        if self._connection is not None and self._connection.interrupted:
+            async with self._alone():
+                if self._connection is not None and self._connection.interrupted:
+                    await self.connect()
+        self.require_connection()
+        assert self._connection is not None
+        assert self._transport is not None
+        return self._connection, self._transport
+
+    # What servers offer.
+
+    async def tools(self) -> list[Dict]:
+        """Return the tools as the server has them, each with the server's name as ``_mcp_server``."""
+        return [{"_mcp_server": self.name, **tool} for tool in await self.listed("tools/list", "tools")]
+
+    async def call(self, tool: str, arguments: Dict, progress: Progress | None = None) -> Any:
+        """Return what a tool answers. Raises `ToolError` when it says that it has failed."""
+        return tool_result(await self.request("tools/call", {"name": tool, "arguments": arguments}, progress))
+
+    async def resource(self, uri: str) -> Any:
+        return resource_content(await self.request("resources/read", {"uri": uri}))
+
+    async def prompt(self, name: str, arguments: Dict) -> Dict:
+        return await self.request("prompts/get", {"name": name, "arguments": arguments})
+
+    async def listed(self, method: str, key: str) -> list[Dict]:
+        """Return all items that ``method`` lists under ``key``, page by page."""
+        items: list[Dict] = []
+        seen: set[str] = set()
+        cursor = None
+        while True:
+            result = await self.request(method, None if cursor is None else {"cursor": cursor})
+            items += as_dicts(result.get(key))
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str):
+                return items
+            if cursor in seen:
+                raise ConnectionFault(f"MCP: '{method}' has no end: the cursor '{cursor}' came twice")
+            seen.add(cursor)
+
+
+async def _initialize(connection: Connection, transport: Transport) -> None:
+    about = {"name": "harnpy", "version": __version__}
+    wanted = {"protocolVersion": transport.version, "capabilities": {}, "clientInfo": about}
+    result = await connection.request("initialize", wanted)
+    version = result.get("protocolVersion")
+    if isinstance(version, str):
+        transport.version = version
+    await connection.notify("notifications/initialized")
+
+
+def _lacking(spec: ServerSpec) -> str:
+    """Why no connection can be made."""
+    if spec.transport not in (STDIO, HTTP):
+        return f"MCP server '{spec.name}': unknown transport '{spec.transport}': there are stdio and http"
+    missing = "command" if spec.transport == STDIO else "url"
+    return f"MCP server '{spec.name}': a server of transport {spec.transport} needs a `{missing}`"

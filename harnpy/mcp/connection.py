@@ -1,0 +1,139 @@
+"""A connection: the SDK's dispatcher over a transport, in an asyncio task that serves nothing else.
+
+The SDK works with groups of tasks, which must be left in the task that entered them. So each connection has
+one, from `open` to `close`; requests are made from any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
+
+from harnpy.mcp.errors import DISCONNECTED, ConnectionFault, ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from mcp.shared.dispatcher import CallOptions
+
+    from harnpy.mcp.transport import Transport
+    from harnpy.reading.dicts import Dict
+
+    Serve = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    #: Is told ``(progress, total, message)``.
+    Progress = Callable[[float, float | None, str | None], None]
+
+
+class Connection:
+    """``serve`` runs a coroutine beside the program. ``patience``: seconds that an answer may take."""
+
+    def __init__(self, transport: Transport, serve: Serve, patience: float) -> None:
+        self._transport = transport
+        self._serve = serve
+        self._patience = patience
+        self._dispatcher: JSONRPCDispatcher | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def open(self) -> None:
+        """Raises what the transport can't be opened for."""
+        ready = asyncio.get_running_loop().create_future()
+        self._task = self._serve(self._live(ready))
+        try:
+            await ready
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the connection and what is behind it."""
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    @property
+    def ended(self) -> bool:
+        return self._task is None or self._task.done() or self._transport.ended
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether we ended it, and not the server."""
+        return self._task is not None and self._task.cancelled()
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        try:
+            async with self._transport.open() as (incoming, outgoing):
+                self._dispatcher = JSONRPCDispatcher(incoming, outgoing)
+                await self._dispatcher.run(_answer, _pass_over, task_status=_Ready(ready))
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+        finally:
+            ready.cancel()
+
+    async def notify(self, method: str) -> None:
+        assert self._dispatcher is not None
+        await self._dispatcher.notify(method, None)
+
+    async def request(
+        self, method: str, params: Mapping[str, Any] | None = None, progress: Progress | None = None
+    ) -> Dict:
+        """Return the result of a request; when the caller is cancelled the server is told so.
+
+        Raises `ServerError`, `ConnectionFault`, and what the transport failed with.
+        """
+        assert self._dispatcher is not None
+        options: CallOptions = {"cancel_on_abandon": method != "initialize"}
+        if progress is not None:
+            options["on_progress"] = _told(progress)
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._dispatcher.send_raw_request(method, params, options)
+        except TimeoutError:
+            text = f"MCP: server did not respond to '{method}' within {self._patience:g}s"
+            raise ConnectionFault(text) from None
+        except MCPError as error:
+            failure = error.error.data
+            if isinstance(failure, Exception):
+                raise failure from None
+            if error.code == CONNECTION_CLOSED and self._closing:
+                raise ConnectionFault(DISCONNECTED) from None
+            if error.code == CONNECTION_CLOSED and self._transport.ended:
+                raise ConnectionFault("MCP: server closed connection") from None
+            raise ServerError(f"MCP error ({error.code}): {error.error.message}") from None
+
+
+class _Ready:
+    """Tells the one that opens a connection that it can be used."""
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self._future = future
+
+    def started(self, value: None = None) -> None:
+        with suppress(asyncio.InvalidStateError):
+            self._future.set_result(value)
+
+
+async def _answer(context: object, method: str, params: object) -> Dict:
+    """Answer the server's request: that we are there is all that it can ask."""
+    if method == "ping":
+        return {}
+    raise MCPError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+
+async def _pass_over(context: object, method: str, params: object) -> None:
+    """Pass over the server's notifications; the dispatcher has seen those of progress."""
+
+
+def _told(progress: Progress) -> Any:
+    async def tell(done: float, total: float | None, message: str | None) -> None:
+        progress(done, total, message)
+
+    return tell

@@ -1,0 +1,59 @@
+"""What is to be known of a server to connect to it. Spec: 07 §15.1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harnpy.reading.lenient import Options
+from harnpy.text.display import display
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harnpy.reading.dicts import Dict
+
+PROTOCOL = "2025-11-25"
+
+STDIO, HTTP = "stdio", "http"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """``command`` and ``env`` belong to `STDIO`, ``url`` and what follows to `HTTP`.
+
+    ``env`` is added to our environment; ``proxy_server_name`` is what a proxy knows the server by.
+    """
+
+    name: str
+    transport: str = STDIO
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    auth_token: str | None = None
+    proxy_server_name: str | None = None
+    protocol_version: str = PROTOCOL
+
+
+def read_server_spec(given: Dict) -> ServerSpec:
+    """Return the server that a dict describes; ``command`` may be a list that begins with the program.
+
+    What is missing for a connection is told when one is made.
+    """
+    options = Options(given)
+    command, env = options.value("command"), options.mapping("env") or {}
+    program = [command] if isinstance(command, str) else _texts(command)
+    return ServerSpec(
+        name=options.string("name") or "",
+        transport=options.string("transport") or STDIO,
+        command=tuple(program + _texts(options.value("args"))),
+        env={name: display(value) for name, value in env.items()},
+        url=options.string("url") or "",
+        auth_token=options.string("auth_token"),
+        proxy_server_name=options.string("proxy_server_name"),
+        protocol_version=options.string("protocol_version") or PROTOCOL,
+    )
+
+
+def _texts(items: Any) -> list[str]:
+    return [display(item) for item in items] if isinstance(items, list) else []

@@ -1,0 +1,169 @@
+"""The servers of a program: each is started once, shared by all that hold it, and ended with the program.
+
+Spec: 07 §15.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harnpy.faults import MisuseError
+from harnpy.mcp.client import PATIENCE, Client
+from harnpy.mcp.locks import LoopLock
+from harnpy.mcp.server_spec import ServerSpec, read_server_spec
+from harnpy.reading.lenient import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from harnpy.mcp.connection import Serve
+    from harnpy.reading.dicts import Dict
+    from harnpy.world import World
+    from harnpy.world.http import Http
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A server that a project declares. An eager one is connected before the program starts."""
+
+    spec: ServerSpec
+    lazy: bool = False
+    card: str | None = None
+    keep_alive_ms: int = 0
+
+
+def read_declared(given: Dict) -> Declared:
+    """Return the server that a table of `harn.toml` describes."""
+    options = Options(given)
+    return Declared(
+        read_server_spec(given),
+        options.flag("lazy"),
+        options.string("card"),
+        options.count("keep_alive_ms", 0),
+    )
+
+
+@dataclass(slots=True)
+class _Place:
+    """A declared server, and those who hold it."""
+
+    declared: Declared
+    client: Client
+    holders: int = 0
+    lock: LoopLock = field(default_factory=LoopLock)
+    leaving: asyncio.Task[None] | None = None
+
+
+class Servers:
+    """``http`` is for servers at a URL; ``serve`` runs a coroutine beside the program. ``patience``: seconds
+    that an answer may take.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        http: Callable[[], Http],
+        serve: Serve = asyncio.create_task,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._world = world
+        self._http = http
+        self._serve = serve
+        self._patience = patience
+        self._places: dict[str, _Place] = {}
+        self._clients: set[Client] = set()
+
+    # Clients, declared or not.
+
+    async def connect(self, spec: ServerSpec) -> Client:
+        """Return a client that is connected to the server; the program's end ends it. Raises as `Client`."""
+        client = self._client(spec)
+        await client.connect()
+        self._clients.add(client)
+        return client
+
+    async def disconnect(self, client: Client) -> None:
+        self._clients.discard(client)
+        await client.disconnect()
+
+    async def suspend(self) -> None:
+        """End every connection, for the end of a run. What calls a server afterwards connects again."""
+        clients = [*self._clients, *(place.client for place in self._places.values())]
+        await asyncio.gather(*(client.suspend() for client in clients), return_exceptions=True)
+
+    def _client(self, spec: ServerSpec) -> Client:
+        return Client(spec, self._world, self._http, self._serve, self._patience)
+
+    # The declared ones.
+
+    def declare(self, servers: Iterable[Declared]) -> None:
+        """Make servers known, by their names."""
+        for declared in servers:
+            self._places[declared.spec.name] = _Place(declared, self._client(declared.spec))
+
+    def declared(self, name: str) -> Declared | None:
+        place = self._places.get(name)
+        return None if place is None else place.declared
+
+    async def ensure_active(self, name: str) -> Client:
+        """Return the client of a declared server, connected, and held once more.
+
+        Raises `MisuseError` for an unknown one, else as `Client.connect`.
+        """
+        place = self._places.get(name)
+        if place is None:
+            raise MisuseError(f"mcp: no server named '{name}' is registered (check harn.toml)")
+        _stay(place)
+        async with place.lock():
+            if not place.client.is_connected:
+                await place.client.connect()
+        place.holders += 1
+        return place.client
+
+    async def release(self, name: str) -> None:
+        """Take one holder away. A lazy server that has none is disconnected, at once or after a while."""
+        place = self._places.get(name)
+        if place is None or not place.declared.lazy:
+            return
+        place.holders = max(0, place.holders - 1)
+        if place.holders or not place.client.is_connected:
+            return
+        if not place.declared.keep_alive_ms:
+            await self._leave(place)
+            return
+        _stay(place)
+        place.leaving = self._serve(self._leave_later(place))
+
+    async def _leave_later(self, place: _Place) -> None:
+        await asyncio.sleep(place.declared.keep_alive_ms / 1000)
+        place.leaving = None
+        await self._leave(place)
+
+    async def _leave(self, place: _Place) -> None:
+        async with place.lock():
+            if not place.holders:
+                await place.client.disconnect()
+
+    def status(self) -> list[Dict]:
+        """Return ``{name, lazy, active, ref_count, card?}`` of the declared servers, by name."""
+        return [_status(place) for _, place in sorted(self._places.items())]
+
+
+def _stay(place: _Place) -> None:
+    """Don't disconnect a server that was about to be."""
+    if place.leaving is not None:
+        place.leaving.cancel()
+        place.leaving = None
+
+
+def _status(place: _Place) -> Dict:
+    declared = place.declared
+    status: Dict = {
+        "name": declared.spec.name,
+        "lazy": declared.lazy,
+        "active": place.client.is_connected,
+        "ref_count": place.holders if declared.lazy else 1,
+    }
+    return status if declared.card is None else {**status, "card": declared.card}

@@ -1,0 +1,277 @@
+"""A server at a URL: a message is a request of its own, and so is its answer. Spec: 07 §15.1."""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from harnpy.mcp.errors import ConnectionFault, ServerError, SessionLost
+from harnpy.mcp.messages import read_message, write_message
+from harnpy.text.json.reader import JsonError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from anyio.abc import TaskGroup
+    from anyio.streams.memory import MemoryObjectSendStream
+    from mcp_types import JSONRPCMessage, RequestId
+
+    from harnpy.mcp.server_spec import ServerSpec
+    from harnpy.mcp.transport import Streams
+    from harnpy.world.http import Http
+
+    Answer = JSONRPCResponse | JSONRPCError
+
+#: What these requests are called where it is decided what may be reached. Spec: 04 §21.4.
+SURFACE = "mcp_connect"
+
+_SESSION = "MCP-Session-Id"
+_EVENTS = "text/event-stream"
+
+#: How long a request may take is for the connection to say; only connecting is limited here.
+_TIMEOUT = httpx2.Timeout(None, connect=30.0)
+
+#: Seconds that the server has to hear that the session is over.
+_FAREWELL = 1.0
+
+#: Bytes that a body or an event may have.
+_MOST = 64 * 1024 * 1024
+
+#: Seconds that a stream has to end after its answer.
+_LINGER = 0.2
+
+#: How often a stream of events that broke off is continued, and how long is waited, unless it says so itself.
+_RESUMPTIONS = 2
+_PAUSE_MS = 1000
+
+
+class StreamableHttp:
+    """Sends messages to the URL of ``spec``."""
+
+    def __init__(self, spec: ServerSpec, http: Http) -> None:
+        self.session: str | None = None
+        self.version = spec.protocol_version
+        self.ended = False
+        self._spec = spec
+        self._http = http
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Streams]:
+        arriving, incoming = anyio.create_memory_object_stream[SessionMessage](math.inf)
+        async with arriving, self._http.client(SURFACE) as client, anyio.create_task_group() as tasks:
+            outgoing = _Outgoing(self, client, tasks, arriving)
+            try:
+                yield incoming, outgoing
+            finally:
+                tasks.cancel_scope.cancel()
+                await self._say_farewell(client)
+
+    async def _say_farewell(self, client: httpx2.AsyncClient) -> None:
+        if self.session is None:
+            return
+        with anyio.CancelScope(shield=True), suppress(Exception):
+            await client.delete(self._spec.url, headers=self.headers(), timeout=_FAREWELL)
+
+    @property
+    def url(self) -> str:
+        return self._spec.url
+
+    def body(self, message: JSONRPCMessage) -> str:
+        server = self._spec.proxy_server_name
+        return write_message(message) if server is None else write_message(message, serverName=server)
+
+    def headers(self) -> dict[str, str]:
+        headers = {
+            "Accept": f"application/json, {_EVENTS}",
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": self.version,
+        }
+        if self.session is not None:
+            headers[_SESSION] = self.session
+        if self._spec.auth_token:
+            headers["Authorization"] = f"Bearer {self._spec.auth_token}"
+        return headers
+
+
+class _Outgoing:
+    """Sends each message; answers go where messages arrive.
+
+    Requests are made in tasks that begin where they are sent, under the rules in force there.
+    """
+
+    def __init__(
+        self,
+        server: StreamableHttp,
+        client: httpx2.AsyncClient,
+        tasks: TaskGroup,
+        arriving: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        self._server = server
+        self._client = client
+        self._tasks = tasks
+        self._arriving = arriving
+        self._running: dict[RequestId, anyio.CancelScope] = {}
+
+    async def send(self, item: SessionMessage) -> None:
+        message = item.message
+        if isinstance(message, JSONRPCRequest):
+            self._tasks.start_soon(self._request, message)
+            return
+        with suppress(Exception):  # nobody waits for an answer, and the next request fails as well
+            async with self._posted(message):
+                pass
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._abort((message.params or {}).get("requestId"))
+
+    def _abort(self, request: Any) -> None:
+        scope = self._running.get(request)
+        if scope is not None:
+            scope.cancel()
+
+    async def _request(self, request: JSONRPCRequest) -> None:
+        with anyio.CancelScope() as scope:
+            self._running[request.id] = scope
+            try:
+                answer = await self._answer(request)
+            except Exception as error:
+                failure = ErrorData(code=INTERNAL_ERROR, message=str(error), data=_failure(error))
+                answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=failure)
+            finally:
+                del self._running[request.id]
+            self._arriving.send_nowait(SessionMessage(answer))
+
+    @asynccontextmanager
+    async def _posted(self, message: JSONRPCMessage) -> AsyncIterator[httpx2.Response]:
+        async with self._client.stream(
+            "POST",
+            self._server.url,
+            content=self._server.body(message).encode("utf-8", "surrogatepass"),
+            headers=self._server.headers(),
+            timeout=_TIMEOUT,
+        ) as response:
+            yield response
+
+    async def _answer(self, request: JSONRPCRequest) -> Answer:
+        session = self._server.session
+        async with self._posted(request) as response:
+            if response.status_code == 401:
+                raise ServerError("MCP authorization required")
+            if response.status_code == 404 and session is not None and request.method != "initialize":
+                raise SessionLost
+            self._server.session = response.headers.get(_SESSION, self._server.session)
+            if response.headers.get("content-type", "").startswith(_EVENTS):
+                return await self._streamed(response, request)
+            body = await _body(response)
+            try:
+                message = read_message(body.decode("utf-8", "replace"))
+            except JsonError as error:
+                raise _unreadable(response, str(error)) from None
+        if not isinstance(message, JSONRPCResponse | JSONRPCError):
+            raise _unreadable(response, "the body is no JSON-RPC response")
+        return _answering(request, message)
+
+    async def _streamed(self, response: httpx2.Response, request: JSONRPCRequest) -> Answer:
+        """Read events until the answer. A stream that breaks off is continued where its last event was."""
+        place = _Place()
+        answer = await self._read(response, request, place)
+        for _ in range(_RESUMPTIONS):
+            if answer is not None or not place.last:
+                break
+            await anyio.sleep(place.pause_ms / 1000)
+            headers = {**self._server.headers(), "Accept": _EVENTS, "Last-Event-ID": place.last}
+            async with self._client.stream(
+                "GET", self._server.url, headers=headers, timeout=_TIMEOUT
+            ) as continued:
+                if continued.is_success:
+                    answer = await self._read(continued, request, place)
+        if answer is None:
+            raise _unreadable(response, "the event stream ended without an answer")
+        return answer
+
+    async def _read(self, response: httpx2.Response, request: JSONRPCRequest, place: _Place) -> Answer | None:
+        """Read events: an answer ends them, whatever else arrives is passed on."""
+        with suppress(httpx2.TransportError, httpx2.SSEError):  # the stream broke off
+            events = aiter(httpx2.EventSource(response, max_event_size=_MOST))
+            async for event in events:
+                place.note(event)
+                message = _message(event.data)
+                if isinstance(message, JSONRPCResponse | JSONRPCError):
+                    await _drained(events)
+                    return _answering(request, message)
+                if message is not None:
+                    self._arriving.send_nowait(SessionMessage(message))
+        return None
+
+    async def aclose(self) -> None:
+        """Nothing to be done: requests end with the transport."""
+
+    async def __aenter__(self) -> _Outgoing:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing to be done."""
+
+
+async def _drained(events: AsyncIterator[object]) -> None:
+    """Read what follows the answer, which is nothing, so that the connection can be used again."""
+    with anyio.move_on_after(_LINGER), suppress(httpx2.TransportError, httpx2.SSEError):
+        async for _ in events:
+            pass
+
+
+class _Place:
+    """Where a stream of events is: the ``last`` event's id, and how long to wait before it is continued."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.pause_ms = _PAUSE_MS
+
+    def note(self, event: httpx2.ServerSentEvent) -> None:
+        self.last = event.id or self.last
+        if event.retry is not None:
+            self.pause_ms = event.retry
+
+
+async def _body(response: httpx2.Response) -> bytearray:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > _MOST:
+            raise _unreadable(response, f"the body has more than {_MOST} bytes")
+    return body
+
+
+def _message(text: str) -> JSONRPCMessage | None:
+    try:
+        return read_message(text)
+    except JsonError:
+        return None
+
+
+def _answering(request: JSONRPCRequest, answer: Answer) -> Answer:
+    """The answer under the request's id: one to a message that the server couldn't read has none."""
+    return answer.model_copy(update={"id": request.id})
+
+
+def _failure(error: Exception) -> Exception:
+    """What the caller gets to see."""
+    if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL | httpx2.StreamError | OSError):
+        return ConnectionFault(f"MCP HTTP request error: {error or type(error).__name__}")
+    return error
+
+
+def _unreadable(response: httpx2.Response, detail: str) -> ConnectionFault:
+    return ConnectionFault(f"MCP HTTP response parse error (status {response.status_code}): {detail}")

@@ -1,0 +1,120 @@
+"""Programs that we talk to: none outlives us, whatever ends us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.world import World
+from harnpy.world.companions import Companion
+from harnpy.world.effects import PROCESS
+from harnpy.world.guarded import GuardedProcesses
+from harnpy.world.processes import RealProcesses
+from tests.support import wait_until
+
+#: Two processes of one group that end only when they are ended, and say who they are.
+_ENDLESS = "trap '' TERM; sh -c \"trap '' TERM; echo \\$\\$; exec sleep 1000\" & echo $$; wait; sleep 1000"
+
+
+def with_companion(use: Callable[[Companion], Awaitable[Any]], script: str) -> Any:
+    async def run() -> Any:
+        companion = await RealProcesses().start(["/bin/sh", "-c", script], ".")
+        try:
+            return await use(companion)
+        finally:
+            await companion.stop()
+
+    return asyncio.run(run())
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+def test_lines_go_both_ways_and_end() -> None:
+    async def use(companion: Companion) -> list[bytes]:
+        await companion.write(b"one\n")
+        return [await companion.line(), await companion.line(), await companion.line()]
+
+    assert with_companion(use, 'read x; echo "got $x"; printf rest') == [b"got one\n", b"rest", b""]
+
+
+def test_one_that_ends_with_its_input_is_not_waited_for() -> None:
+    async def use(companion: Companion) -> int:
+        return companion.pid
+
+    assert is_gone(with_companion(use, "cat"))
+
+
+def test_one_that_ignores_everything_is_killed_with_its_group() -> None:
+    async def use(companion: Companion) -> list[int]:
+        return [int(await companion.line()) for _ in range(2)]
+
+    assert all(map(is_gone, with_companion(use, _ENDLESS)))
+
+
+def test_stopping_hurries_when_it_is_cancelled() -> None:
+    async def use(companion: Companion) -> list[int]:
+        pids = [int(await companion.line()) for _ in range(2)]
+        stopping = asyncio.ensure_future(companion.stop())
+        await asyncio.sleep(0)
+        stopping.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stopping
+        assert is_gone(companion.pid)
+        return pids
+
+    pids = with_companion(use, _ENDLESS)
+    wait_until(lambda: all(map(is_gone, pids)))
+
+
+def test_writing_to_one_that_has_ended_is_an_error() -> None:
+    async def use(companion: Companion) -> None:
+        assert await companion.line() == b""
+        for _ in range(3):  # the pipe notices when it is written to
+            await companion.write(b"x\n")
+
+    with pytest.raises(ConnectionError):
+        with_companion(use, "exit 3")
+
+
+def test_the_guards_of_rules_are_asked() -> None:
+    class Refusing:
+        def require(self, effect: str, target: str) -> None:
+            raise PermissionError(effect, target)
+
+    guarded = GuardedProcesses(RealProcesses(), Refusing())  # type: ignore[arg-type]
+    with pytest.raises(PermissionError) as caught:
+        asyncio.run(guarded.start(["cat"], World().files.cwd()))
+    assert caught.value.args == (PROCESS, "cat")
+
+
+def test_they_die_with_us_when_nothing_can_react() -> None:
+    """Also those of the group that ignore the end of their input."""
+    code = (
+        "import asyncio, sys\n"
+        "from harnpy.world.processes import RealProcesses\n"
+        "async def main():\n"
+        "    companion = await RealProcesses().start(['/bin/sh', '-c', sys.argv[1]], '.')\n"
+        "    print((await companion.line() + await companion.line()).decode(), flush=True)\n"
+        "    await asyncio.sleep(1000)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, _ENDLESS], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pids = [int(parent.stdout.readline()) for _ in range(2)]
+        assert not any(map(is_gone, pids))
+        os.kill(parent.pid, signal.SIGKILL)
+    wait_until(lambda: all(map(is_gone, pids)))
