@@ -41,10 +41,15 @@ class AnthropicProvider(Remote):
         return anthropic.AsyncAnthropic(
             api_key="none",
             base_url=self.config.base_url,
-            default_headers={"anthropic-version": _VERSION, **self.config.headers()},
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )
+
+    def client_headers(self) -> dict[str, str]:
+        headers = super().client_headers()
+        # A cloud has the version in the body.
+        return headers if self.rewritten else {"anthropic-version": _VERSION, **headers}
 
     def body(self, request: Request) -> dict[str, Any]:
         system, mark, messages = _conversation(request)

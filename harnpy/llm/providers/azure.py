@@ -5,8 +5,6 @@ Spec: 07 §1.14.
 
 from __future__ import annotations
 
-from typing import Any
-
 import openai
 
 from harnpy.llm.configuration.clouds import BEARER
@@ -26,13 +24,10 @@ class AzureProvider(OpenAIProvider):
             azure_ad_token=config.api_key if token else None,
             base_url=f"{config.base_url}/openai",
             api_version=config.cloud.api_version,
-            default_headers=config.extra_headers,
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )
 
     def health_url(self, endpoint: str) -> str:
         return f"{self.config.base_url}/openai{endpoint}"
-
-    def authorization(self) -> dict[str, Any]:
-        return {}

@@ -28,7 +28,7 @@ class BedrockProvider(AnthropicProvider):
             api_key=config.api_key,
             aws_region=cloud.region,
             base_url=config.base_url,
-            default_headers=config.extra_headers,
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )
@@ -44,6 +44,3 @@ class BedrockProvider(AnthropicProvider):
     def health_url(self, endpoint: str) -> str:
         """The list of models is served by another host than the models."""
         return self.config.base_url.replace("//bedrock-runtime.", "//bedrock.", 1) + endpoint
-
-    def authorization(self) -> dict[str, Any]:
-        return {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import botocore  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
 import openai
 from openai.providers import bedrock
@@ -28,10 +26,7 @@ class BedrockChatProvider(OpenAIProvider):
                 secret_access_key=None if token else cloud.secret,
                 session_token=None if token else cloud.session,
             ),
-            default_headers=config.extra_headers,
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )
-
-    def authorization(self) -> dict[str, Any]:
-        return {}

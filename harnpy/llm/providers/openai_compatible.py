@@ -37,10 +37,16 @@ class OpenAIProvider(Remote):
         return openai.AsyncOpenAI(
             api_key="none",
             base_url=self.config.base_url,
-            default_headers=self.config.headers(),
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )
+
+    def _open(self) -> Any:
+        client = super()._open()
+        # Those of the environment of the process, which no program is to see.
+        client.organization = client.project = None
+        return client
 
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {

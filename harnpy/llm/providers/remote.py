@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.configuration.clouds import IN_CLOUDS
 from harnpy.llm.providers.service_errors import (
     MalformedReply,
     call_error,
@@ -100,10 +101,23 @@ class Remote(ABC):
         """The further headers of this request."""
         return {}
 
+    def client_headers(self) -> dict[str, str]:
+        """The headers of all requests. A cloud's client authorises them itself."""
+        config = self.config
+        return dict(config.extra_headers) if config.protocol in IN_CLOUDS else config.headers()
+
     def authorization(self) -> dict[str, Any]:
         """The header that authorises a request, if the client's own don't; else the SDK's is left out."""
-        ours = any(name.lower() == "authorization" for name in self.config.headers())
+        if self.config.protocol in IN_CLOUDS:
+            return {}
+        ours = any(name.lower() == "authorization" for name in self.client_headers())
         return {} if ours else {"Authorization": self.sdk.Omit()}
+
+    def _open(self) -> Any:
+        """A new client, without the headers that the SDK has found in the environment of the process."""
+        client = self.new_client()
+        client._custom_headers = self.client_headers()
+        return client
 
     @property
     def path(self) -> str:
@@ -160,7 +174,7 @@ class Remote(ABC):
 
         Raises TimeoutError, and `Unreachable` when there is no response.
         """
-        sdk, client = self.sdk, self.new_client()
+        sdk, client = self.sdk, self._open()
         options = {"timeout": timeout, "headers": self.authorization()}
         try:
             await client.get(url, cast_to=object, options=options)
@@ -224,7 +238,7 @@ class Remote(ABC):
         if refusal is not None:
             raise refusal
         if self._client is None:
-            self._client = self.new_client()
+            self._client = self._open()
         sdk, silence = self.sdk, self._silence(request)
         # A lone surrogate in a script's string has no UTF-8 encoding.
         content = _encode({**body, "stream": stream}).encode("utf-8", "replace")

@@ -51,8 +51,8 @@ _BY_NAME = {
 
 #: The modules that raise network errors, whatever the SDK turns them into.
 _WIRE = ("openai", "anthropic", "httpx2", "httpcore2", "anyio", "ssl")
-#: The package that raises errors for streams of events that can't be unpacked.
-_EVENT_STREAM = "botocore"
+#: The module that raises errors for streams of events that can't be unpacked.
+_EVENT_STREAM = "botocore.eventstream"
 
 
 class MalformedReply(Exception):
@@ -67,6 +67,9 @@ class ServiceError(Exception):
         self.body = body
 
 
+_MALFORMED = (MalformedReply, ValueError, RecursionError)
+
+
 def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     """The `CallError` for an error of the SDK; None when ``error`` is a mistake of ours."""
     if isinstance(error, CallError):
@@ -77,7 +80,9 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     status = getattr(error, "status_code", None)
     if status is not None or body is not None:
         return _answered(error, body, status, config)
-    if isinstance(error, (MalformedReply, ValueError, RecursionError)) or _root(error) == _EVENT_STREAM:
+    if _root(error) == "botocore" and type(error).__module__ != _EVENT_STREAM:
+        return _failed(config, "auth", f"the request can't be signed: {error}")
+    if isinstance(error, _MALFORMED) or type(error).__module__ == _EVENT_STREAM:
         return _failed(config, "server_error", f"malformed response: {error}")
     if isinstance(error, OSError) or _root(error) in _WIRE:
         return _failed(config, *_broken(error, config))

@@ -34,7 +34,7 @@ class VertexProvider(AnthropicProvider):
             project_id=cloud.project or "",
             access_token="none",
             base_url=config.base_url,
-            default_headers=config.extra_headers,
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )

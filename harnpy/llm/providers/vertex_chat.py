@@ -28,7 +28,7 @@ class VertexChatProvider(OpenAIProvider):
         return openai.AsyncOpenAI(
             api_key="none",
             base_url=f"{config.base_url}/{place}/endpoints/openapi",
-            default_headers=config.extra_headers,
+            default_headers=self.client_headers(),
             max_retries=0,
             http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
         )

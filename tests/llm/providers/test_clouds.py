@@ -22,6 +22,7 @@ from harnpy.llm.errors import CallError
 from harnpy.reading.lenient import Options
 from harnpy.world.http import RealHttp
 from tests.llm.conftest import World
+from tests.llm.providers.test_providers import AMBIENT
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Raw, Received, Say, Wire
 from tests.worlds import models_with
 
@@ -173,6 +174,22 @@ def test_other_credentials_are_refused(tmp_path: Any) -> None:
         error = Asked(VERTEX, Say("ok"), env=env).error
         assert error.category == "auth"
         assert said in error.message
+
+
+@ALL
+def test_the_environment_of_the_process_is_not_looked_at(
+    cloud: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in AMBIENT:
+        monkeypatch.setenv(name, "x-ambient: found")
+    sent = Asked(cloud, Say("ok")).sent
+    assert not re.search("ambient|found", str(sent))
+
+
+def test_what_cannot_be_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody's")
+    error = Asked(BEDROCK, Say("ok"), env={**_AWS, "AWS_ACCESS_KEY_ID": "AKIDOTHER"}).error
+    assert (error.category, "can't be signed" in error.message) == ("auth", True)
 
 
 # --- what goes wrong ----------------------------------------------------------------------------------
