@@ -13,7 +13,7 @@ from harnpy.vm.vm import Vm as BaseVm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from harnpy.builtins import Settings
@@ -32,9 +32,12 @@ class Vm(BaseVm):
     the only ones that may work. With ``trace_llm`` programs can read the usage of their model calls
     (`llm_usage`). With ``tracing`` what programs do is recorded, as `spans`. ``evaluator="walk"`` walks
     programs instead of compiling them: slower, and the same. ``limits``: what each run may use; one that
-    goes beyond ends with `LimitExceeded`.
+    goes beyond ends with `LimitExceeded`. ``egress``: what programs and their models may reach,
+    `{"allow": [...], "deny": [...], "default": "deny"}`, as `egress_policy` takes it; it holds instead of the
+    environment's, and no program can change it.
 
-    Raises ValueError for an unknown capability or evaluator. Spec: 07 §8.5.
+    Raises ValueError for an unknown capability or evaluator, and for an egress policy that can't be read.
+    Spec: 07 §8.5, 04 §21.4.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Vm(BaseVm):
         evaluator: str = "compile",
         limits: Limits | None = None,
         capabilities: Iterable[str] | None = None,
+        egress: Mapping[str, Any] | None = None,
     ) -> None:
         deny = frozenset(deny)
         refused = _refused(capabilities, deny)
@@ -55,6 +59,10 @@ class Vm(BaseVm):
         self.traced = tracing
         if trace_llm:
             self.settings.trace_llm = True
+        if egress is not None:
+            from harnpy.net.egress_policies import embedders_policy
+
+            self.settings.egress = embedders_policy(egress)
 
     @property
     def settings(self) -> Settings:

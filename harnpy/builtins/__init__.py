@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
     from harnpy.vm.vm import Vm
+    from harnpy.world.net.rules import Policy
 
 
 class Settings:
@@ -25,6 +26,7 @@ class Settings:
     somebody looked for some. ``trace_llm`` lets programs see what their model calls took. ``home`` is the
     directory whose project keeps what outlives a program; None for that of the program's file.
     ``on_progress`` receives what `progress` shows: how far, of how much (None where it isn't said), what.
+    ``egress`` is the policy on what programs may reach; None for that of the environment.
     """
 
     def __init__(self) -> None:
@@ -35,6 +37,7 @@ class Settings:
         self.trace_llm = False
         self.home: str | None = None
         self.on_progress: Callable[[float | None, float | None, str], object] | None = None
+        self.egress: Policy | None = None
 
 
 def settings_of(vm: Vm) -> Settings:

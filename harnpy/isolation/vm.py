@@ -15,6 +15,7 @@ from harnpy.isolation.errors import packed, unpacked
 from harnpy.isolation.process import Process, exceeded, read_size, reason
 from harnpy.isolation.protocol import Frames, ProtocolError, frame
 from harnpy.isolation.values import Packing, RemoteFunction, Unpacking
+from harnpy.net.egress_policies import embedders_policy
 from harnpy.vm.errors import CategorizedFault, VmError
 from harnpy.vm.limits import Limits
 
@@ -35,8 +36,8 @@ class IsolatedVm:
     ``cpu``: seconds of processor time of each run; ``limits``: the others (`harnpy.Limits`). ``env``: the
     process's whole environment. ``directory``: its working directory. ``write_out``, ``write_err``: receive
     output as it comes. ``operations``, ``ask``: answer `host_call` and questions to people, here.
-    ``events``: receives what agents do. ``deny``, ``allow``, ``capabilities``, ``evaluator``: as for
-    `harnpy.Vm`.
+    ``events``: receives what agents do. ``deny``, ``allow``, ``capabilities``, ``evaluator``, ``egress``: as
+    for `harnpy.Vm`.
 
     The process starts with the first run, and anew after it has ended. Close the Vm, or use it in a `with`.
     """
@@ -59,7 +60,10 @@ class IsolatedVm:
         allow: Iterable[str] | None = None,
         capabilities: Iterable[str] | None = None,
         evaluator: str = "compile",
+        egress: Mapping[str, Any] | None = None,
     ) -> None:
+        if egress is not None:
+            embedders_policy(egress)  # refuses it here rather than in the child
         self._memory = None if memory is None else read_size(memory)
         if seconds is not None:
             limits = replace(limits or Limits(), seconds=seconds)
@@ -89,6 +93,7 @@ class IsolatedVm:
                 "allow": None if allow is None else list(allow),
                 "capabilities": None if capabilities is None else list(capabilities),
                 "evaluator": evaluator,
+                "egress": None if egress is None else dict(egress),
             },
         }
         self._child: Child | None = None

@@ -27,6 +27,7 @@ from harnpy.llm.waiting import Blocking
 from harnpy.reading.lenient import Options
 from harnpy.schemas.values import SchemaValues
 from harnpy.world import World
+from harnpy.world.net.egress import environment_egress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -52,7 +53,7 @@ class Models:
     providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     ``permit(provider)`` raises where the running task may not call a provider; mocks may always be called.
     ``caps`` bound the replies. ``spans`` returns where spans are recorded now, if they are. ``http`` sends
-    the calls, by default the world's.
+    the calls, by default the world's, under the egress policy of the environment.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Models:
         self.values = values or SchemaValues()
         self._env = env = world.environment.get
         self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
-        self.connections = Connections(http or world.http, waiting, caps)
+        self.connections = Connections(http or world.http.behind(environment_egress(env)), waiting, caps)
         self.provided = provided or {}
         self._admission = admission
         self._permit = permit

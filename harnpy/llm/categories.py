@@ -6,6 +6,8 @@ import re
 from typing import NamedTuple
 
 GENERIC = "generic"
+#: The request may not be sent; the reason of such a failure has the same name.
+BLOCKED = "egress_blocked"
 
 CATEGORIES = frozenset(
     {
@@ -18,7 +20,7 @@ CATEGORIES = frozenset(
         "schema_validation",
         "tool_error",
         "tool_rejected",
-        "egress_blocked",
+        BLOCKED,
         "cancelled",
         "not_found",
         "circuit_open",
@@ -97,7 +99,9 @@ _TRANSIENT_WORDS = (
 
 
 def cause(category: str, message: str) -> Cause:
-    """Why a call failed: the message says it, else the category."""
+    """Why a call failed: the message says it, else the category. What was blocked may say anything."""
+    if category == BLOCKED:
+        return Cause("terminal", BLOCKED)
     text = message.lower()
     if "kind" in text and "transient" in text:
         for word, reason in _TRANSIENT_WORDS:

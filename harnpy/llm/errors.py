@@ -6,7 +6,8 @@ Fault
 ├─ FixtureError          a file of fixtures can't be used
 └─ CategorizedError
    └─ CallError          the call failed: `.category`, `.kind`, `.reason`, `.as_dict()`
-      └─ BudgetExceeded  the budget forbids the call: nothing was sent
+      ├─ BudgetExceeded  the budget forbids the call: nothing was sent
+      └─ CallBlocked     the egress policy forbids it likewise
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from harnpy.faults import CategorizedError, Fault, OptionError
-from harnpy.llm.categories import cause, retry_after_ms
+from harnpy.llm.categories import BLOCKED, cause, retry_after_ms
 
 #: The reason of a call whose request is too long for the model.
 OVERFLOW = "context_overflow"
@@ -65,3 +66,17 @@ class BudgetExceeded(CallError):
 
     def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
         return {**super().as_dict(provider, model, now), **self.details}
+
+
+class CallBlocked(CallError):
+    """The service may not be reached. ``place`` are the keys of 04 §21.4: surface, url, host, port."""
+
+    def __init__(self, message: str, place: dict[str, Any]) -> None:
+        super().__init__(BLOCKED, message)
+        self.place = place
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.message, self.place)
+
+    def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
+        return {**self.place, **super().as_dict(provider, model, now), "type": "EgressBlocked"}

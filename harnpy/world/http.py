@@ -49,7 +49,7 @@ class Http(Protocol):
     ) -> int:
         """Send a request to a model service, with ``body`` as JSON, and return the status of the response.
 
-        Raises TimeoutError, and `Unreachable` when there is no response.
+        Raises TimeoutError, `EgressBlocked`, and `Unreachable` when there is no response.
         """
 
 

@@ -13,8 +13,10 @@ from harnpy.agent.factory.build import AgentBuild
 from harnpy.agent.factory.capabilities import Capabilities
 from harnpy.agent.factory.options import check_options, loop_options
 from harnpy.agent.factory.tools import tool_of
+from harnpy.net.egress_policies import embedders_policy
 from harnpy.session.agents.factories import AgentFactory
 from harnpy.world import World
+from harnpy.world.net.egress import Egress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +38,8 @@ class LoopFactory(AgentFactory):
     ``tools`` are there for every definition: `Tool`s, or functions. ``providers`` answer calls of models by
     name, as with `Vm.provide`; services that the environment has keys for, and `mock`, are there as well.
     ``host`` is the world that agents act in, by default the real one; its ``people.ask`` is asked for
-    approvals. ``events`` is called with each agent event (07 §9). Threads may share it.
+    approvals. ``events`` is called with each agent event (07 §9). ``egress`` is what model calls may reach,
+    as with `Vm`; by default the environment says so. Threads may share it.
     """
 
     def __init__(
@@ -47,12 +50,14 @@ class LoopFactory(AgentFactory):
         providers: Mapping[str, Provider] | None = None,
         host: World | None = None,
         events: Callable[[Dict], Any] | None = None,
+        egress: Mapping[str, Any] | None = None,
     ) -> None:
         self.capabilities = capabilities or Capabilities()
         self.tools = [tool_of(each) for each in tools]
         self._providers = dict(providers or {})
         self._world = host or World()
         self._events = events
+        self._egress = None if egress is None else Egress(embedders_policy(egress))
         self._pools: Pools = WeakKeyDictionary()
         self._lock = Lock()
         self._made: Models | None = None
@@ -68,7 +73,8 @@ class LoopFactory(AgentFactory):
 
         with self._lock:
             if self._made is None:
-                self._made = Models(self._world, provided=self._providers)
+                http = None if self._egress is None else self._world.http.behind(self._egress)
+                self._made = Models(self._world, provided=self._providers, http=http)
             return self._made
 
     @cached_property
@@ -113,7 +119,8 @@ class LoopFactory(AgentFactory):
             build.add_tool(each)
         for capability in self.capabilities.of(definition.capabilities):
             capability(build)
-        models = self._models.beside(tasks, TurnConnections(call, world, tasks, self._pools))
+        models = self._models
+        models = models.beside(tasks, TurnConnections(call, models.connections.http, tasks, self._pools))
         sessions = SessionRegistry(world=world)
         sessions.admit(session)
         if self._events is not None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.session.agents.turn import Turn
     from harnpy.session.runtime.calling import Caller
     from harnpy.world import World
+    from harnpy.world.http import Http
 
     #: Of each event loop: a connection belongs to the one that it was opened on.
     Pools = MutableMapping[asyncio.AbstractEventLoop, Connections]
@@ -62,8 +63,8 @@ class TurnTasks(OneTask):
 class TurnConnections(Connections):
     """The connections of the event loop that the turn waits on. They outlive it."""
 
-    def __init__(self, call: Caller, world: World, waiting: TurnTasks, pools: Pools) -> None:
-        super().__init__(world.http, waiting)
+    def __init__(self, call: Caller, http: Http, waiting: TurnTasks, pools: Pools) -> None:
+        super().__init__(http, waiting)
         self._call = call
         self._pools = pools
 
@@ -74,7 +75,7 @@ class TurnConnections(Connections):
         loop = self._call(here)
         pool = self._pools.get(loop)
         if pool is None:
-            pool = self._pools[loop] = Connections(self._http, self._waiting, self._caps)
+            pool = self._pools[loop] = Connections(self.http, self._waiting, self._caps)
         return pool.provider(config)
 
 

@@ -4,18 +4,43 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.world.net.egress import Egress
+from harnpy.builtins import settings_of
+from harnpy.world.net.egress import Egress, environment_egress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.net.http.calls import HttpCalls
     from harnpy.vm.vm import Vm
     from harnpy.world.http import Http
+    from harnpy.world.net.egress import EgressBlocked
+
+#: Where what was blocked is written down.
+_AUDIT = "connectors.egress.audit"
 
 
 def egress_of(vm: Vm) -> Egress:
-    """What the Vm may reach."""
-    return vm.state(Egress, Egress)
+    """What the program may reach, by the embedder's policy, else by that of the environment."""
+    return vm.state(Egress, lambda: _new_egress(vm))
+
+
+def _new_egress(vm: Vm) -> Egress:
+    policy, on_blocked = settings_of(vm).egress, partial(_audit, vm)
+    if policy is not None:
+        return Egress(policy, on_blocked)
+    return environment_egress(vm.unguarded.environment.get, on_blocked)
+
+
+def _audit(vm: Vm, blocked: EgressBlocked) -> None:
+    from harnpy.builtins.bridge.live_event_log import log_of
+    from harnpy.eventlog.errors import LogError
+    from harnpy.eventlog.log_events import LogEvent
+
+    try:
+        payload = {**blocked.place(), "error_type": "EgressBlocked"}
+        log_of(vm).append(_AUDIT, LogEvent("egress.blocked", payload))
+    except LogError as error:
+        # The request is refused all the same, and that is what the program must hear of.
+        vm.unguarded.warn("egress", f"{blocked.message}: not in the event log: {error}")
 
 
 def http_of(vm: Vm) -> Http:

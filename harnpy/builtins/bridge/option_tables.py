@@ -7,6 +7,7 @@ from harnpy.builtins.language.tasks import option_tables as tasks
 from harnpy.eventlog import option_tables as eventlog
 from harnpy.faults import OptionError
 from harnpy.llm import option_tables as models
+from harnpy.net import egress_policies
 from harnpy.net.http import option_tables as http
 from harnpy.net.server import option_tables as servers
 from harnpy.text.display import display, type_name
@@ -58,6 +59,7 @@ TABLES: Mapping[str, OptionTable] = {
     "workflow_execute": workflows.RUN,
     "assemble_context": workflows.ASSEMBLE,
     "workflow.update": workflows.UPDATE,
+    "egress_policy": egress_policies.TABLE,
     "transcript_fork": workflows.FORK,
     "transcript_summarize": workflows.SUMMARIZE,
     "transcript_compact": workflows.COMPACT,

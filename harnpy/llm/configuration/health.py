@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.llm.categories import BLOCKED
 from harnpy.llm.configuration.clouds import IN_CLOUDS
 from harnpy.llm.configuration.known_providers import MOCK, public_url, unknown_provider
 from harnpy.llm.providers import make_provider
 from harnpy.world.http import Unreachable
+from harnpy.world.net.egress import EgressBlocked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -88,6 +90,8 @@ async def _judge(config: ProviderConfig, url: str, response: Awaitable[int], tim
     except TimeoutError:
         message = f"{config.name} did not answer within {timeout:g}s"
         return _report(config.name, False, "timeout", message, **place)
+    except EgressBlocked as error:
+        return _report(config.name, False, BLOCKED, str(error), **place)
     except Unreachable as error:
         message = f"{config.name} can't be reached: {error.kind}"
         return _report(config.name, False, "unreachable", message, **place)

@@ -25,7 +25,7 @@ class Connections:
     """
 
     def __init__(self, http: Http, waiting: Waiting, caps: Caps | None = None) -> None:
-        self._http = http
+        self.http = http
         self._caps = caps or Caps()
         self._waiting = waiting
         self._open: dict[tuple[str, str], RemoteProvider] = {}
@@ -38,7 +38,7 @@ class Connections:
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[place] = make_provider(config, self._http, self._caps)
+            found = self._open[place] = make_provider(config, self.http, self._caps)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:

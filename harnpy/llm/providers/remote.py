@@ -28,6 +28,7 @@ from harnpy.llm.transport import Caps
 from harnpy.text.display import display
 from harnpy.world.capped import TooLarge
 from harnpy.world.http import Unreachable
+from harnpy.world.net.egress import EgressBlocked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -172,7 +173,7 @@ class Remote(ABC):
     async def status(self, url: str, timeout: float) -> int:
         """The status of the response to a small request, which is authorised as calls are.
 
-        Raises TimeoutError, and `Unreachable` when there is no response.
+        Raises TimeoutError, `EgressBlocked`, and `Unreachable` when there is no response.
         """
         sdk, client = self.sdk, self._open()
         options = {"timeout": timeout, "headers": self.authorization()}
@@ -183,6 +184,8 @@ class Remote(ABC):
         except sdk.APITimeoutError:
             raise TimeoutError from None
         except sdk.APIConnectionError as error:
+            if isinstance(error.__cause__, EgressBlocked):
+                raise error.__cause__ from None
             # Without its cause: that one may hold a key.
             raise Unreachable(type(error.__cause__ or error).__name__) from None
         finally:

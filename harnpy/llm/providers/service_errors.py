@@ -10,11 +10,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harnpy.llm.errors import CallError
+from harnpy.llm.errors import CallBlocked, CallError
 from harnpy.text.secrets.known_values import SecretValues
 from harnpy.text.secrets.masking import mask_secrets
 from harnpy.text.secrets.names import is_secret_header_name
 from harnpy.world.capped import TooLarge
+from harnpy.world.net.egress import EgressBlocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +75,9 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     """The `CallError` for an error of the SDK; None when ``error`` is a mistake of ours."""
     if isinstance(error, CallError):
         return error
+    blocked = next((each for each in _causes(error) if isinstance(each, EgressBlocked)), None)
+    if blocked is not None:
+        return CallBlocked(redacted(f"{config.name}: {blocked}", config), blocked.place())
     if (large := too_large(error)) is not None:
         return _failed(config, "generic", str(large))
     body = getattr(error, "body", None)

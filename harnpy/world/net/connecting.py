@@ -61,7 +61,7 @@ class Connecting(httpcore2.AnyIOBackend):
         connect_to = super().connect_tcp
         try:
             with anyio.fail_after(timeout):
-                return await _first(self._admitted(host, port, await self._addresses(host, port)), connect)
+                return await _first(await self._addresses(host, port), connect)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(str(error)) from error
         except OSError as error:
@@ -75,22 +75,12 @@ class Connecting(httpcore2.AnyIOBackend):
             return await self._resolve(host, port)
         return [host if "%" in host else written]
 
-    def _admitted(self, host: str, port: int, addresses: Sequence[str]) -> list[str]:
-        refused, admitted = None, []
-        for address in addresses:
-            try:
-                self._egress.admit_address(host, port, address)
-                admitted.append(address)
-            except Forbidden as forbidden:
-                refused = forbidden
-        if refused is not None and not admitted:
-            raise refused
-        return admitted
-
 
 async def _first(addresses: Sequence[str], connect: Connect) -> httpcore2.AsyncNetworkStream:
     """Return the first connection that is made: the next address is tried when one has failed, or takes its
-    time. Raises `ConnectError`."""
+    time. Raises `ConnectError`, and `Forbidden` when all of them are."""
+    if not addresses:
+        raise httpcore2.ConnectError("the host has no address")
     if len(addresses) == 1:
         return await connect(addresses[0])
     made: list[httpcore2.AsyncNetworkStream] = []
@@ -115,7 +105,8 @@ async def _first(addresses: Sequence[str], connect: Connect) -> httpcore2.AsyncN
     for stream in made[1:]:
         await stream.aclose()
     if not made:
-        raise failures[0] if failures else httpcore2.ConnectError("the host has no address")
+        # That one could be reached another time, others may not be.
+        raise next((each for each in failures if not isinstance(each, Forbidden)), failures[0])
     return made[0]
 
 

@@ -25,7 +25,8 @@ class EgressBlocked(Fault):
     """A request that may not be sent; ``url`` is redacted. Programs catch `as_dict()`."""
 
     def __init__(self, surface: str, url: str, host: str, port: int, reason: str) -> None:
-        super().__init__(f"EgressBlocked: {surface} blocked {host}:{port} for {url} ({reason})")
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        super().__init__(f"EgressBlocked: {surface} blocked {place} for {url} ({reason})")
         self.surface = surface
         self.url = url
         self.host = host

@@ -48,15 +48,13 @@ def place_of(url: str) -> Place | None:
 
 def host_in(text: str) -> str | None:
     """Return a host as browsers read it, without brackets and final dots; None for what is no host."""
-    literal = text.strip("[]")
-    if ":" in literal:
-        address = address_in(literal)
-        return None if address is None else str(address)
+    if ":" in text and not text.startswith("["):
+        text = f"[{text}]"
     if any(each in "/\\?#@" for each in text):
         return None
     try:
         # Only special schemes have their hosts made canonical.
-        return URL(f"http://{text}/").hostname.rstrip(".") or None
+        return URL(f"http://{text}/").hostname.strip("[]").rstrip(".") or None
     except ValueError:
         return None
 
@@ -97,12 +95,19 @@ def _embedded(bits: int) -> Iterator[int]:
     if (prefix in _ENDING_IN_IPV4 or prefix & _32_BITS in _ISATAP) and bits != 1:
         yield low
     if bits >> 80 == _LOCAL_NAT64:
-        # Of which length its prefix is, its network decides (RFC 6052): 96, 64, 56 or 48.
-        yield low
-        yield bits >> 24 & _32_BITS
-        yield (bits >> 64 & 0xFF) << 24 | bits >> 32 & 0xFF_FFFF
-        yield (bits >> 64 & 0xFFFF) << 16 | bits >> 40 & 0xFFFF
+        yield from filter(None, _translated(bits))
     if bits >> 112 == _6TO4:
         yield bits >> 80 & _32_BITS
     if teredo := IPv6Address(bits).teredo:
-        yield from map(int, teredo)
+        server, client = map(int, teredo)
+        yield client
+        yield server or client  # not every address names a server
+
+
+def _translated(bits: int) -> Iterator[int]:
+    """Yield what NAT64 may take from an address: its network decides how long the prefix is, 96, 64, 56 or 48
+    (RFC 6052)."""
+    yield bits & _32_BITS
+    yield bits >> 24 & _32_BITS
+    yield (bits >> 64 & 0xFF) << 24 | bits >> 32 & 0xFF_FFFF
+    yield (bits >> 64 & 0xFFFF) << 16 | bits >> 40 & 0xFFFF
