@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from selectors import DefaultSelector, SelectorKey
+from typing import Any
 
 import pytest
+
+from harnpy.world.interrupts import Wakeful
 
 #: Seconds that pass at each look. More than 0, so that a loop which only polls comes to its end.
 TICK = 5e-5
@@ -64,15 +67,27 @@ def simulated_time() -> Iterator[SimulatedClock]:
 
 class _Loop(asyncio.SelectorEventLoop):
     def __init__(self, clock: SimulatedClock) -> None:
-        super().__init__(_Selector(clock))
+        self._sockets = _Selector(clock)
+        super().__init__(self._sockets)
         self._clock = clock
+
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:
+        super().add_reader(fd, callback, *args)
+        if isinstance(getattr(callback, "__self__", None), Wakeful):
+            self._sockets.own += 1
 
     def time(self) -> float:
         return self._clock.monotonic()
 
 
 class _Selector(DefaultSelector):
-    """Skips the wait for a timer when nothing outside could end it."""
+    """Skips the wait for a timer when nothing outside could end it.
+
+    ``own`` are the keys that are no work of somebody outside: that by which other threads wake the loop, and
+    that by which signals do.
+    """
+
+    own = 1
 
     def __init__(self, clock: SimulatedClock) -> None:
         super().__init__()
@@ -93,5 +108,4 @@ class _Selector(DefaultSelector):
         return ready
 
     def _somebody_is_outside(self) -> bool:
-        # One key is the loop's own, by which other threads wake it.
-        return len(self.get_map()) > 1 or threading.active_count() > self._threads
+        return len(self.get_map()) > self.own or threading.active_count() > self._threads
