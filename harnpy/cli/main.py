@@ -18,7 +18,7 @@ from harnpy.cli import INTERRUPTED, Stopped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
 
@@ -35,7 +35,7 @@ def entry() -> NoReturn:
     signals = Signals()
     try:
         signals.handle()
-        status = _finished(sys.argv[1:])
+        status = _finished(sys.argv[1:], signals)
         signals.leaving = True
     except KeyboardInterrupt:
         signals.leaving = signals.came = True
@@ -60,11 +60,11 @@ def leave(status: int, signals: Signals) -> NoReturn:
     signals.end(status)
 
 
-def _finished(argv: Sequence[str]) -> int:
+def _finished(argv: Sequence[str], signals: Signals) -> int:
     """Run a command line and return its exit status; what it has printed is written then."""
     try:
         _prepare_streams()
-        status = main(argv)
+        status = main(argv, signals)
         sys.stdout.flush()
         return status
     except Exception as error:
@@ -83,14 +83,17 @@ def _prepare_streams() -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run one command line and return the exit status. `harnpy FILE.harn` is `harnpy run FILE.harn`."""
+def main(argv: Sequence[str], signals: Signals | None = None) -> int:
+    """Run one command line and return the exit status. `harnpy FILE.harn` is `harnpy run FILE.harn`.
+
+    ``signals`` are those of the process, when it is this command's.
+    """
     if len(argv) == 1 and argv[0].endswith(".harn"):
         argv = ("run", *argv)
     if argv and argv[0] == "run":
         from harnpy.cli.commands import run
 
-        return run.main(argv[1:])
+        return run.main(argv[1:], signals)
     from harnpy.cli import app
 
     return app.main(argv)
@@ -99,7 +102,8 @@ def main(argv: Sequence[str]) -> int:
 class Signals:
     """SIGINT and SIGTERM end the command with status 124, whenever and however often they come.
 
-    The first raises `Stopped` in the main thread, wherever that is. Two seconds later the process ends.
+    The first raises `Stopped` in the main thread, wherever that is. Two seconds later the process ends. What
+    is to be finished first (`before`) delays both, until another signal comes.
     """
 
     def __init__(self) -> None:
@@ -107,12 +111,31 @@ class Signals:
         #: The command is done: a signal has nothing to stop, and only decides the exit status.
         self.leaving = False
         self._to_raise = False
+        #: When the process ends at the latest, on the monotonic clock.
+        self._end = 0.0
+        #: What is finished first: how it is begun, and the seconds that it may take.
+        self._first: dict[object, tuple[Callable[[Callable[[], None]], None], float]] = {}
         self._main = _thread.get_ident()
 
     def handle(self) -> None:
         """Handle signals from now on."""
         _signal.signal(_signal.SIGINT, self._handle)
         _signal.signal(_signal.SIGTERM, self._handle)
+
+    def before(self, begin: Callable[[Callable[[], None]], None], seconds: float) -> Callable[[], None]:
+        """As `harnpy.world.stopping` has it."""
+        key = object()
+        self._first[key] = begin, seconds
+        return lambda: self._finish(key)
+
+    def _finish(self, key: object) -> None:
+        """Note that something is finished, or needn't be any more; after the last, the command ends."""
+        if self._first.pop(key, None) and not self._first and self.came:
+            self._raise_soon()
+
+    def _raise_soon(self) -> None:
+        self._end = min(self._end, time.monotonic() + _GRACE)
+        self._to_raise = True
 
     def status(self, status: int) -> int:
         """Return the exit status of a command that ended with ``status``."""
@@ -129,9 +152,16 @@ class Signals:
     def _handle(self, number: int, frame: object) -> None:
         if not self.came:
             self.came = True
+            first = list(self._first.items())
+            self._end = time.monotonic() + max([seconds for _, (_, seconds) in first], default=0.0) + _GRACE
             self._announce()
+            for key, (begin, _) in first:
+                begin(lambda key=key: self._finish(key))  # type: ignore[misc]
             # Not before: another signal, which comes meanwhile, would end the announcement.
-            self._to_raise = True
+            self._to_raise = not first
+        elif self._first and not self._to_raise:
+            self._first.clear()
+            self._raise_soon()
         if self.leaving or not self._to_raise:
             return
         # In the middle of writing: `Stopped` would lose what is to be written. `_watch` comes back.
@@ -155,8 +185,7 @@ class Signals:
 
     def _watch(self) -> None:
         """Raise what could not be raised; end the process when its time is over."""
-        end = time.monotonic() + _GRACE
-        while time.monotonic() < end:
+        while time.monotonic() < self._end:
             time.sleep(_GLANCE)
             if self._to_raise and not self.leaving:
                 _signal.pthread_kill(self._main, _signal.SIGTERM)

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from harnpy.world.host import Host
     from harnpy.world.http import Http
     from harnpy.world.ids import Ids
+    from harnpy.world.listening import Listening
     from harnpy.world.machine import Machine
     from harnpy.world.people import People
     from harnpy.world.processes import Processes
     from harnpy.world.random import Random
+    from harnpy.world.stopping import Stopping
     from harnpy.world.streams import Streams
 
 #: The real part of each name, in the module of that name.
@@ -32,10 +34,12 @@ _REAL = {
     "host": "Host",
     "http": "RealHttp",
     "ids": "RealIds",
+    "listening": "RealListening",
     "machine": "RealMachine",
     "people": "People",
     "processes": "RealProcesses",
     "random": "RealRandom",
+    "stopping": "NeverAsked",
     "streams": "RealStreams",
 }
 
@@ -50,10 +54,12 @@ class World:
     host: Host
     http: Http
     ids: Ids
+    listening: Listening
     machine: Machine
     people: People
     processes: Processes
     random: Random
+    stopping: Stopping
     streams: Streams
 
     def __init__(
@@ -66,10 +72,12 @@ class World:
         host: Host | None = None,
         http: Http | None = None,
         ids: Ids | None = None,
+        listening: Listening | None = None,
         machine: Machine | None = None,
         people: People | None = None,
         processes: Processes | None = None,
         random: Random | None = None,
+        stopping: Stopping | None = None,
         streams: Streams | None = None,
     ) -> None:
         given = {
@@ -80,10 +88,12 @@ class World:
             "host": host,
             "http": http,
             "ids": ids,
+            "listening": listening,
             "machine": machine,
             "people": people,
             "processes": processes,
             "random": random,
+            "stopping": stopping,
             "streams": streams,
         }
         self.__dict__.update({name: part for name, part in given.items() if part is not None})

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
     from harnpy.world.http import Http
+    from harnpy.world.listening import Listening
     from harnpy.world.net.egress import Egress
+    from harnpy.world.net.listeners import Application, Listener, Place
     from harnpy.world.net.settings import Settings
     from harnpy.world.people import People
     from harnpy.world.processes import Ended, Processes
@@ -201,6 +203,16 @@ class GuardedHttp:
         return self._http.sdk_client(sdk, most)
 
 
+class GuardedListening:
+    def __init__(self, listening: Listening, guard: Guard) -> None:
+        self._listening = listening
+        self._guard = guard
+
+    async def listen(self, application: Application, place: Place) -> Listener:
+        self._guard.require(NETWORK, f"listen://{place.host}:{place.port}")
+        return await self._listening.listen(application, place)
+
+
 class GuardedStreams:
     """Output passes; input is a person's."""
 
@@ -238,6 +250,7 @@ _GUARDED: Mapping[str, Any] = {
     "environment": GuardedEnvironment,
     "files": _files,
     "http": GuardedHttp,
+    "listening": GuardedListening,
     "people": _guarded_people,
     "processes": GuardedProcesses,
     "streams": GuardedStreams,

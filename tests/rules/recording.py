@@ -23,6 +23,7 @@ from harnpy.world.processes import Ended
 if TYPE_CHECKING:
     from harnpy.world.companions import Companion
     from harnpy.world.host import ToolBridge
+    from harnpy.world.net.listeners import Application, Listener, Place
 
 HOME = "/program"
 _KEPT = ("/kept", f"{HOME}/.harn", f"{HOME}/.harn-runs")
@@ -76,6 +77,7 @@ def recording_world(record: Record, files: Mapping[str, str], bridge: ToolBridge
         files=RecordedFiles(record, files),
         host=Host({"house.open": lambda params: "opened"}, bridge),
         http=RecordedHttp(record),
+        listening=RecordedListening(record),
         people=People(lambda request: _person(record, request)),
         processes=RecordedProcesses(record),
         streams=RecordedStreams(record),
@@ -241,6 +243,15 @@ class RecordedProcesses:
         if env is None:
             self._record.add("environment", "*")
         raise FileNotFoundError(2, "No such file or directory")
+
+
+class RecordedListening:
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    async def listen(self, application: Application, place: Place) -> Listener:
+        self._record.add("network", place.host)
+        raise OSError("there is no network")
 
 
 class RecordedHttp:

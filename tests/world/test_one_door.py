@@ -16,7 +16,7 @@ from tests.support import ROOT
 
 DOORS = {
     "httpcore2", "httpx2", "io", "os", "pathlib", "random", "select", "shutil", "signal", "socket",
-    "subprocess", "tempfile", "threading", "time", "urllib.request",
+    "subprocess", "tempfile", "threading", "time", "urllib.request", "uvicorn",
 }  # fmt: skip
 
 #: Functions of `os.path` that only look at text.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.bridge.server_options import server_options
 from harnpy.builtins.bridge.web_servers import handler_of, servers_of
+from harnpy.builtins.bridge.web_services import services_of
 from harnpy.net.server.faults import ServerFault
 from harnpy.net.server.requests import from_dict
 from harnpy.net.server.routes import route
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @builtin("http_server(options?: dict) -> dict", family="http_server")
 def http_server(vm: Vm, options: Value) -> dict[str, Any]:
-    """A new server without routes, `{id, kind: "http_server"}`. Nobody reaches it yet.
+    """A new server without routes, `{id, kind: "http_server"}`. Nobody reaches it until it listens.
 
     Example:
         let server = http_server({max_body_bytes: 1000})
@@ -172,11 +173,17 @@ def http_server_on_shutdown(vm: Vm, server: Value, hook: Value) -> dict[str, Any
 def http_server_shutdown(vm: Vm, server: Value) -> bool:
     """Shut the server down: it takes no more requests, and its hooks are called. False if it was already.
 
+    Of one that listens, running requests go on for `grace_ms` at most. It waits for them, unless it is called
+    by one.
+
     Example:
         let server = http_server()
         [http_server_shutdown(server), http_server_shutdown(server)]  // [true, false]
     """
     found = servers_of(vm).find(server)
+    service = services_of(vm).find(found)
+    if service is not None:
+        return service.shut_down()
     if found.is_shut_down:
         return False
     found.is_shut_down = True

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy import Vm
     from harnpy.vm.limits import Limits
     from harnpy.world import World
+    from harnpy.world.stopping import Stopping
 
 SUMMARY = "Run a program."
 _USAGE = "harnpy run [OPTIONS] <FILE | - | -e CODE> [-- ARG...]"
@@ -122,8 +123,11 @@ class Options:
         self.help = False
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run what `argv` (without `run`) names; return the exit status."""
+def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:
+    """Run what `argv` (without `run`) names; return the exit status.
+
+    ``stopping`` is how the process is asked to stop, when it is this command's.
+    """
     try:
         options = parse(argv)
     except UsageError as error:
@@ -141,7 +145,7 @@ def main(argv: Sequence[str]) -> int:
     # start 5 %. `_collect` ends this.
     gc.disable()
     try:
-        return _execute(options)
+        return _execute(options, stopping)
     finally:
         gc.unfreeze()
         gc.enable()
@@ -219,11 +223,13 @@ def _take(options: Options, word: str, rest: Any) -> None:
         options.file = word
 
 
-def _execute(options: Options) -> int:
+def _execute(options: Options, stopping: Stopping | None) -> int:
     from harnpy import Vm
     from harnpy.vm.errors import ExitRequest
 
     world = _world(options)
+    if stopping is not None:
+        world.stopping = stopping
     run = _instrumented(options, world)
     allow = None if options.allow is None else _allowed(options.allow)
     evaluator = "walk" if options.walk else "compile"

@@ -35,3 +35,27 @@ EDGE = OptionTable("""
     hsts_include_subdomains: bool = false — also for subdomains
     hsts_preload: bool = false — browsers may have it in their lists
 """)
+
+LISTEN = OptionTable("""
+    host: string = 127.0.0.1 — the address or name to listen at; 0.0.0.0 is every address of the machine
+    port: int = 0 — 0 is any free one
+    tls: dict — one of http_server_tls_*
+    grace_ms: int = 10000 — how long running requests may go on when the server is shut down
+    body_timeout_ms: int = 30000 — how long the body of a request may take; then the response is 408
+    head_timeout_ms: int = 10000 — how long the head may take; then the connection is closed
+    keep_alive_ms: int = 5000 — how long a connection may wait for its next request
+    max_head_bytes: int = 65536 — how long the head of a request may be; then the response is 400
+    max_connections: int — beyond, requests are answered with 503; by default any number
+""")
+
+STREAM = OptionTable("""
+    max_event_bytes: int = 65536 — how long the frame of an event may be
+    max_buffered_events: int = 256 — how many events may wait for the client; sending waits beyond
+""")
+
+EVENT = OptionTable("""
+    data: any = "" — the text, or a value that is sent as JSON
+    event: string — its name; clients read message when there is none
+    id: string — what a client that comes back names as the last that it has seen
+    retry_ms, retry: int — when a client comes back that lost the connection
+""")
