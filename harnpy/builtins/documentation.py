@@ -9,11 +9,16 @@ An example is Harn code. Behind two slashes its last line states its value, or w
 
 from __future__ import annotations
 
+import re
 from inspect import cleandoc
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from harnpy.vm.declare.builtin import Declaration
+
+
+#: The citation at the end of a docstring.
+_SOURCE = re.compile(r"\s*Spec: [^\"`]*$")
 
 
 class Documentation(NamedTuple):
@@ -27,3 +32,8 @@ def documentation(declaration: Declaration) -> Documentation:
     """Return what the docstring of a builtin says."""
     prose, _, example = cleandoc(declaration.doc).partition("\n\nExample:\n")
     return Documentation(prose, cleandoc(example))
+
+
+def without_citation(doc: str) -> str:
+    """Return a docstring without the sections that it cites at its end."""
+    return _SOURCE.sub("", doc)

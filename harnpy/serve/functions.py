@@ -23,7 +23,8 @@ class Function(NamedTuple):
     """One function: ``parameters`` are schemas, in order, of which some say `required: false`.
 
     ``rest``: the last parameter takes any number of arguments, as a list. ``returns`` is the schema of its
-    result, None where its type isn't written or says nothing.
+    result, None where its type isn't written or says nothing. ``call`` is a callable Harn value, and
+    ``absent`` stands for what isn't given.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Function(NamedTuple):
     rest: bool
     returns: Schema | None
     call: Any
+    absent: Any = MISSING
 
     def input_schema(self) -> Schema:
         """The JSON schema of the arguments by name."""
@@ -42,11 +44,11 @@ class Function(NamedTuple):
 
     def positional(self, arguments: Mapping[str, Any]) -> list[Any]:
         """The arguments in order; what isn't given has its default."""
-        args = [arguments.get(name, MISSING) for name in self.parameters]
+        args = [arguments.get(name, self.absent) for name in self.parameters]
         if not self.rest:
             return args
         last = args.pop()
-        return args if last is MISSING else [*args, *last]
+        return args if last is self.absent else [*args, *last]
 
 
 def functions_of(library: Library) -> dict[str, Function]:
@@ -70,7 +72,7 @@ def _functions(program: ast.Program, library: Library, aliases: dict[str, ast.No
         else:
             continue
         rest = bool(node.params) and node.params[-1].rest
-        yield Function(node.name, text, parameters, rest, _returned(node.returns, aliases), call)
+        yield Function(node.name, text, parameters, rest, returned(node.returns, aliases), call)
 
 
 def _parameters(params: Sequence[ast.Param], aliases: dict[str, ast.Node]) -> dict[str, Schema]:
@@ -88,7 +90,7 @@ def _parameters(params: Sequence[ast.Param], aliases: dict[str, ast.Node]) -> di
     return schemas
 
 
-def _returned(type_: ast.Node | None, aliases: dict[str, ast.Node]) -> Schema | None:
+def returned(type_: ast.Node | None, aliases: dict[str, ast.Node]) -> Schema | None:
     """The schema of what a function returns: of a `Result` the `Ok`'s."""
     if isinstance(type_, ast.TypeName) and type_.name == "Result" and type_.args:
         type_ = type_.args[0]

@@ -13,8 +13,9 @@ HELLO = 'println("hello")\n'
 METHODS = "println([3, 1].sort().count())\n"
 #: Rooms and modules that no program needs which only prints.
 UNUSED = {
-    "harnpy.agent", "harnpy.cli.console", "harnpy.llm", "harnpy.session", "harnpy.syntax", "harnpy.vm.emit",
-    "harnpy.vm.resolve", "harnpy.vm.run", "collections", "enum", "functools", "re", "typing",
+    "harnpy.agent", "harnpy.cli.console", "harnpy.llm", "harnpy.serve", "harnpy.session", "harnpy.syntax",
+    "harnpy.vm.emit", "harnpy.vm.resolve", "harnpy.vm.run", "collections", "enum", "functools", "re",
+    "typing",
 }  # fmt: skip
 
 

@@ -69,6 +69,9 @@ def command() -> None:
     multiple=True,
     help="HTTP: a name that clients call this machine by; may be repeated.",
 )
+@click.option(
+    "--sessions", is_flag=True, help="Offer the file's sessions too: as resources, with the verbs as tools."
+)
 @click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
 def serve(
     file: str,
@@ -77,6 +80,7 @@ def serve(
     path: str,
     keys: str,
     hosts: tuple[str, ...],
+    sessions: bool,
     debug: bool,
 ) -> int:
     """Offer the `pub fn`s and `tool` declarations of FILE as MCP tools, until the client goes away.
@@ -88,27 +92,27 @@ def serve(
         complain("error: `harnpy mcp serve` needs the MCP SDK: pip install 'harnpy[mcp]'")
         return FAILED
     if transport == "stdio":
-        return _serve(file, _stdio(), debug)
+        return _serve(file, _stdio(), sessions, debug)
     from harnpy.serve.mcp.http import Site
 
     if not path.startswith("/"):
         raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
-    return _serve(file, _http(Site(*bind, path, _words(keys), hosts)), debug)
+    return _serve(file, _http(Site(*bind, path, _words(keys), hosts)), sessions, debug)
 
 
-def _serve(file: str, transport: Transport, debug: bool) -> int:
+def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
     """Serve until the transport ends; return the exit status."""
     from harnpy import Vm
     from harnpy.cli.failures import report
     from harnpy.cli.project_setup import bind_project
-    from harnpy.serve.mcp.service import NothingOffered
+    from harnpy.serve.errors import NotServed
     from harnpy.serve.mcp.service import serve as served
 
     vm = Vm()
     bind_project(vm, file)
     try:
-        asyncio.run(served(vm, file, transport))
-    except NothingOffered as error:
+        asyncio.run(served(vm, file, transport, sessions))
+    except NotServed as error:
         complain(f"error: {error}")
         return FAILED
     except Exception as error:

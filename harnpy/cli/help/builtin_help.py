@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harnpy.builtins import catalog
+from harnpy.builtins.documentation import without_citation
 from harnpy.cli.help.excerpt import excerpts
 from harnpy.cli.help.specification import citations
 from harnpy.text.spell import nearest
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from harnpy.cli.help.excerpt import Excerpt
     from harnpy.vm.declare.builtin import Declaration
-
-#: The citation at the end of a docstring, which the excerpts replace.
-_SOURCE = re.compile(r"\s*Spec: [^\"`]*$")
 
 
 @dataclass(frozen=True)
@@ -96,11 +93,6 @@ def describe(declaration: Declaration) -> BuiltinHelp:
     own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
     found = excerpts(own, shared, declaration.name)
     return BuiltinHelp(signature, without_citation(doc), described["example"], options, found)
-
-
-def without_citation(doc: str) -> str:
-    """Return a docstring without the sections that it cites at its end."""
-    return _SOURCE.sub("", doc)
 
 
 def _option_line(option: Mapping[str, str]) -> str:

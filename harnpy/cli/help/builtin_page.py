@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.builtins import catalog
-from harnpy.builtins.documentation import documentation
-from harnpy.cli.help.builtin_help import all_methods, without_citation
+from harnpy.builtins.documentation import documentation, without_citation
+from harnpy.cli.help.builtin_help import all_methods
 from harnpy.vm.run.methods import receivers
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
+from harnpy.serve.errors import NotServed
 from harnpy.serve.keys import Keyed
 
 if TYPE_CHECKING:
@@ -42,9 +43,14 @@ class Site(NamedTuple):
         return not self.keys and _shown(self.host) not in _LOOPBACK
 
     def listen(self) -> socket.socket:
-        """Raises OSError."""
+        """Raises NotServed."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        return socket.create_server((self.host, self.port), family=family, backlog=2048)
+        try:
+            return socket.create_server((self.host, self.port), family=family, backlog=2048)
+        except OSError as error:
+            # Python adds the address to the system's words.
+            reason = (error.strerror or str(error)).partition(" (while")[0]
+            raise NotServed(f"cannot listen at {_shown(self.host)}:{self.port}: {reason}") from None
 
     def url(self, listener: socket.socket) -> str:
         host = "127.0.0.1" if self.host in _ANY else _shown(self.host)
@@ -59,7 +65,7 @@ class Site(NamedTuple):
 
 
 async def serve_http(server: Server[Any], site: Site, announce: Callable[[str], object]) -> None:
-    """Serve clients until this is cancelled; ``announce`` receives the URL. Raises OSError."""
+    """Serve clients until this is cancelled; ``announce`` receives the URL. Raises NotServed."""
     app = server.streamable_http_app(streamable_http_path=site.path, transport_security=site.security())
     listener = site.listen()
     with listener:

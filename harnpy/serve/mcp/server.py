@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
 from harnpy.faults import Fault, TooLarge
+from harnpy.serve.mcp.resources import Sessions
 from harnpy.serve.mcp.results import CallFailed, failure
 from harnpy.version import __version__
 from harnpy.vm.errors import VmError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcp.server.context import ServerRequestContext
@@ -31,9 +34,13 @@ if TYPE_CHECKING:
 class Tools:
     """Answers `tools/list` and `tools/call`."""
 
-    def __init__(self, program: Program, tools: dict[str, Tool]) -> None:
+    def __init__(
+        self, program: Program, tools: dict[str, Tool], after: Callable[[], object] = lambda: None
+    ) -> None:
+        """``after`` is called when a call has ended."""
         self._program = program
         self._tools = tools
+        self._after = after
 
     async def list(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -51,6 +58,7 @@ class Tools:
         except (CallFailed, VmError, Fault, TooLarge) as error:
             return types.CallToolResult(content=[_text(failure(error))], is_error=True)
         finally:
+            self._after()
             await progress.sent()
 
 
@@ -69,11 +77,24 @@ class Notifications:
         await asyncio.gather(*self._sending, return_exceptions=True)
 
 
-def server_of(program: Program, tools: dict[str, Tool]) -> Server[Any]:
+def server_of(program: Program, tools: dict[str, Tool], with_sessions: bool) -> Server[Any]:
     """A server that offers ``tools`` of a program, and is named like its file."""
-    offered = Tools(program, tools)
     name = os.path.basename(program.library.module.name).removesuffix(".harn")
-    return Server(name, version=__version__, on_list_tools=offered.list, on_call_tool=offered.call)
+    if not with_sessions:
+        offered = Tools(program, tools)
+        return Server(name, version=__version__, on_list_tools=offered.list, on_call_tool=offered.call)
+    sessions = Sessions(program)
+    offered = Tools(program, tools, sessions.look)
+    return Server(
+        name,
+        version=__version__,
+        on_list_tools=offered.list,
+        on_call_tool=offered.call,
+        on_list_resources=sessions.list,
+        on_list_resource_templates=sessions.templates,
+        on_read_resource=sessions.read,
+        on_subscriptions_listen=ListenHandler(sessions.changes),
+    )
 
 
 def _listed(tool: Tool) -> types.Tool:

@@ -11,7 +11,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from harnpy import Vm
-from harnpy.serve.mcp.service import NothingOffered, serve
+from harnpy.serve.errors import NotServed
+from harnpy.serve.mcp.service import serve
 from harnpy.syntax.errors import SourceFault
 from harnpy.vm.errors import VmError
 from tests.serve.mcp.serving import Served, converse, text_of
@@ -291,7 +292,7 @@ def test_a_call_that_waits_when_the_server_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "error", "text"),
     [
-        ("fn helper() { }", NothingOffered, "has no `pub fn` and no `tool`"),
+        ("fn helper() { }", NotServed, "has no `pub fn` and no `tool`"),
         ("pub fn f( { }", SourceFault, "Expected parameter name"),
         ("pub fn f() { undefined_thing() }", SourceFault, "undefined_thing"),
         ("let x = 1 / 0\npub fn f() { }", VmError, "Division by zero"),
