@@ -43,8 +43,15 @@ async def _messages(
     to_send, send = anyio.create_memory_object_stream[Any](0)
     debts = Debts()
     async with anyio.create_task_group() as group:
+
+        async def write() -> None:
+            try:
+                await _write(writer, send, debts)
+            except OSError:  # the client has gone
+                group.cancel_scope.cancel()
+
         group.start_soon(_read, Lines(reader), send_received, debts)
-        group.start_soon(_write, writer, send, debts)
+        group.start_soon(write)
         yield received, to_send
         group.cancel_scope.cancel()
 

@@ -29,10 +29,12 @@ class Served:
 
 
 @asynccontextmanager
-async def served(path: Path, source: str, printed: Served | None = None, **how: Any) -> AsyncIterator[Server]:
+async def served(
+    path: Path, source: str, printed: Served | None = None, evaluator: str = "compile", **how: Any
+) -> AsyncIterator[Server]:
     """The server for a file with ``source``, which runs until the block ends."""
     path.write_text(source, encoding="utf-8")
-    vm = Vm(world_with(write_out=(printed or Served()).write))
+    vm = Vm(world_with(write_out=(printed or Served()).write), evaluator=evaluator)
     found = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 

@@ -14,7 +14,16 @@ from mcp.client.streamable_http import streamable_http_client
 from harnpy.serve.mcp.http import Site, serve_http
 from tests.serve.mcp.serving import served, text_of
 
-FILE = 'pub fn hello(name: string) -> string { return "hello ${name}" }\n'
+FILE = """
+var waiting = 0
+pub fn hello(name: string) -> string { return "hello ${name}" }
+pub fn sleepy() {
+  waiting = waiting + 1
+  defer { waiting = waiting - 1 }
+  sleep(600000)
+}
+pub fn asleep() { return waiting }
+"""
 LOOPBACK = "127.0.0.1"
 
 
@@ -43,6 +52,27 @@ def test_the_sdk_calls_it(tmp_path: Path) -> None:
             assert [text_of(result) for result in results] == [f"hello n{i}" for i in range(30)]
 
     at(Site(LOOPBACK, 0, "/harn"), tmp_path, session)
+
+
+def test_a_client_cancels_a_call_and_another_one_leaves(tmp_path: Path) -> None:
+    async def session(url: str) -> None:
+        async with Client(url) as client:
+            call = asyncio.create_task(client.call_tool("sleepy", {}))
+            async with Client(url) as other:
+                leaving = asyncio.create_task(other.call_tool("sleepy", {}))
+                await until(client, "2")
+                leaving.cancel()
+            await until(client, "1")
+            call.cancel()
+            await until(client, "0")
+        await asyncio.gather(call, leaving, return_exceptions=True)
+
+    at(Site(LOOPBACK, 0), tmp_path, session)
+
+
+async def until(client: Client, text: str) -> None:
+    while text_of(await client.call_tool("asleep", {})) != text:
+        await asyncio.sleep(0)
 
 
 def test_keys(tmp_path: Path) -> None:

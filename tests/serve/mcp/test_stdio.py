@@ -110,3 +110,20 @@ def test_a_client_that_reads_nothing_keeps_no_server(tmp_path: Path) -> None:
                 os.close(unread)
 
     asyncio.run(main())
+
+
+class Gone(io.BytesIO):
+    def write(self, data: Any) -> int:
+        raise BrokenPipeError
+
+
+def test_a_client_that_has_gone_ends_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        taken, given = os.pipe()
+        async with served(tmp_path / "hello.harn", FILE) as server:
+            with os.fdopen(taken, "rb") as reader, os.fdopen(given, "w") as client:
+                client.write(opening() + call(1, "sleepy", {}))
+                client.flush()
+                await serve_stdio(server, reader, Gone())
+
+    asyncio.run(main())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
@@ -16,6 +20,7 @@ from harnpy.serve.mcp.service import serve
 from harnpy.syntax.errors import SourceFault
 from harnpy.vm.errors import VmError
 from tests.serve.mcp.serving import Served, converse, text_of
+from tests.support import ROOT
 
 FILE = """
 import "std/text"
@@ -139,13 +144,14 @@ CALLS: list[tuple[str, dict[str, Any], str, Any]] = [
 ]  # fmt: skip
 
 
-def test_results_and_errors(tmp_path: Path) -> None:
+@pytest.mark.parametrize("evaluator", ["compile", "walk"])
+def test_results_and_errors(tmp_path: Path, evaluator: str) -> None:
     async def session(client: Client) -> None:
         for name, arguments, text, structured in CALLS:
             result = await client.call_tool(name, arguments)
             assert (text_of(result), result.structured_content) == (text, structured), name
 
-    converse(tmp_path / "notes.harn", FILE, session)
+    converse(tmp_path / "notes.harn", FILE, session, evaluator=evaluator)
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
@@ -307,3 +313,49 @@ def test_a_file_that_cannot_be_served(tmp_path: Path, source: str, error: type, 
 
     with pytest.raises(error, match=text):
         asyncio.run(serve(Vm(), str(path), never))
+
+
+DATA = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9).map(float) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def test_any_data_comes_back_as_it_was_sent(tmp_path: Path) -> None:
+    async def session(client: Client) -> None:
+        for value in values:
+            result = await client.call_tool("same", {"x": value})
+            assert result.structured_content == {"result": {"x": value}}
+            text = text_of(await client.call_tool("mirror", {"x": value}))
+            assert text == value if isinstance(value, str) else json.loads(text or "null") == value
+
+    values: list[Any] = []
+
+    @settings(max_examples=int(os.environ.get("HARNPY_MCP", "15")), database=None)
+    @given(DATA)
+    def collect(value: Any) -> None:
+        values.append(value)
+
+    collect()
+    source = FILE + "\npub fn same(x) -> dict | list { return {x: x} }"
+    converse(tmp_path / "notes.harn", source, session)
+
+
+def test_the_example_and_the_docs(tmp_path: Path) -> None:
+    async def session(client: Client) -> None:
+        milk = {"id": 1, "text": "buy milk", "tags": ["shop"]}
+        added = await client.call_tool("add_note", {"text": "buy milk", "tags": ["shop"]})
+        assert added.structured_content == milk
+        found = await client.call_tool("find_notes", {"word": "milk"})
+        assert found.structured_content == {"result": [milk]}
+
+    async def more(client: Client) -> None:
+        await session(client)
+        assert text_of(await client.call_tool("count_words", {"text": " a  b c "})) == "3"
+        assert text_of(await client.call_tool("remove_note", {"id": 2})) == "ERROR there is no note 2"
+        assert text_of(await client.call_tool("add_note", {"text": " "})) == "ERROR a note needs a text"
+
+    converse(tmp_path / "example.harn", (ROOT / "examples/mcp_notes.harn").read_text(), more)
+    section = (ROOT / "docs/mcp.md").read_text().partition("## A Harn file as a server")[2]
+    converse(tmp_path / "docs.harn", section.split("```")[1].removeprefix("harn\n"), session)
