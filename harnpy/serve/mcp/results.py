@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.text.display import display
+from harnpy.text.json.reader import JsonError
 from harnpy.text.json.writer import as_data, to_json
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values.objects import EnumValue
@@ -32,7 +33,7 @@ def result(value: Any, returns: Schema | None) -> Result:
     value = _payload(value)
     if returns is None:
         return Result(_text(value))
-    data = as_data(value)
+    data = _data(value)
     return Result(_text(value), data if is_object(returns) else {"result": data})
 
 
@@ -58,5 +59,13 @@ def _text(value: Any) -> str | None:
     """A string as it is, data as JSON, anything else as programs show it."""
     if value is None or isinstance(value, str):
         return value
-    text = to_json(as_data(value))
-    return display(value) if text == "null" else text
+    data = _data(value)
+    return display(value) if data is None else to_json(data)
+
+
+def _data(value: Any) -> Any:
+    """What stands for the value in JSON. Raises CallFailed for what no client reads."""
+    try:
+        return as_data(value)
+    except JsonError as error:
+        raise CallFailed(f"what was returned can't be sent as JSON: {error}") from None

@@ -53,11 +53,21 @@ async def served(
         await serving
 
 
-def converse(path: Path, source: str, session: Session, printed: Served | None = None, **how: Any) -> None:
-    """Serve a file with ``source`` to a client in the same process, and do ``session`` with that."""
+def converse(
+    path: Path,
+    source: str,
+    session: Session,
+    printed: Served | None = None,
+    mode: str = "auto",
+    **how: Any,
+) -> None:
+    """Serve a file with ``source`` to a client in the same process, and do ``session`` with that.
+
+    ``mode``: ``"legacy"`` for the protocol before 2026-07-28, which most clients speak.
+    """
 
     async def main() -> None:
-        async with served(path, source, printed, **how) as server, Client(server) as client:
+        async with served(path, source, printed, **how) as server, Client(server, mode=mode) as client:
             await session(client)
 
     asyncio.run(main())

@@ -22,6 +22,9 @@ from harnpy.vm.errors import VmError
 from tests.serve.mcp.serving import Served, converse, text_of
 from tests.support import ROOT
 
+#: The newest protocol, and the one before 2026-07-28.
+BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
 FILE = """
 import "std/text"
 
@@ -60,6 +63,14 @@ pub fn leaving() { exit(3) }
 
 pub fn mirror(x) { return x }
 
+pub fn deep() {
+  var inner = []
+  for i in range(0, 300) { inner = [inner] }
+  return inner
+}
+
+pub fn odd() -> dict { return {nan: 0.0 / 0.0, set: set([1]), fn: { x -> x }} }
+
 pub gen fn numbers() { emit 1 }
 
 fn helper() { return 0 }
@@ -73,12 +84,13 @@ pipeline main(task) { throw "never run" }
 """
 
 
-def test_the_list_of_tools(tmp_path: Path) -> None:
+@BOTH
+def test_the_list_of_tools(tmp_path: Path, mode: str) -> None:
     async def session(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools) == [
             "add", "counted", "tagged", "first", "wrong", "nothing", "thrown", "failing", "leaving", "mirror",
-            "shout",
+            "deep", "odd", "shout",
         ]  # fmt: skip
         assert tools["add"].description == "Adds two numbers.\nThe second is 2 unless given."
         assert tools["add"].input_schema == {
@@ -113,7 +125,7 @@ def test_the_list_of_tools(tmp_path: Path) -> None:
         assert tools["shout"].input_schema["required"] == ["text"]
         assert tools["shout"].input_schema["properties"]["mark"] == {"type": "string", "default": "!"}
 
-    converse(tmp_path / "notes.harn", FILE, session)
+    converse(tmp_path / "notes.harn", FILE, session, mode=mode)
 
 
 #: Tool, arguments, text of the result, structured content.
@@ -133,6 +145,9 @@ CALLS: list[tuple[str, dict[str, Any], str, Any]] = [
     ("leaving", {}, "ERROR the program called exit(3)", None),
     ("mirror", {"x": [1, 2.5, None, {"ü": "\u2028\U0001f600\"\\"}]},
      '[1,2.5,null,{"ü":"\u2028\U0001f600\\"\\\\"}]', None),
+    ("deep", {}, "ERROR what was returned can't be sent as JSON: recursion limit exceeded at line 1 column "
+     "128", None),
+    ("odd", {}, '{"fn":null,"nan":null,"set":[1]}', {"fn": None, "nan": None, "set": [1]}),
     ("mirror", {"x": "plain"}, "plain", None),
     ("shout", {"text": "hey"}, "HEY!", {"result": "HEY!"}),
     ("shout", {"text": "hey", "times": 3}, "HEY!!!", {"result": "HEY!!!"}),
@@ -207,7 +222,8 @@ pub fn work(n: int) {
 """
 
 
-def test_calls_run_at_once(tmp_path: Path) -> None:
+@BOTH
+def test_calls_run_at_once(tmp_path: Path, mode: str) -> None:
     printed = Served()
 
     async def session(client: Client) -> None:
@@ -218,23 +234,25 @@ def test_calls_run_at_once(tmp_path: Path) -> None:
         results = await asyncio.gather(*calls)
         assert [result.structured_content for result in results] == [{"result": n} for n in range(100)]
 
-    converse(tmp_path / "w.harn", WAITING, session, printed)
+    converse(tmp_path / "w.harn", WAITING, session, printed, mode=mode)
     lines = printed.output.splitlines()
     assert len(lines) == 200
     assert all(lines[i].removeprefix("in ") == lines[i + 1].removeprefix("out ") for i in range(0, 200, 2))
 
 
-def test_a_cancelled_call_ends_in_the_program_too(tmp_path: Path) -> None:
+@BOTH
+def test_a_cancelled_call_ends_in_the_program_too(tmp_path: Path, mode: str) -> None:
     async def session(client: Client) -> None:
         call = asyncio.create_task(client.call_tool("wait", {"n": 1}))
         await until_seen(client, "[1,1]")
         await cancelled(call)
         await until_seen(client, "[0,1]")
 
-    converse(tmp_path / "w.harn", WAITING, session)
+    converse(tmp_path / "w.harn", WAITING, session, mode=mode)
 
 
-def test_a_call_that_computes_can_be_cancelled(tmp_path: Path) -> None:
+@BOTH
+def test_a_call_that_computes_can_be_cancelled(tmp_path: Path, mode: str) -> None:
     async def session(client: Client) -> None:
         begun = asyncio.Event()
 
@@ -246,7 +264,7 @@ def test_a_call_that_computes_can_be_cancelled(tmp_path: Path) -> None:
         await cancelled(call)
         await until_seen(client, "[0,0]")
 
-    converse(tmp_path / "w.harn", WAITING, session)
+    converse(tmp_path / "w.harn", WAITING, session, mode=mode)
 
 
 async def cancelled(call: asyncio.Task[Any]) -> None:
@@ -260,7 +278,8 @@ async def until_seen(client: Client, text: str) -> None:
         await asyncio.sleep(0)
 
 
-def test_progress_grows(tmp_path: Path) -> None:
+@BOTH
+def test_progress_grows(tmp_path: Path, mode: str) -> None:
     async def session(client: Client) -> None:
         seen: list[tuple[float, float | None, str | None]] = []
 
@@ -275,7 +294,7 @@ def test_progress_grows(tmp_path: Path) -> None:
             (6, None, "[rest] d"),
         ]
 
-    converse(tmp_path / "w.harn", WAITING, session)
+    converse(tmp_path / "w.harn", WAITING, session, mode=mode)
 
 
 def test_a_huge_argument_and_result(tmp_path: Path) -> None:
