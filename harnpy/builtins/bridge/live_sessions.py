@@ -23,12 +23,20 @@ def _opened(vm: Vm) -> SessionRegistry:
     """Return sessions whose stack is the running task's, as many as the Vm's limits allow."""
     meter = vm.meter
     admission = None if meter is None else partial(meter.hold, "sessions")
-    return SessionRegistry(
+    sessions = SessionRegistry(
         world=vm.world,
         stack=lambda: context_of(vm).sessions,
         admission=admission,
         sinks=lambda id: _installed_sink(vm, id),
     )
+    sessions.stores.reach = partial(_reach, vm)
+    return sessions
+
+
+def _reach(vm: Vm, url: str) -> None:
+    from harnpy.builtins.bridge.reached_databases import reach_database
+
+    reach_database(vm, url)
 
 
 def _installed_sink(vm: Vm, id: str) -> Sink | None:

@@ -12,6 +12,8 @@ from harnpy.storage.manifest import placed
 from harnpy.world.effects import NETWORK, STATE, WRITE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.storage.contract import Store
     from harnpy.world import World
 
@@ -25,6 +27,8 @@ class Stores:
     def __init__(self, world: World) -> None:
         self._world = world
         self._open: dict[str, Store] = {}
+        #: Called with the URL of a database whenever a session needs it; raises where it may not be reached.
+        self.reach: Callable[[str], object] = lambda url: None
         #: At the latest when the process ends: a store may have acknowledged what isn't written yet.
         self.close = finalize(self, _close, self._open)
 
@@ -72,6 +76,7 @@ class Stores:
             from harnpy.storage.opening import shown
 
             self._world.require(NETWORK, shown(url))
+            self.reach(url)
         elif by_default:
             self._world.require(STATE, path)
         else:

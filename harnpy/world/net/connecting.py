@@ -31,7 +31,15 @@ _HEAD_START = 0.25
 
 async def resolved(host: str, port: int) -> list[str]:
     """Return the addresses that the system has for a host. Raises OSError."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return _addresses(await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+
+def resolved_now(host: str, port: int) -> list[str]:
+    """The same without a loop to wait in; it blocks. Raises OSError."""
+    return _addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+
+def _addresses(found: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -97,10 +97,20 @@ class Egress:
 
         place = place_of(url)
         if place is None or (host is not None and host_in(host) != place.host):
-            raise self.blocked(surface, url, Forbidden("", 0, _UNREADABLE))
-        refusal = self.policy.refusal(*place)
+            self.admit_place(surface, url, "", 0)
+        else:
+            self.admit_place(surface, url, *place)
+
+    def admit_place(self, surface: str, url: str, host: str, port: int) -> None:
+        """Raise `EgressBlocked` unless ``surface`` may reach ``host``, which ``url`` leads to."""
+        if self.policy is None:
+            return
+        from harnpy.world.net.hosts import host_in
+
+        name = host_in(host)
+        refusal = _UNREADABLE if name is None else self.policy.refusal(name, port)
         if refusal is not None:
-            raise self.blocked(surface, url, Forbidden(*place, refusal))
+            raise self.blocked(surface, url, Forbidden(name or host, port, refusal))
 
     def admit_address(self, host: str, port: int, address: str) -> None:
         """Raise `Forbidden` unless ``address``, which ``host`` has, may be connected to."""

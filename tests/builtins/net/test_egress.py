@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -232,3 +233,29 @@ def test_what_cannot_be_written_down_is_blocked_all_the_same(monkeypatch: pytest
     assert Vm(host).run_source(get("http://a.test/")) == "no allow rule matched"
     assert host.err.startswith("warning: egress: EgressBlocked: http_request blocked a.test:80")
     assert "the disk is full" in host.err
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("postgresql://u:pw@10.0.0.1:5432/db", "[10.0.0.1]:5432 matched deny rule `10.0.0.0/8`"),
+        ("postgres://localhost/db", "[localhost]:5432 matched deny rule `127.0.0.0/8`"),
+        ("postgresql://8.8.8.8,0xa.1:99/db", "[10.0.0.1]:99 matched deny rule `10.0.0.0/8`"),
+        ("postgresql://8.8.8.8:1,10.0.0.1:2/db", "[10.0.0.1]:2 matched deny rule `10.0.0.0/8`"),
+        ("postgresql:///db?host=10.1", "[10.0.0.1]:5432 matched deny rule `10.0.0.0/8`"),
+        ("postgresql://a.test/db?hostaddr=10.0.0.1", "[10.0.0.1]:5432 matched deny rule `10.0.0.0/8`"),
+        ("postgresql://db.test/db?hostaddr=8.8.8.8", "[db.test]:5432 matched deny rule `db.test`"),
+        ("postgresql:///db", "[]:0 the URL names no host and port that can be read"),
+        ("postgresql://a.test/db?service=x", "[]:0 the URL names no host and port that can be read"),
+        ("postgresql://a.test:x/db", "[]:0 the URL names no host and port that can be read"),
+    ],
+)
+def test_a_database_of_a_store_must_be_allowed(url: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolved(host: str, port: int, **options: Any) -> list[Any]:
+        return [(0, 0, 0, "", ({"localhost": "127.0.0.1"}.get(host, "8.8.8.8"), port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    asked = 'return try { CALL } catch (e) { "[${e.host}]:${e.port} ${e.reason}" }'
+    vm = Vm(Host(), egress={"deny": ["10.0.0.0/8", "127.0.0.0/8", "db.test"]})
+    for call in (f'agent_session_open("a", {{store: "{url}"}})', f'session_create({{store: "{url}"}})'):
+        assert vm.run_source(f'import "std/session"\n{asked.replace("CALL", call)}') == why
