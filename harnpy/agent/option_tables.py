@@ -33,6 +33,18 @@ _DELIVERABLE = OptionTable("""
     note: string — why
 """)
 
+_SERVER = OptionTable("""
+    name: string — what its tools' names begin with
+    transport: string = stdio — stdio or http
+    command: string | list — its program, or a list with the arguments
+    args: list — arguments of the program
+    env: dict — variables of the program, besides ours
+    url: string — where a server over HTTP is
+    auth_token: string — what it is sent as bearer token
+    protocol_version: string = 2025-11-25 — the version of the protocol
+    proxy_server_name: string — what a proxy in between knows the server by
+""")
+
 _LEDGER = OptionTable(
     """
     root_task: string — what all is about
@@ -103,6 +115,7 @@ LOOP = CALL + OptionTable(
         "task_ledger": _LEDGER,
         "deliverables": _DELIVERABLE,
         "skill_match": SKILL_MATCH,
+        "mcp_servers": _SERVER,
     },
 )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harnpy.agent.tasks import Tasks
     from harnpy.agent.workers.workers import Workers
     from harnpy.llm.call import Models
+    from harnpy.mcp.servers import Servers
     from harnpy.reading.dicts import Dict
     from harnpy.session.registry import SessionRegistry
     from harnpy.session.turns.conversation import Conversation
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 def no_workers() -> Workers:
     """For runtimes in which nothing runs beside the program."""
     raise MisuseError("no workers can be employed here")
+
+
+def no_servers() -> Servers:
+    """For runtimes that start no programs."""
+    raise MisuseError("no MCP servers can be connected here")
 
 
 def failed_by_itself(error: BaseException) -> bool:
@@ -47,9 +53,9 @@ def _one_context() -> Callable[[], AgentContext]:
 class Runtime:
     """``context`` returns the running task's. ``home`` returns the directory of the program, if it has one.
     ``ask`` asks a person for approval. ``found_skills`` are the skills of files, whose bodies aren't in their
-    entries; ``workers`` returns the program's. Inside ``tools_bound(options)`` their registry is the bound
-    one. ``is_failure`` distinguishes what the work in hand failed with from what ends the task that does it,
-    and from our own mistakes.
+    entries; ``workers`` and the MCP ``servers`` are the program's. Inside ``tools_bound(options)`` their
+    registry is the bound one. ``is_failure`` distinguishes what the work in hand failed with from what ends
+    the task that does it, and from our own mistakes.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class Runtime:
         tools_bound: Callable[[Any], AbstractContextManager[None]] = nullcontext,
         is_failure: Callable[[BaseException], bool] = failed_by_itself,
         workers: Callable[[], Workers] = no_workers,
+        servers: Callable[[], Servers] = no_servers,
     ) -> None:
         self.models = models
         self.sessions = sessions
@@ -79,6 +86,7 @@ class Runtime:
         self.tools_bound = tools_bound
         self.is_failure = is_failure
         self.workers = workers
+        self.servers = servers
         #: The conversations of running loops, by session id.
         self.running: dict[str, Conversation] = {}
 

@@ -1,4 +1,6 @@
-"""What is set up before a program runs: hooks of its project, skills in files. Spec: 07 §8.4, §13.1.
+"""What is set up before a program runs: hooks and MCP servers of its project, skills in files.
+
+Spec: 07 §8.4, §13.1, §15.1.
 
 On the start-up path: what reads them is imported when there is something to read.
 """
@@ -25,7 +27,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     here = vm.unguarded.files.cwd()
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
     project = None if at is None else project_root(at, vm.unguarded.files)
-    bind_hooks(vm, project)
+    bind_manifest(vm, project)
     places = [
         (layer, directory)
         for layer, directory in skill_places(vm.unguarded.environment.get, here, project or at, skill_dirs)
@@ -36,10 +38,32 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
         _bind_skills(vm, project or at, places)
 
 
-def bind_hooks(vm: Vm, project: str | None) -> None:
-    """Install the hooks of a project whenever a program starts."""
-    if project is not None:
-        vm.on_start.append(lambda: _install_hooks(vm, project))
+def bind_manifest(vm: Vm, project: str | None) -> None:
+    """Whenever a program starts, declare the MCP servers of its project and install the hooks."""
+    if project is None:
+        return
+    try:
+        _bind_servers(vm, os.path.join(project, MANIFEST))
+    except ManifestError as error:
+        refusal = error  # told like what is wrong with hooks: when a program starts
+
+        def refuse() -> None:
+            raise refusal
+
+        vm.on_start.append(refuse)
+    vm.on_start.append(lambda: _install_hooks(vm, project))
+
+
+def _bind_servers(vm: Vm, path: str) -> None:
+    """Declare the servers of a manifest. Raises `ManifestError`, but not for a manifest without servers."""
+    try:
+        text = vm.unguarded.files.read_text(path)
+    except (OSError, UnicodeDecodeError):  # the hooks' reader says so
+        return
+    if "mcp" in text:
+        from harnpy.builtins.bridge.manifest_servers import bind_servers
+
+        bind_servers(vm, path, text)
 
 
 def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> None:

@@ -51,6 +51,7 @@ class Client:
         self._patience = patience
         self._transport: Transport | None = None
         self._connection: Connection | None = None
+        self._left: Connection | None = None
         self._alone = LoopLock()
 
     def display(self) -> str:
@@ -95,11 +96,19 @@ class Client:
             return StreamableHttp(self.spec, self._http())
         raise ConnectionFault(_lacking(self.spec))
 
-    async def disconnect(self) -> None:
-        """End the connection and the server's program; nothing to be done the second time."""
+    def leave(self) -> None:
+        """Begin to end the connection and the server's program, without waiting for it."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            await connection.close()
+            connection.leave()
+            self._left = connection
+
+    async def disconnect(self) -> None:
+        """End the connection and the server's program; nothing to be done the second time."""
+        self.leave()
+        left, self._left = self._left, None
+        if left is not None:
+            await left.close()
 
     async def suspend(self) -> None:
         """End them until the next request, which connects again."""

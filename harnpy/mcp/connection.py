@@ -7,7 +7,7 @@ one, from `open` to `close`; requests are made from any other.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
@@ -17,7 +17,7 @@ from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from harnpy.mcp.errors import DISCONNECTED, ConnectionFault, ServerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from mcp.shared.dispatcher import CallOptions
 
@@ -39,6 +39,8 @@ class Connection:
         self._dispatcher: JSONRPCDispatcher | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self._tokens = 0
+        self._told: dict[int, Progress] = {}
 
     async def open(self) -> None:
         """Raises what the transport can't be opened for."""
@@ -50,11 +52,16 @@ class Connection:
             await self.close()
             raise
 
+    def leave(self) -> None:
+        """Begin to end the connection, and what is behind it."""
+        if self._task is not None and not self._closing:
+            self._closing = True
+            self._task.cancel()
+
     async def close(self) -> None:
         """End the connection and what is behind it."""
-        self._closing = True
+        self.leave()
         if self._task is not None:
-            self._task.cancel()
             await asyncio.wait([self._task])
 
     @property
@@ -70,7 +77,7 @@ class Connection:
         try:
             async with self._transport.open() as (incoming, outgoing):
                 self._dispatcher = JSONRPCDispatcher(incoming, outgoing)
-                await self._dispatcher.run(_answer, _pass_over, task_status=_Ready(ready))
+                await self._dispatcher.run(_answer, _pass_over, self._notified, task_status=_Ready(ready))
         except Exception as error:
             if ready.done():
                 raise
@@ -91,11 +98,10 @@ class Connection:
         """
         assert self._dispatcher is not None
         options: CallOptions = {"cancel_on_abandon": method != "initialize"}
-        if progress is not None:
-            options["on_progress"] = _told(progress)
         try:
             async with asyncio.timeout(self._patience):
-                return await self._dispatcher.send_raw_request(method, params, options)
+                with self._telling(params or {}, progress) as given:
+                    return await self._dispatcher.send_raw_request(method, given, options)
         except TimeoutError:
             text = f"MCP: server did not respond to '{method}' within {self._patience:g}s"
             raise ConnectionFault(text) from None
@@ -108,6 +114,34 @@ class Connection:
             if error.code == CONNECTION_CLOSED and self._transport.ended:
                 raise ConnectionFault("MCP: server closed connection") from None
             raise ServerError(f"MCP error ({error.code}): {error.error.message}") from None
+
+    @contextmanager
+    def _telling(self, params: Mapping[str, Any], progress: Progress | None) -> Iterator[Mapping[str, Any]]:
+        """Return the parameters of a request whose progress is told inside the block."""
+        if progress is None:
+            yield params
+            return
+        self._tokens += 1
+        token = self._tokens
+        self._told[token] = progress
+        try:
+            yield {**params, "_meta": {"progressToken": token}}
+        finally:
+            del self._told[token]
+
+    def _notified(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Tell of progress, and pass over everything else. The dispatcher has nothing left to do."""
+        match params:
+            case {"progressToken": int(token), "progress": int() | float() as done, **more} if (
+                token in self._told
+            ):
+                total, message = more.get("total"), more.get("message")
+                self._told[token](
+                    done,
+                    total if isinstance(total, int | float) else None,
+                    message if isinstance(message, str) else None,
+                )
+        return True
 
 
 class _Ready:
@@ -129,11 +163,4 @@ async def _answer(context: object, method: str, params: object) -> Dict:
 
 
 async def _pass_over(context: object, method: str, params: object) -> None:
-    """Pass over the server's notifications; the dispatcher has seen those of progress."""
-
-
-def _told(progress: Progress) -> Any:
-    async def tell(done: float, total: float | None, message: str | None) -> None:
-        progress(done, total, message)
-
-    return tell
+    """For notifications that `_notified` leaves, which are none."""

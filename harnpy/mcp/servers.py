@@ -103,6 +103,17 @@ class Servers:
         for declared in servers:
             self._places[declared.spec.name] = _Place(declared, self._client(declared.spec))
 
+    async def connect_eager(self) -> dict[str, Client | Exception]:
+        """Connect to all that aren't lazy; return each one's client, or what its connection failed with."""
+        places = {name: place for name, place in self._places.items() if not place.declared.lazy}
+        outcomes = await asyncio.gather(
+            *(place.client.connect() for place in places.values()), return_exceptions=True
+        )
+        return {
+            name: outcome if isinstance(outcome, Exception) else place.client
+            for (name, place), outcome in zip(places.items(), outcomes, strict=True)
+        }
+
     def declared(self, name: str) -> Declared | None:
         place = self._places.get(name)
         return None if place is None else place.declared

@@ -8,7 +8,7 @@ from typing import Any
 
 from harnpy import Vm
 from harnpy.agent.skills.library import FoundSkill
-from harnpy.cli.project_setup import bind_hooks
+from harnpy.cli.project_setup import bind_manifest
 from harnpy.vm.errors import VmError
 from tests.clock import simulated_time
 from tests.rules.places import FILES, Place
@@ -46,7 +46,7 @@ def recorded(source: str, rules: Rules, modules: Mapping[str, str], hooks: bool 
     vm.register("at_place(name: string) -> nil", record.visit)
     vm.register("call_back(f: closure) -> any", vm.call)
     if hooks:
-        bind_hooks(vm, HOME)
+        bind_manifest(vm, HOME)
     with simulated_time():
         try:
             vm.run_source(source, file=f"{HOME}/main.harn", args=[json.dumps(rules.policy)])

@@ -26,6 +26,7 @@ _NOT_OPTIONS: Final = {
     "provider": "it is a part of `model`",
     "tools": "name them in `tools`",
     "skills": "name them in `skills`",
+    "mcp_servers": "make tools that call the servers",
     "daemon": "a turn of a session ends",
 }
 

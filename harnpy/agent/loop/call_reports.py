@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.loop.mcp_calls import server_of
 from harnpy.agent.loop.tool_calls import OK, REJECTED, REJECTED_LOOP, Result
 from harnpy.agent.workflow_scope import ToolCall
 from harnpy.session.events import TOOL_COMPLETED
@@ -81,7 +82,10 @@ class CallReports:
     ) -> None:
         """Notify subscribers of a call's end."""
         name, ms = checked.name, outcome.ms
-        executor = (self._toolbox.entries.get(name) or {}).get("executor") or "harn"
+        executor = self._toolbox.executor(name)
+        by = {"kind": _EXECUTORS.get(executor, executor)}
+        if executor == "mcp_server":
+            by["server_name"] = server_of(self._toolbox.entries[name])
         failed = {"error": text, "error_category": category} if status != OK else {"error": None}
         self._update(
             id,
@@ -91,7 +95,7 @@ class CallReports:
             **failed,
             duration_ms=ms,
             execution_duration_ms=ms,
-            executor={"kind": _EXECUTORS.get(executor, executor)},
+            executor=by,
         )
         if outcome.plan is not None:
             self._emit("plan", plan=outcome.plan["metadata"]["plan"])

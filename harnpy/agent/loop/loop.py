@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.turns import Turns
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.skills.active import ActiveSkills
+    from harnpy.agent.tools.loop_servers import LoopServers
     from harnpy.agent.tools.toolbox import Toolbox
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
@@ -86,6 +87,7 @@ class Loop:
         self.rules = rules
         self.opening: list[Any] = []
         self.daemon: Daemon | None = None
+        self.servers: LoopServers | None = None
         self.state = parts.state
         self.conversation = parts.conversation
         self.model_input = parts.model_input
@@ -114,7 +116,13 @@ class Loop:
 
     def run(self) -> Dict:
         conversation, context = self.conversation, self.runtime.context()
-        with self.runtime.sessions.enter(conversation.id), context.govern(self.rules), self._running():
+        with (
+            self.servers or nullcontext(),
+            self.skills.servers,
+            self.runtime.sessions.enter(conversation.id),
+            context.govern(self.rules),
+            self._running(),
+        ):
             try:
                 return self._run()
             except BaseException as error:

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.skills.active import Matching
+    from harnpy.agent.tools.loop_servers import LoopServers
     from harnpy.llm.request import Request
     from harnpy.reading.dicts import Dict
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """``tools`` are the entries that the loop may offer, ``opening`` the messages that it begins with."""
+    """``tools`` are the entries that the loop may offer, ``opening`` the messages that it begins with.
+
+    ``servers`` are the MCP servers that were started for it, and end with it.
+    """
 
     request: Request
     options: LoopOptions
@@ -41,6 +45,7 @@ class LoopSettings:
     compaction: LoopCompaction | None
     opening: list[Dict]
     daemon: DaemonOptions | None = None
+    servers: LoopServers | None = None
 
 
 def read_settings(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,13 @@ from harnpy.agent.loop.loop_settings import read_settings
 from harnpy.agent.loop.loop_state import LoopState
 from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.model_offer import ModelOffer
+from harnpy.agent.loop.options import OFF
 from harnpy.agent.loop.turns import Turns
 from harnpy.agent.rules.approval_log import ApprovalLog
 from harnpy.agent.rules.gate import Gate
 from harnpy.agent.skills.active import ActiveSkills
 from harnpy.agent.skills.loading import LOAD_SKILL
+from harnpy.agent.skills.skill_servers import SkillServers
 from harnpy.agent.tools.search import DeferredTools, searcher
 from harnpy.agent.tools.toolbox import Toolbox
 from harnpy.llm.native_tools import native_style
@@ -48,10 +52,19 @@ def make_loop(
     default_format: str = "text",
 ) -> Loop:
     """Return a loop that is ready to run. Errors name ``caller``, a builtin."""
-    settings = read_settings(runtime, message, system, given, caller, default_format)
-    loop = loop_of(runtime, settings)
-    if settings.daemon is not None:
-        loop.rest_as(settings.daemon, caller)
+    servers = None
+    if isinstance(given, dict) and given.get("mcp_servers") not in OFF:
+        from harnpy.agent.tools.loop_servers import with_servers  # asyncio comes with it
+
+        given, servers = with_servers(runtime, given, caller)
+    with ExitStack() as undoing:
+        if servers is not None:
+            undoing.push(servers)
+        settings = read_settings(runtime, message, system, given, caller, default_format)
+        loop = loop_of(runtime, replace(settings, servers=servers))
+        if settings.daemon is not None:
+            loop.rest_as(settings.daemon, caller)
+        undoing.pop_all()
     return loop
 
 
@@ -65,6 +78,7 @@ def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation
     if settings.compaction is not None:
         loop.model_input.compaction = settings.compaction.summarized_by(loop.summarize)
     loop.opening = settings.opening
+    loop.servers = settings.servers
     return loop
 
 
@@ -82,12 +96,13 @@ def _make_parts(runtime: Runtime, settings: LoopSettings, conversation: Conversa
         tool_format=options.tool_format,
     )
     model_input = ModelInput(runtime, conversation, request, request.segment)
-    active = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, runtime.found_skills)
+    held, found = SkillServers(runtime, note), runtime.found_skills
+    active = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, held, found)
     entries = settings.tools
     deferred = _deferred(request, options, entries)
     style = native_style(request.provider, request.model)
     offer = ModelOffer(options, entries, request.system, style, ledger.active, active, deferred)
-    toolbox = Toolbox(entries, rules.policy)
+    toolbox = Toolbox(entries, rules.policy, settings.servers.clients if settings.servers else {})
     if deferred is not None:
         toolbox.internal[deferred.name] = searcher(deferred, note, emit)
     if LOAD_SKILL not in toolbox.entries:

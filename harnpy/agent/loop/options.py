@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.llm.request import not_yet
 from harnpy.reading.lenient import Options
 from harnpy.session.resize.compaction import TOOL_OUTPUT_MAX_CHARS
 
@@ -34,11 +33,8 @@ LLM_BACKOFF_MS = 2000
 TOOL_BACKOFF_MS = 1000
 OVERFLOW_RETRIES = 1
 
-#: Options that aren't implemented yet. They are refused: to ignore one would do something else than asked.
-_LATER = {
-    "mcp_servers": "MCP servers",
-}
-_OFF: tuple[object, ...] = (None, False, "none", [], {})
+#: What switches an option off.
+OFF: tuple[object, ...] = (None, False, "none", [], {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +85,6 @@ def read_loop_options(
     options: Options, profile: Profile, caller: str = "agent_loop", default_format: str = "text"
 ) -> LoopOptions:
     """Return the loop's options; ``default_format`` is the tool format that results report by default."""
-    for key in _LATER:
-        refuse_later(key, options.value(key), caller)
     session_id = options.string("session_id") or ""
     policy = Options(options.mapping("turn_policy"))
     mode = options.string("tool_format", default_format) or default_format
@@ -124,12 +118,6 @@ def read_loop_options(
         session_id=session_id if session_id.strip() else "",
         token_budget=options.integer("token_budget"),
     )
-
-
-def refuse_later(key: str, value: Any, caller: str) -> None:
-    """Raise `MisuseError` for an option that isn't implemented yet, unless it is switched off."""
-    if value not in _OFF:
-        raise MisuseError(not_yet(caller, key, _LATER[key]))
 
 
 def native_fallback(given: str | None, caller: str) -> str:

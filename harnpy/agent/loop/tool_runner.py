@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.errors import ToolFailure
+from harnpy.agent.loop.mcp_calls import McpCalls
 from harnpy.agent.loop.shown_output import ShownOutput, in_pieces
 from harnpy.agent.loop.tool_calls import ERROR, OK, PERMISSION_DENIED, REJECTED, Outcome
 from harnpy.agent.plans import plan_result
@@ -37,6 +38,7 @@ _EVENT_CATEGORIES = {
     "transient_network": "network",
     "schema_validation": "schema_validation",
     "tool_error": "tool_error",
+    "mcp_server_error": "mcp_server_error",
     "cancelled": "cancelled",
     "tool_rejected": PERMISSION_DENIED,
 }
@@ -53,6 +55,7 @@ class ToolRunner:
         self._toolbox = toolbox
         self._conversation = conversation
         self._world = conversation.world
+        self._servers = McpCalls(runtime, toolbox.clients)
 
     def run(self, checked: CheckedCall) -> Outcome:
         """Run the tool, in a span while spans are recorded. Whatever goes wrong becomes a text.
@@ -127,7 +130,7 @@ class ToolRunner:
         entry = self._toolbox.entries.get(name)
         if entry is None:
             return _unavailable(name)
-        executor = entry.get("executor") or "harn"
+        executor = self._toolbox.executor(name)
         if executor != "harn":
             return self._call_elsewhere(checked, executor, entry)
         if name in FILE_TOOLS:
@@ -161,9 +164,11 @@ class ToolRunner:
     def _call_elsewhere(self, checked: CheckedCall, executor: str, entry: Dict) -> Outcome:
         if executor == "host_bridge" and self._world.host.bridge is not None:
             return self._call_host(self._world.host.bridge, entry, checked)
+        if executor == "mcp_server" and self._servers.knows(entry):
+            return Outcome(self._servers.call(entry, checked.arguments))
         where = {
             "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
-            "mcp_server": 'executor: "mcp_server", but no MCP server is connected',
+            "mcp_server": 'executor: "mcp_server", but its MCP server is neither connected nor declared',
             "provider_native": 'executor: "provider_native": only the model\'s provider runs it',
         }
         return Outcome("", denial=f"Tool '{checked.name}' is declared with {where[executor]}.")

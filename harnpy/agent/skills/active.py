@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.agent.skills.library import FoundSkill
+    from harnpy.agent.skills.skill_servers import SkillServers
     from harnpy.reading.dicts import Dict
     from harnpy.world import World
 
@@ -83,6 +84,7 @@ class ActiveSkills:
         world: World,
         note: Callable[[Dict], None],
         emit: Callable[..., None],
+        servers: SkillServers,
         found: Iterable[FoundSkill] = (),
     ) -> None:
         self._library = Library(skills, found, world.environment.get)
@@ -91,6 +93,7 @@ class ActiveSkills:
         self._world = world
         self._note = note
         self._emit = emit
+        self.servers = servers
         self._active: dict[str, Dict] = {}
         self._loaded: dict[str, Dict] = {}
         self._resumed = False
@@ -111,6 +114,8 @@ class ActiveSkills:
         known = {id_of(skill): skill for skill in self._library.entries}
         self._active = {id: known[id] for id in ids if id in known}
         self._resumed = bool(self._active)
+        for id, skill in self._active.items():
+            self.servers.hold(id, skill)
         self.changes += self._resumed
 
     # Matching.
@@ -157,6 +162,8 @@ class ActiveSkills:
         self._note_event("skill_deactivated", id, {"name": id, "iteration": iteration})
         self._emit("skill_deactivated", skill_name=id, iteration=iteration)
         self._call(skill, "on_deactivate")
+        if id not in self._loaded:
+            self.servers.let_go(id)
 
     def _activated(self, id: str, found: Candidate, iteration: int) -> None:
         skill, tools = found.skill, _allowed(found.skill)
@@ -168,6 +175,7 @@ class ActiveSkills:
         if tools:
             self._note_event("skill_scope_tools", id, {"name": id, "allowed_tools": tools})
             self._emit("skill_scope_tools", skill_name=id, allowed_tools=tools)
+        self.servers.hold(id, skill)
         self._call(skill, "on_activate")
 
     def _call(self, skill: Dict, hook: str) -> None:
@@ -222,7 +230,9 @@ class ActiveSkills:
             name = arguments.get("name") if isinstance(arguments, dict) else None
             error = {"error": refusal.kind, "message": refusal.message, "skill": name}
             return pretty_json(error), False
-        self._loaded[id_of(loaded.skill)] = loaded.skill
+        id = id_of(loaded.skill)
+        self._loaded[id] = loaded.skill
+        self.servers.hold(id, loaded.skill)
         self.changes += 1
         return loaded.body, True
 

@@ -28,11 +28,20 @@ class Synthesis:
 
     def __init__(self) -> None:
         self._specs: dict[str, Dict] = {}
+        self._clients: dict[str, Any] = {}
 
     def add(self, config: Any) -> Dict:
-        """Return the spec of the tool that ``config`` describes, with its id. Equal ones are one tool."""
+        """Return the spec of the tool that ``config`` describes, with its id. Equal ones are one tool.
+
+        Of equal ones the latest `mcp_client` counts.
+        """
         spec = read_spec(config)
+        self._clients[spec["id"]] = config.get("mcp_client")
         return self._specs.setdefault(spec["id"], spec)
+
+    def client(self, spec: Dict) -> Any:
+        """Return the `mcp_client` that a tool was described with, whatever it is."""
+        return self._clients[spec["id"]]
 
     def specs(self) -> list[Dict]:
         """Return the specs in the order in which they were added."""
@@ -40,6 +49,7 @@ class Synthesis:
 
     def clear(self) -> None:
         self._specs.clear()
+        self._clients.clear()
 
     def find(self, id: str) -> Dict:
         """Return the spec with that id. Raises `OptionError` if it isn't, or is no longer, known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from harnpy.agent.rules.annotations import Annotations
@@ -10,10 +11,11 @@ from harnpy.agent.tools.executors import EXECUTORS, RUNTIME_SERVED
 from harnpy.faults import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from harnpy.agent.context import Rules
     from harnpy.agent.rules.policy import Policy
+    from harnpy.mcp.client import Client
     from harnpy.reading.dicts import Dict
 
     #: Answers a call: returns the text, and whether it succeeded.
@@ -26,17 +28,31 @@ _FOR_POLICIES = ("TOOL_SURFACE_MISSING_ANNOTATIONS", "TOOL_SURFACE_MISSING_SIDE_
 class Toolbox:
     """``entries`` are the tools by name; ``internal`` the names that the loop answers itself.
 
+    ``clients`` are those of the MCP servers that the loop has started, by name.
+
     Only the annotations of the policy in force count: a tool's own are no proof.
     """
 
-    def __init__(self, entries: list[Dict], policy: Policy | None = None) -> None:
+    def __init__(
+        self,
+        entries: list[Dict],
+        policy: Policy | None = None,
+        clients: Mapping[str, Client] = MappingProxyType({}),
+    ) -> None:
         self.replace(entries)
+        self.clients = clients
         self.internal: dict[str, Internal] = {}
         self._policy = policy
 
     def replace(self, entries: list[Dict]) -> None:
         """Replace the tools."""
         self.entries = {entry["name"]: entry for entry in entries}
+
+    def executor(self, name: str) -> str:
+        """Return who runs a tool; its entry may say so by naming a server alone."""
+        entry = self.entries.get(name) or {}
+        served = entry.get("mcp_server") is not None and not callable(entry.get("handler"))
+        return entry.get("executor") or ("mcp_server" if served else "harn")
 
     def annotations(self, name: str) -> Annotations:
         found = None if self._policy is None else self._policy.annotations(name)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.workers.workers import Workers
+    from harnpy.mcp.servers import Servers
     from harnpy.reading.dicts import Dict
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.values.objects import Value
@@ -50,6 +51,7 @@ def runtime_on(vm: Vm, sessions: SessionRegistry, hooks: Hooks) -> Runtime:
         tools_bound=lambda options: tools_bound(vm, options),
         is_failure=_is_failure,
         workers=lambda: _workers(vm),
+        servers=lambda: _servers(vm),
     )
 
 
@@ -62,6 +64,12 @@ def _workers(vm: Vm) -> Workers:
     from harnpy.builtins.bridge.worker_runtime import workers_of  # workflows come with it
 
     return workers_of(vm, runtime_of(vm))
+
+
+def _servers(vm: Vm) -> Servers:
+    from harnpy.builtins.bridge.live_mcp import servers_of  # asyncio comes with it
+
+    return servers_of(vm)
 
 
 def _asker(vm: Vm) -> Ask | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harnpy import Vm
 from harnpy.cli import Stopped
 from harnpy.cli.console import complain
-from harnpy.cli.project_setup import bind_hooks
+from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.repl.highlight import pieces
 from harnpy.cli.show import error_text
 from harnpy.project import project_root
@@ -78,7 +78,7 @@ class Shell:
     def reset(self) -> None:
         """Forget every variable, session and counter."""
         vm = Vm()
-        bind_hooks(vm, project_root(vm.unguarded.files.cwd(), vm.unguarded.files))
+        bind_manifest(vm, project_root(vm.unguarded.files.cwd(), vm.unguarded.files))
         self.session = vm.repl()
         self._count = 0
 

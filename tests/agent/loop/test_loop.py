@@ -267,9 +267,9 @@ def test_tools_that_had_to_succeed_didnt() -> None:
             "agent_loop: tool 'f' has no executable backend — attach a `handler`, or declare the",
         ),
         (
-            {"mcp_servers": [{"name": "x"}]},
+            {"mcp_servers": "x"},
             MisuseError,
-            "agent_loop: option `mcp_servers` is not supported yet: MCP servers will come with a later",
+            "agent_loop: `mcp_servers` must be a list of server config dicts",
         ),
         ({"transcript": 1}, OptionError, "llm_call / agent_loop: the `transcript` option was removed. Open"),
     ],

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from harnpy.agent.runtime import Runtime
 from harnpy.agent.skills.active import ActiveSkills, Matching, read_matching, read_skills, read_working_files
 from harnpy.agent.skills.library import FoundSkill
 from harnpy.agent.skills.loading import native_tool
 from harnpy.agent.skills.matching import candidates, path_pattern
 from harnpy.agent.skills.skill_registry import SKILLS
+from harnpy.agent.skills.skill_servers import SkillServers
 from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.session import SessionRegistry
@@ -43,8 +45,12 @@ class Loop:
         self.warnings: list[str] = []
         world = world_with(get=env.get, warn=lambda topic, text: self.warnings.append(text))
         self.skills = ActiveSkills(
-            list(skills), matching or Matching(), "s1", world, self.note, self.emit, found
+            list(skills), matching or Matching(), "s1", world, self.note, self.emit, self.servers(), found
         )
+
+    def servers(self) -> SkillServers:
+        """Those of skills that require some: `tests/mcp` has them."""
+        return SkillServers(Runtime.__new__(Runtime), self.note)
 
     def note(self, event: dict[str, Any]) -> None:
         self.told.append((event["kind"], event["text"], event["metadata"]))

@@ -1,11 +1,11 @@
-"""Synthesized tools: made from a description, with dry runs only. Spec: 07 §4.8."""
+"""Synthesized tools: made from a description, for a server or the host to run. Spec: 07 §4.8."""
 
 from __future__ import annotations
 
 from harnpy.agent.tools.synthesis import Synthesis, check_arguments, dry_run
 from harnpy.builtins.bridge.option_tables import check_options
 from harnpy.builtins.language.host.host import host_tool_call
-from harnpy.faults import MisuseError
+from harnpy.faults import OptionError
 from harnpy.vm.declare.builtin import builtin
 from harnpy.vm.values.objects import Fn
 
@@ -43,12 +43,18 @@ def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
         tool_synthesis_clear()
         try { tool_synth_invoke("greet") } catch (e) { "forgotten" }  // "forgotten"
     """
-    spec = vm.state(Synthesis).find(id)
+    synthesis = vm.state(Synthesis)
+    spec = synthesis.find(id)
     check_arguments(spec, args)
     if spec["executor"] == "host_bridge":
         return host_tool_call(vm, spec.get("host_tool") or spec["name"], args)
     if spec["executor"] == "mcp_server":
-        raise MisuseError(f"{spec['name']}: MCP is not supported by this version of harnpy yet")
+        from harnpy.mcp.client import Client  # asyncio comes with it
+
+        client = synthesis.client(spec)
+        if type(client) is not Client:
+            raise OptionError(f"{spec['name']}: calling it needs `mcp_client`, a connection to the server")
+        return vm.tasks.await_coroutine(client.call(spec["mcp_tool"], args if type(args) is dict else {}))
     return dry_run(spec, args)
 
 

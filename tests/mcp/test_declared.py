@@ -1,0 +1,183 @@
+"""Servers that `harn.toml` declares: eager and lazy ones, who holds them, skills. Spec: 07 §15.1, 09 §12."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from harnpy import Vm
+from harnpy.cli.project_setup import bind_manifest
+from harnpy.project import ManifestError
+from tests.mcp.programs import SERVERS, output
+from tests.worlds import OwnWorld
+
+_COMMAND = f'command = ["{sys.executable}", "{SERVERS / "raw.py"}"]'
+
+
+class Project:
+    """A directory with a manifest; ``err`` is what was written to standard error."""
+
+    def __init__(self, directory: Path, manifest: str) -> None:
+        (directory / "harn.toml").write_text(manifest.replace("COMMAND", _COMMAND))
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self.vm = Vm(OwnWorld(self.out.append, self.err.append))
+        bind_manifest(self.vm, str(directory))
+
+    def run(self, source: str) -> list[str]:
+        output(source, self.vm)
+        lines = "".join(self.out).splitlines()
+        self.out.clear()
+        return lines
+
+
+def test_eager_servers_are_a_global_and_lazy_ones_start_on_demand(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        [[mcp]]
+        name = "eager"
+        COMMAND
+
+        [[mcp]]
+        name = "lazy"
+        COMMAND
+        lazy = true
+        card = "card.json"
+
+        [[mcp]]
+        name = "broken"
+        command = "no-such-program"
+        """,
+    )
+    source = """
+        fn status() { println(mcp_registry_status().map({ s -> [s.name, s.active, s.ref_count, s?.card] })) }
+        println(mcp)
+        println(mcp_call(mcp.eager, "add", {a: 1}))
+        status()
+        let lazy = mcp_ensure_active("lazy")
+        mcp_ensure_active("lazy")
+        println(mcp_call(lazy, "add", {a: 2}))
+        status()
+        mcp_release("lazy")
+        println(mcp_call(lazy, "add", {a: 3}))
+        mcp_release("lazy")
+        mcp_release("lazy")
+        mcp_release("eager")
+        status()
+        println(caught({ -> mcp_call(lazy, "add", {a: 4}) }))
+        mcp_disconnect(mcp.eager)
+        println(mcp_call(mcp_ensure_active("eager"), "add", {a: 5}))
+        println(caught({ -> mcp_ensure_active("broken") }))
+    """
+    broken = "failed to spawn 'no-such-program': No such file or directory (os error 2)"
+    for _ in range(2):  # each program has its own
+        assert project.run(source) == [
+            "{eager: <mcp_client:eager>}",
+            "1",
+            "[[broken, false, 1, nil], [eager, true, 1, nil], [lazy, false, 0, card.json]]",
+            "2",
+            "[[broken, false, 1, nil], [eager, true, 1, nil], [lazy, true, 2, card.json]]",
+            "3",
+            "[[broken, false, 1, nil], [eager, true, 1, nil], [lazy, false, 0, card.json]]",
+            "Runtime error: MCP client is disconnected",
+            "5",
+            f"mcp_ensure_active: {broken}",
+        ]
+        assert "".join(project.err).splitlines() == [
+            "[harn] mcp: connected to 'eager'",
+            "[harn] mcp: deferred 'lazy' (lazy, boots on first use)",
+            f"warning: mcp: failed to connect to 'broken': {broken}",
+        ]
+        project.err.clear()
+
+
+def test_a_lazy_server_may_stay_for_a_while(tmp_path: Path) -> None:
+    """`keep-alive-ms` is `keep_alive_ms`; who takes hold of the server meanwhile keeps it."""
+    project = Project(tmp_path, '[[mcp]]\nname = "s"\nCOMMAND\nlazy = true\nkeep-alive-ms = 1')
+    lines = project.run("""
+        fn pid() { return mcp_call(mcp_ensure_active("s"), "pid") }
+        let first = pid()
+        mcp_release("s")
+        println(pid() == first)
+        mcp_release("s")
+        while mcp_registry_status()[0].active { sleep(1ms) }
+        println(pid() == first)
+    """)
+    assert lines == ["true", "false"]
+
+
+def test_without_eager_servers_there_is_no_global(tmp_path: Path) -> None:
+    project = Project(tmp_path, '[[mcp]]\nname = "s"\nCOMMAND\nlazy = true')
+    with pytest.raises(Exception, match="mcp"):
+        project.run("println(mcp)")
+
+
+def test_tools_of_a_registry_reach_a_declared_server(tmp_path: Path) -> None:
+    project = Project(tmp_path, '[[mcp]]\nname = "s"\nCOMMAND\nlazy = true')
+    lines = project.run("""
+        let about = {executor: "mcp_server", mcp_server: "s", parameters: {a: "int"}}
+        var tools = tool_define(tool_registry(), "add", "Add", about)
+        tools = tool_define(tools, "sum", "Add", about + {_mcp_tool_name: "add"})
+        tools = tool_define(tools, "far", "Far", {executor: "mcp_server", mcp_server: "elsewhere"})
+        calls([["add", {a: 1}], ["sum", {a: 2}], ["far", {}]])
+        let result = loop({mcp_servers: nil, tools: tools})
+        println(result.tools.rejected)
+        println(mcp_registry_status()[0].active)
+    """)
+    assert (lines[0], lines[1], lines[-2], lines[-1]) == ("1", "2", "[far]", "false")
+    assert "neither connected nor declared" in "\n".join(lines)
+
+
+def test_skills_hold_the_servers_that_they_require(tmp_path: Path) -> None:
+    project = Project(tmp_path, '[[mcp]]\nname = "s"\nCOMMAND\nlazy = true')
+    lines = project.run("""
+        fn status() { println(mcp_registry_status()[0].ref_count) }
+        let sums = {description: "Add sums", prompt: "Add.", on_activate: status, on_deactivate: status}
+        var skills = skill_define(skill_registry(), "adding", sums + {requires_mcp: ["s", "none"]})
+        skills = skill_define(skills, "poems", {description: "Write poems", prompt: "Rhyme.", mcp: ["s"]})
+        let options = {mcp_servers: nil, skills: skills, session_id: "one", skill_match: {sticky: false}}
+        agent_session_open("one")
+        fn about_servers(result) {
+          for e in result.transcript.events.filter({ e -> e.kind.starts_with("skill_mcp") }) {
+            println([e.kind, e.metadata])
+          }
+        }
+        llm_mock({text: "one"})
+        about_servers(agent_loop("add sums", nil, {provider: "mock"} + options))
+        status()
+        llm_mock({text: "two"})
+        about_servers(agent_loop("write poems", nil, {provider: "mock"} + options))
+        status()
+    """)
+    missing = "mcp: no server named 'none' is registered (check harn.toml)"
+    holds = [
+        "[skill_mcp_bound, {server: s, skill: adding}]",
+        f"[skill_mcp_bind_failed, {{error: {missing}, server: none, skill: adding}}]",
+    ]
+    changes = [
+        "[skill_mcp_unbound, {server: s, skill: adding}]",
+        "[skill_mcp_bound, {server: s, skill: poems}]",
+    ]
+    assert lines == ["1", *holds, "0", "1", *holds, *changes, "0"]
+    assert f"MCP server 'none' of skill 'adding': {missing}" in "".join(project.err)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("[mcp]\nname = 'x'", "failed to read MCP servers: `mcp` must be an array of tables"),
+        ("[[mcp]]\ncommand = 'x'", r"failed to read MCP servers: \[\[mcp\]\] number 1 has no `name`"),
+        (
+            "[[mcp]]\nname = 'x'\n[[mcp]]\nname = 'x'",
+            "failed to read MCP servers: two servers are called 'x'",
+        ),
+        ("[[mcp]\nname", "failed to read MCP servers: .*line 1"),
+    ],
+)
+def test_a_manifest_that_can_not_be_read(tmp_path: Path, manifest: str, message: str) -> None:
+    project = Project(tmp_path, manifest)
+    with pytest.raises(ManifestError, match=message):
+        project.run("")
