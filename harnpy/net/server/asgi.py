@@ -62,9 +62,10 @@ class Application:
         if _head_size(scope) > self._head_bytes:
             await self._answer(lambda: self._server.refuse(request, 400, _LONG), receive, _last(send))
             return
+        found = self._server.find(request)
         try:
             async with asyncio.timeout(self._body_seconds):
-                body = await self._body(request, receive)
+                body = await _body(request, self._server.max_body_of(found), receive)
         except TimeoutError:
             await self._answer(lambda: self._server.refuse(request, 408, _SLOW), receive, _last(send))
         except _Gone:
@@ -74,31 +75,12 @@ class Application:
             await self._answer(lambda: self._server.too_large(request, size, limit), receive, _last(send))
         else:
             whole = request._replace(body=body)
-            await self._answer(lambda: self._server.respond(whole), receive, send)
+            await self._answer(lambda: self._server.handled(whole, found), receive, send)
 
     def end_streams(self) -> None:
         """End the responses that would go on for ever."""
         for stream in list(self._streams):
             stream.cancel("shutdown")
-
-    async def _body(self, request: Request, receive: Receive) -> bytes:
-        limit = self._server.max_body_of(request.method, request.path)
-        stated = next((value for name, value in request.headers if name == "content-length"), "")
-        if stated.isdigit() and int(stated) > limit:
-            raise _TooLong(int(stated), limit)
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            part = message.get("body", b"")
-            size += len(part)
-            if size > limit:
-                raise _TooLong(size, limit)
-            parts.append(part)
-            if not message.get("more_body", False):
-                return b"".join(parts)
 
     async def _answer(self, respond: Callable[[], Response], receive: Receive, send: Send) -> None:
         """Send the response, unless the client goes first: then the task is asked to end."""
@@ -166,6 +148,26 @@ class _TooLong(Exception):
 
 _LONG = "the head of the request is too long"
 _SLOW = "the request took too long to arrive"
+
+
+async def _body(request: Request, limit: int, receive: Receive) -> bytes:
+    """Return the body of a request. Raises _Gone, and _TooLong as soon as it is known to be."""
+    stated = next((value for name, value in request.headers if name == "content-length"), "")
+    if stated.isdigit() and int(stated) > limit:
+        raise _TooLong(int(stated), limit)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _TooLong(size, limit)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 async def _first_of(response: asyncio.Future[Response | None], gone: asyncio.Future[None]) -> Response | None:

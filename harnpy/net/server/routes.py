@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    #: A route, and what a path names.
+    Found = tuple["Route", dict[str, str]]
+
 #: Method of a route for all of them.
 ANY = "*"
 _NAMED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}|:([A-Za-z_][A-Za-z0-9_]*)")
@@ -58,7 +61,7 @@ def route(method: Any, template: Any, handler: Callable[[Any], Any], options: di
     return Route(name, segments, handler, None if limit < 0 else limit, timeout or None)
 
 
-def find(routes: Sequence[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+def find(routes: Sequence[Route], method: str, path: str) -> Found | None:
     """Return the first route for a method and a percent-encoded path, with what the path names.
 
     HEAD goes where GET does unless there is a route of its own.
@@ -68,7 +71,7 @@ def find(routes: Sequence[Route], method: str, path: str) -> tuple[Route, dict[s
     return _first(routes, "GET", segments) if found is None and method == "HEAD" else found
 
 
-def _first(routes: Sequence[Route], method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]] | None:
+def _first(routes: Sequence[Route], method: str, path: Sequence[str]) -> Found | None:
     for each in routes:
         if each.method in (method, ANY):
             params = each.params(path)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harnpy.net.server.requests import Request
     from harnpy.net.server.responses import Response
-    from harnpy.net.server.routes import Route
+    from harnpy.net.server.routes import Found, Route
 
     Function = Callable[..., Any]
 
@@ -68,21 +68,28 @@ class Server:
 
     # --- requests ----------------------------------------------------------------------------------
 
-    def max_body_of(self, method: str, path: str) -> int:
-        """Return how long the body of a request may be, whose path is percent-encoded."""
-        found = routing.find(self.routes, method, path)
+    def find(self, request: Request) -> Found | None:
+        """Return the route of a request, and what its path names; its body may still be missing."""
+        return routing.find(self.routes, request.method, request.path)
+
+    def max_body_of(self, found: Found | None) -> int:
+        """Return how long the body of a request may be."""
         limit = found[0].max_body_bytes if found else None
         return self.max_body_bytes if limit is None else limit
 
     def respond(self, request: Request) -> Response:
+        """Return the response to a request whose body may be too long."""
+        found = self.find(request)
+        limit = self.max_body_of(found)
+        if len(request.body) > limit:
+            return self.too_large(request, len(request.body), limit)
+        return self.handled(request, found)
+
+    def handled(self, request: Request, found: Found | None) -> Response:
         """Return the response to a request: of the first hook before it that has one, or of its route.
 
         What fails is a 500 with an id, under which the error is logged.
         """
-        limit = self.max_body_of(request.method, request.path)
-        if len(request.body) > limit:
-            return self.too_large(request, len(request.body), limit)
-        found = routing.find(self.routes, request.method, request.path)
         seen = request.shown(found[1] if found else {}, self.keeps_bytes)
         try:
             seen, answer = self._early(seen)
