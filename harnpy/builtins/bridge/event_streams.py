@@ -39,6 +39,10 @@ class EventStreams:
             raise ServerFault(f"there is no stream {display(id)}; `sse_server_response` makes one")
         return self._by_id.get(id) or _ended(id)
 
+    def get(self, id: Value) -> EventStream | None:
+        """Return the stream of an id; None for one that there isn't, or that has been forgotten."""
+        return self._by_id.get(id) if type(id) is str else None
+
     def send(self, stream: EventStream, item: Event | Comment) -> bool:
         """Send an event once there is room for it. Return False when the stream has ended."""
         while stream.is_open() and stream.is_full():

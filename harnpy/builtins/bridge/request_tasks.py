@@ -57,9 +57,6 @@ class RequestTasks:
         if self._tasks.bridge is not None:
             self._tasks.bridge.wake()
 
-    def stream(self, response: Response) -> EventStream | None:
-        return streams_of(self._vm).find(response["id"]) if response.get("streaming") else None
-
     def is_within(self) -> bool:
         """Return whether the current task handles a request, or one of its ancestors does."""
         task: Task | None = self._tasks.current
@@ -71,10 +68,11 @@ class RequestTasks:
         """Respond. The task, and those that it started, go on until a response of events has ended."""
         try:
             response = respond()
+            if response.get("streaming"):
+                running.stream = streams_of(self._vm).get(response.get("id"))
             running.settle(response)
-            stream = self.stream(response)
-            if stream is not None:
-                streams_of(self._vm).follow(stream)
+            if running.stream is not None:
+                streams_of(self._vm).follow(running.stream)
             return
         except Interruption as interruption:
             stop = interruption.__cause__ or interruption
@@ -102,6 +100,7 @@ def show_output(vm: Vm) -> None:
 
 class _Running:
     task: Task | None = None
+    stream: EventStream | None = None
 
     def __init__(self, tasks: RequestTasks) -> None:
         self._tasks = tasks

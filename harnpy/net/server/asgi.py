@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
         response: asyncio.Future[Response | None]
         """The response; None when the task was stopped before it had one."""
+        stream: EventStream | None
+        """The events that the response consists of, if it does."""
 
         def cancel(self) -> None:
             """Ask the task to end: nobody waits for it any more."""
@@ -36,9 +38,6 @@ if TYPE_CHECKING:
     class Tasks(Protocol):
         def start(self, respond: Callable[[], Response]) -> Running | None:
             """Start a task that calls ``respond``; None when there may be no more of them."""
-
-        def stream(self, response: Response) -> EventStream | None:
-            """Return the events that a response consists of, if it does."""
 
 
 class Application:
@@ -98,8 +97,8 @@ class Application:
             return
         if response is None:
             running.cancel()
-        elif (stream := self._tasks.stream(response)) is not None:
-            await self._send_events(response, stream, gone, send)
+        elif running.stream is not None:
+            await self._send_events(response, running.stream, gone, send)
         else:
             await self._send(response, send)
         gone.cancel()
