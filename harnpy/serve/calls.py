@@ -8,14 +8,21 @@ from harnpy.vm.run.backtrace import finish
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import Future
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Awaitable, Callable
+    from typing import Any, Protocol
 
+    from harnpy.reading.dicts import Dict
     from harnpy.vm.run.tasks.scheduler import Scheduler
     from harnpy.vm.run.tasks.task import Task
 
-    #: How far the call is: a number that grows, what it grows to (if known), and a message.
-    Progress = Callable[[float, float | None, str], object]
+    class Caller(Protocol):
+        """Who makes a call, and can be reached while it runs."""
+
+        def report(self, current: float, total: float | None, message: str) -> object:
+            """How far the call is: a number that grows, what it grows to (if known), and a message."""
+
+        def ask(self, request: Dict) -> Awaitable[Dict]:
+            """Put a request to a person (07 §14.6). Raises HumanCancelled."""
 
 
 class Call:
@@ -24,11 +31,12 @@ class Call:
     ``running`` holds the calls that have begun, by their tasks.
     """
 
-    def __init__(self, work: Callable[[], Any], outcome: Future[Any], progress: Progress | None) -> None:
+    def __init__(self, work: Callable[[], Any], outcome: Future[Any], caller: Caller | None) -> None:
         self._work = work
         self._outcome = outcome
         self._task: Task | None = None
-        self.gauge = None if progress is None else Gauge(progress)
+        self.caller = caller
+        self.gauge = None if caller is None else Gauge(caller.report)
 
     def start(self, tasks: Scheduler, running: dict[Task, Call]) -> None:
         """Create the task, as a child of the current one, unless the call was cancelled meanwhile."""
@@ -76,7 +84,7 @@ class Gauge:
     A reading below the one before it begins a new phase, which counts on from there.
     """
 
-    def __init__(self, report: Progress) -> None:
+    def __init__(self, report: Callable[[float, float | None, str], object]) -> None:
         self._report = report
         self._passed = self._last = 0.0
 

@@ -10,17 +10,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from harnpy.agent.people.requests import HumanCancelled
 from harnpy.builtins import settings_of
 from harnpy.serve.calls import Call
 from harnpy.vm.modules.library import Library
 from harnpy.vm.run.tasks.aio import run_inside
+from harnpy.world.people import People
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from typing import Any, Self
 
     from harnpy import Vm
-    from harnpy.serve.calls import Progress
+    from harnpy.reading.dicts import Dict
+    from harnpy.serve.calls import Caller
     from harnpy.vm.modules.program_modules import Module
     from harnpy.vm.run.tasks.task import Task
 
@@ -38,6 +41,7 @@ class Program:
         self._running: dict[Task, Call] = {}
         self._run: asyncio.Task[None] | None = None
         settings_of(vm).on_progress = self._progress
+        vm.unguarded.people = People(self._ask)
 
     @property
     def module(self) -> Module:
@@ -61,18 +65,18 @@ class Program:
         await self._run
 
     async def call(
-        self, function: Callable[..., Any], args: Sequence[Any], progress: Progress | None = None
+        self, function: Callable[..., Any], args: Sequence[Any], caller: Caller | None = None
     ) -> Any:
-        """Return what a Harn function or a builtin returns for ``args``; ``progress`` receives how far it is.
+        """Return what a Harn function or a builtin returns for ``args``. Raises VmError.
 
-        Raises VmError. Cancelling this ends the call.
+        ``caller`` receives the progress of the call and what it asks people. Cancelling this ends the call.
         """
-        return await self.do(lambda: self.vm.call(function, *args), progress)
+        return await self.do(lambda: self.vm.call(function, *args), caller)
 
-    async def do(self, work: Callable[[], Any], progress: Progress | None = None) -> Any:
+    async def do(self, work: Callable[[], Any], caller: Caller | None = None) -> Any:
         """Return what ``work`` returns, called in a task of the program."""
         outcome = asyncio.get_running_loop().create_future()
-        call = Call(work, outcome, progress)
+        call = Call(work, outcome, caller)
         self._asked.put_nowait(call)
         try:
             return await outcome
@@ -88,14 +92,25 @@ class Program:
         while (call := tasks.await_coroutine(self._asked.get())) is not None:
             call.start(tasks, self._running)
 
-    def _progress(self, current: float | None, total: float | None, message: str) -> None:
-        """What the builtin `progress` reports, for the call that it is in."""
+    def _current(self) -> Call | None:
+        """The call that the running task belongs to; None for one that a call has left behind."""
         task: Task | None = self.vm.tasks.current
         while task is not None and task not in self._running:
             task = task.parent
-        gauge = None if task is None else self._running[task].gauge
-        if gauge is not None:
-            gauge.read(current, total, message)
+        return None if task is None else self._running[task]
+
+    def _progress(self, current: float | None, total: float | None, message: str) -> None:
+        """What the builtin `progress` shows, for the call that it is in."""
+        call = self._current()
+        if call is not None and call.gauge is not None:
+            call.gauge.read(current, total, message)
+
+    def _ask(self, request: Dict) -> Awaitable[Dict]:
+        """Put a request of the program to whoever makes the call. Raises HumanCancelled."""
+        call = self._current()
+        if call is None or call.caller is None:
+            raise HumanCancelled("nobody is there to ask")
+        return call.caller.ask(request)
 
     def _cancel(self, call: Call) -> None:
         tasks = self.vm.tasks

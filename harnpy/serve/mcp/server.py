@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os.path
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
 from harnpy.faults import Fault, TooLarge
+from harnpy.serve.mcp.caller import McpCaller
 from harnpy.serve.mcp.resources import Sessions
 from harnpy.serve.mcp.results import CallFailed, failure
 from harnpy.version import __version__
@@ -51,30 +51,15 @@ class Tools:
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}")
-        progress = Notifications(context)
-        calling = partial(self._program.call, progress=progress.report)
+        caller = McpCaller(context)
+        calling = partial(self._program.call, caller=caller)
         try:
             return _answer(await tool.run(params.arguments or {}, calling))
         except (CallFailed, VmError, Fault, TooLarge) as error:
             return types.CallToolResult(content=[_text(failure(error))], is_error=True)
         finally:
             self._after()
-            await progress.sent()
-
-
-class Notifications:
-    """The progress of one call, sent in order and before its result."""
-
-    def __init__(self, context: Context) -> None:
-        self._session = context.session
-        self._sending: list[asyncio.Task[None]] = []
-
-    def report(self, current: float, total: float | None, message: str) -> None:
-        sending = self._session.report_progress(current, total, message)
-        self._sending.append(asyncio.ensure_future(sending))
-
-    async def sent(self) -> None:
-        await asyncio.gather(*self._sending, return_exceptions=True)
+            await caller.sent()
 
 
 def server_of(program: Program, tools: dict[str, Tool], with_sessions: bool) -> Server[Any]:

@@ -59,15 +59,20 @@ def converse(
     session: Session,
     printed: Served | None = None,
     mode: str = "auto",
+    user: Any = None,
     **how: Any,
 ) -> None:
     """Serve a file with ``source`` to a client in the same process, and do ``session`` with that.
 
-    ``mode``: ``"legacy"`` for the protocol before 2026-07-28, which most clients speak.
+    ``mode``: ``"legacy"`` for the protocol before 2026-07-28, which most clients speak. ``user`` fills in
+    forms.
     """
 
     async def main() -> None:
-        async with served(path, source, printed, **how) as server, Client(server, mode=mode) as client:
+        async with (
+            served(path, source, printed, **how) as server,
+            Client(server, mode=mode, elicitation_callback=user) as client,
+        ):
             await session(client)
 
     asyncio.run(main())
