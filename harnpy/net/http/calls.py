@@ -6,6 +6,7 @@ Spec: 04 §21.1–21.3.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from harnpy.net.http.clients import Clients
@@ -103,7 +104,9 @@ class HttpCalls:
                 times = times._replace(ends_at=get_running_loop().time() + request.whole)
             return Stream(response, self._most(request), times)
 
-        return self.streams.add(self._sent(call, opened))
+        # The connection's own timeout would end the stream: a read that takes too long may be tried again.
+        unhurried = call._replace(request=replace(request, read=None))
+        return self.streams.add(self._sent(unhurried, opened))
 
     def read(self, stream: Stream, most: int) -> bytes | None:
         """Return the next bytes of a stream; None at its end."""

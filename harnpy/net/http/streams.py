@@ -61,7 +61,7 @@ class Stream:
         except TimeoutError:
             from harnpy.world.net.failed import too_slow
 
-            problem = too_slow("timeout_ms" if self._times.ends_at is None else "total_timeout_ms")
+            problem = too_slow("read_timeout_ms" if self._times.ends_at is None else "total_timeout_ms")
         except StopAsyncIteration:
             self._has_ended = True
             return

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 import httpx2
 
 from harnpy.world.net.client import SURFACE
-from harnpy.world.net.failed import TooMuch, too_many_redirects
+from harnpy.world.net.failed import TooMuch, misled, too_many_redirects
 from harnpy.world.net.failures import failure
 from harnpy.world.redirects import MOST_REDIRECTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
-
-#: The unpacked bytes that are kept until somebody takes them.
-_PIECE = 1 << 16
 
 _FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
 
@@ -63,7 +60,7 @@ class Incoming:
         read = self._response.aiter_bytes if self._decompress else self._response.aiter_raw
         left = most
         try:
-            async with aclosing(read(_PIECE if self._decompress else None)) as pieces:
+            async with aclosing(read()) as pieces:
                 async for piece in pieces:
                     if left is not None:
                         left -= len(piece)
@@ -105,10 +102,10 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
     except _FAILURES as error:
         problem = failure(error)
     else:
-        if not follows or response.next_request is None:
+        if not follows or not response.has_redirect_location:
             return Incoming(response, outgoing.decompress)
         await response.aclose()
-        problem = too_many_redirects()
+        problem = misled() if response.next_request is None else too_many_redirects()
     # Without its cause, which may hold what the request did.
     raise problem
 

@@ -25,5 +25,9 @@ def too_slow(option: str) -> Failed:
     return Failed("timeout", f"Deadline exceeded: the response wasn't complete within {option}")
 
 
+def misled() -> Failed:
+    return Failed("generic", "a redirect leads to no http or https URL")
+
+
 def too_many_redirects() -> Failed:
     return Failed("generic", "more redirects than max_redirects allows")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from harnpy.world.net.failed import Failed
+from harnpy.world.net.failed import Failed, misled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _described(error: Exception) -> tuple[str, str]:
         case httpx2.DecodingError():
             return _OTHER, "the body isn't what its content-encoding says"
         case httpx2.UnsupportedProtocol():
-            return _OTHER, "a redirect leads to another scheme than http and https"
+            return misled().category, misled().text
         case httpx2.LocalProtocolError():
             return _OTHER, f"it can't be sent: {error}"
         case ssl.SSLError():
@@ -75,8 +75,11 @@ def _misbehaved(error: httpx2.RemoteProtocolError) -> tuple[str, str]:
 
 
 def _reason(error: ssl.SSLError) -> str:
-    reason = (error.reason or "").replace("_", " ").lower()
-    return reason or str(error.args[-1] if error.args else "the handshake failed")
+    # One that Python raises has a reason, one of ours a text.
+    reason = getattr(error, "reason", None)
+    return (
+        reason.replace("_", " ").lower() if reason else str(error.args[-1] if error.args else "no handshake")
+    )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
