@@ -18,7 +18,7 @@ from harnpy import Vm, VmError
 from tests.net.http.server import Server, serving
 
 #: More by hand: HARNPY_HTTP=10000.
-REQUESTS = int(os.environ.get("HARNPY_HTTP", "200"))
+REQUESTS = int(os.environ.get("HARNPY_HTTP", "100"))
 
 
 @pytest.fixture(scope="module")

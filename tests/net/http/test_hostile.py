@@ -92,7 +92,7 @@ def test_a_failure_has_its_message_and_category(server: Server, path: str) -> No
 
 GOOD: dict[str, tuple[int, str]] = {
     "/long": (200, "long"),  # and the connection isn't used again
-    "/both": (200, "ab"),  # chunks count (RFC 9112 §6.3)
+    "/both": (200, "ab"),  # chunks count (RFC 9112)
     "/gzip": (200, "grüße"),
     "/no-text": (200, "a\ufffdb"),
     "/empty": (204, ""),
