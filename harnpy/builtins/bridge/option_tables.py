@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TABLES: Mapping[str, OptionTable] = {
     **tasks.TABLES,
-    **http.TABLES,
     "agent_loop": agents.LOOP,
     "sub_agent_run": agents.SUB_AGENT,
     "spawn_agent": agents.worker_table(workflows.RUN),
@@ -69,6 +68,7 @@ TABLES: Mapping[str, OptionTable] = {
     "transcript_summarize": workflows.SUMMARIZE,
     "transcript_compact": workflows.COMPACT,
     "transcript_auto_compact": workflows.AUTO_COMPACT,
+    **http.TABLES,
 }
 
 

@@ -73,7 +73,7 @@ def session_call(
 ) -> Call:
     if session is not None:
         options = merged(session.options, options)
-    return Call(surface, read_request(name, method, url, options, _Disk(vm, name), most), session)
+    return Call(surface, read_request(name, method, url, options, ProgramDisk(vm, name), most), session)
 
 
 def bounded(vm: Vm, call: Call) -> Call:
@@ -83,7 +83,7 @@ def bounded(vm: Vm, call: Call) -> Call:
     return call._replace(request=replace(call.request, most=largest if most is None else min(most, largest)))
 
 
-class _Disk:
+class ProgramDisk:
     """The files of the program that calls the builtin ``name``."""
 
     def __init__(self, vm: Vm, name: str) -> None:

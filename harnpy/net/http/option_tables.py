@@ -9,7 +9,7 @@ from harnpy.reading.option_tables import OptionTable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_INNER = {
+INNER = {
     "auth": OptionTable(
         """
         bearer: string — a token: `Authorization: Bearer <token>`
@@ -78,9 +78,9 @@ _COMMON = """
 _METHOD = "method: string = GET — the request's method\n"
 _SESSION = "session: string — the session to send it in\n"
 
-REQUEST = OptionTable(_COMMON + _SESSION, _INNER)
-STREAM = OptionTable(_COMMON + _SESSION + _METHOD, _INNER)
-SESSION = OptionTable(_COMMON, _INNER)
+REQUEST = OptionTable(_COMMON + _SESSION, INNER)
+STREAM = OptionTable(_COMMON + _SESSION + _METHOD, INNER)
+SESSION = OptionTable(_COMMON, INNER)
 MOCK = OptionTable(
     """
     status: int = 200 — the response's status
