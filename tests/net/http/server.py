@@ -30,7 +30,7 @@ class Server:
         self.elsewhere = ""
         self.url = ""
         self.failed_once = False
-        self.may_go = asyncio.Event()
+        self.may_go, self.drips, self.dripped = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._ends = Condition()
         self._running = set[asyncio.Task[None] | None]()
 
@@ -99,10 +99,26 @@ async def redirect(server: Server, writer: asyncio.StreamWriter, rest: str) -> N
 
 async def drip(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-    while True:
-        writer.write(b"x")
-        await writer.drain()
-        await asyncio.sleep(0.005)
+    server.drips.set()
+    try:
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.005)
+    finally:
+        server.dripped.set()
+
+
+async def dripping(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
+    """Responds when somebody has asked for `/drip`."""
+    await server.drips.wait()
+    await ok(server, writer, rest)
+
+
+async def ended(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
+    """Responds when nobody receives `/drip` any more."""
+    await server.dripped.wait()
+    await ok(server, writer, rest)
 
 
 async def silent(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
@@ -222,6 +238,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "/reset-once": reset_once,
     "/cookies": cookies,
     "/pieces": pieces,
+    "/dripping": dripping,
+    "/ended": ended,
     "/later": later,
     "/go": go,
     "/refused": plain("HTTP/1.1 403 Forbidden\nContent-Length: 0\n\n"),
