@@ -17,6 +17,7 @@ from tests.support import ROOT
 DOORS = {
     "httpcore2", "httpx2", "io", "os", "pathlib", "random", "select", "shutil", "signal", "socket",
     "subprocess", "tempfile", "threading", "time", "urllib.request", "uvicorn",
+    "websockets",
 }  # fmt: skip
 
 #: Functions of `os.path` that only look at text.

@@ -10,6 +10,7 @@ from harnpy.llm import option_tables as models
 from harnpy.net import egress_policies
 from harnpy.net.http import option_tables as http
 from harnpy.net.server import option_tables as servers
+from harnpy.net.transports import option_tables as transports
 from harnpy.text.display import display, type_name
 from harnpy.workflow import option_tables as workflows
 
@@ -69,6 +70,7 @@ TABLES: Mapping[str, OptionTable] = {
     "transcript_compact": workflows.COMPACT,
     "transcript_auto_compact": workflows.AUTO_COMPACT,
     **http.TABLES,
+    **transports.TABLES,
 }
 
 

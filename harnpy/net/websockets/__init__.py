@@ -1,0 +1,1 @@
+"""WebSockets as a program has them: what is sent and received, and the open ones. Spec: 04 §21.5."""
