@@ -6,10 +6,9 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from typing import Any
+    from collections.abc import Iterable
 
-    App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
+    from harnpy.world.net.listeners import Application, Message, Receive, Send
 
 _BEARER = b"bearer "
 _REFUSAL = b"auth failed"
@@ -18,11 +17,11 @@ _REFUSAL = b"auth failed"
 class Keyed:
     """An ASGI application that serves only requests with one of ``keys``; without keys all of them."""
 
-    def __init__(self, app: App, keys: Iterable[str]) -> None:
+    def __init__(self, app: Application, keys: Iterable[str]) -> None:
         self._app = app
         self._keys = [key.encode() for key in keys]
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not self._keys or self._admits(dict(scope["headers"])):
             await self._app(scope, receive, send)
             return

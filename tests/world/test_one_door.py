@@ -48,7 +48,6 @@ EXCEPTIONS = {
     "session/faces/canto/sessions.py": "likewise: threads share a session of Canto's, stored or not",
     "adapters/": "parts of other frameworks' programs, which have the whole machine",
     "serve/mcp/stdio.py": "threads between the streams of a client and the loop; no program sees either",
-    "serve/mcp/http.py": "listens for clients: the server's own means, no program's",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
     "mcp/": "the SDK of MCP speaks HTTP in the words of httpx2; its clients come from the world",
     "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",

@@ -141,6 +141,7 @@ def _streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _http(site: Site) -> Transport:
+    from harnpy import World
     from harnpy.serve.mcp.http import serve_http
 
     def announce(url: str) -> None:
@@ -148,7 +149,7 @@ def _http(site: Site) -> Transport:
         if site.is_exposed:
             complain("warning: mcp: whoever reaches this address may call the tools: set HARN_SERVE_API_KEY")
 
-    return partial(serve_http, site=site, announce=announce)
+    return partial(serve_http, site=site, listening=World().listening, announce=announce)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from harnpy import World
 from harnpy.serve.mcp.http import Site, serve_http
 from tests.serve.mcp.serving import served, text_of
 
@@ -33,7 +34,7 @@ def at(site: Site, path: Path, session: Callable[[str], Awaitable[None]]) -> Non
     async def main() -> None:
         async with served(path / "hello.harn", FILE) as server:
             url = asyncio.get_running_loop().create_future()
-            serving = asyncio.create_task(serve_http(server, site, url.set_result))
+            serving = asyncio.create_task(serve_http(server, site, World().listening, url.set_result))
             try:
                 await session(await url)
             finally:
