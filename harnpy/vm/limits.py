@@ -38,7 +38,7 @@ class Limits:
 
     ``seconds``: time on the world's clock. ``steps``: turns of loops and calls. ``output``: characters on
     standard output and error. ``items``: in one collection. ``sessions`` and ``tasks``: at once.
-    ``model_calls``: retries included. ``response_bytes``: of one response of a model's service.
+    ``model_calls``: retries included. ``response_bytes``: of one response over HTTP.
     """
 
     seconds: float | None = None

@@ -116,7 +116,7 @@ class HttpCalls:
         self._waiting.wait(stream.aclose())
 
     def close_session(self, session: Session) -> None:
-        self._waiting.wait(session.clients.aclose())
+        self._waiting.wait(session.clients.end())
 
     def _sent(self, call: Call, finish: Callable[[Response], Awaitable[T]]) -> T:
         """Return what ``finish`` makes of the response to the last attempt."""

@@ -24,9 +24,12 @@ class Clients:
         self._new_jar = cookies
         self._jar: CookieJar | None = None
         self._open: dict[Settings, httpx2.AsyncClient] = {}
+        self._is_over = False
 
     def of(self, settings: Settings) -> httpx2.AsyncClient:
-        """The client with these settings. Raises `HttpError` for files that can't be used."""
+        """The client with these settings. Raises `HttpError`: its files, or it is over."""
+        if self._is_over:
+            raise HttpError("http: the session was closed")
         found = self._open.get(settings)
         if found is None:
             if self._jar is None and self._new_jar is not None:
@@ -37,6 +40,11 @@ class Clients:
                 raise HttpError(f"http: tls: {error.strerror or error}: {_paths(settings)}") from None
             self._open[settings] = found
         return found
+
+    async def end(self) -> None:
+        """Close the connections; there will be no other ones."""
+        self._is_over = True
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; the next request opens new ones."""

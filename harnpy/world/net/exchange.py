@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import httpx2
 
 from harnpy.world.net.client import SURFACE
-from harnpy.world.net.failed import TooMuch, misled, too_many_redirects
+from harnpy.world.net.failed import TooMuch, cut_off, misled, too_many_redirects
 from harnpy.world.net.failures import failure
 from harnpy.world.redirects import MOST_REDIRECTS
 
@@ -100,7 +100,12 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
     try:
         response = await client.send(request, stream=True, follow_redirects=follows)
     except _FAILURES as error:
-        problem = failure(error)
+        problem = cut_off() if client.is_closed else failure(error)
+    except RuntimeError:
+        # httpx2's word for a client that another task has closed.
+        if not client.is_closed:
+            raise
+        problem = cut_off()
     else:
         if not follows or not response.has_redirect_location:
             return Incoming(response, outgoing.decompress)

@@ -25,6 +25,10 @@ def too_slow(option: str) -> Failed:
     return Failed("timeout", f"Deadline exceeded: the response wasn't complete within {option}")
 
 
+def cut_off() -> Failed:
+    return Failed("generic", "its connections were closed meanwhile")
+
+
 def misled() -> Failed:
     return Failed("generic", "a redirect leads to no http or https URL")
 

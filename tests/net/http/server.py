@@ -110,7 +110,7 @@ async def drip(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
 
 
 async def dripping(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
-    """Responds when somebody has asked for `/drip`."""
+    """Responds when somebody has asked for `/drip` or `/silent`."""
     await server.drips.wait()
     await ok(server, writer, rest)
 
@@ -122,6 +122,7 @@ async def ended(server: Server, writer: asyncio.StreamWriter, rest: str) -> None
 
 
 async def silent(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
+    server.drips.set()
     await asyncio.Event().wait()
 
 

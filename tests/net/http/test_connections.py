@@ -88,6 +88,30 @@ def test_connections_of_sessions_are_their_own(server: Server) -> None:
     assert server.opened == before + 3
 
 
+def test_a_session_that_another_task_closes_ends_its_requests() -> None:
+    body = """
+    let session = http_session()
+    let waiting = spawn { http_get("${A[0]}/silent", {session: session}) }
+    http_get("${A[0]}/dripping")
+    http_session_close(session)
+    return unwrap_err(try { await(waiting) })
+    """
+    with serving() as server:
+        assert run(body, server.url).endswith("its connections were closed meanwhile")
+
+
+def test_a_program_in_a_loop_of_others_asks_there(server: Server) -> None:
+    import asyncio
+
+    source = 'pipeline main(task) { return http_get("URL/ok", {session: http_session()}).body }'
+
+    async def twice() -> list[Any]:
+        vms = (Vm().run_async(source.replace("URL", server.url)) for _ in range(2))
+        return await asyncio.gather(*vms)
+
+    assert asyncio.run(twice()) == ["ok", "ok"]
+
+
 # Cookies.
 
 

@@ -1,0 +1,88 @@
+"""What is decided without a network: patterns, pauses, proxies, URLs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harnpy.net.http.connection import read_settings
+from harnpy.net.http.mocks import matches
+from harnpy.net.http.reading import Given
+from harnpy.net.http.replies import Reply
+from harnpy.net.http.retries import Retries
+from harnpy.net.http.targets import basic, read_target
+
+FEW = st.text(alphabet="ab*", max_size=8)
+
+
+@given(FEW, st.text(alphabet="ab", max_size=10))
+def test_a_pattern_matches_as_its_regular_expression_does(pattern: str, text: str) -> None:
+    expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL)
+    assert matches(pattern, text) == (expected is not None)
+
+
+def test_a_pattern_takes_time_in_proportion() -> None:
+    assert not matches("*a" * 200 + "b", "a" * 100_000)
+
+
+@given(st.integers(0, 10_000), st.floats(0, 1, exclude_max=True), st.floats(0, 1e6))
+def test_a_pause_is_within_a_quarter_of_its_length_and_a_minute(
+    attempt: int, chance: float, backoff: float
+) -> None:
+    base = min(backoff * 2.0 ** min(attempt, 64), 60)
+    assert 0.75 * base <= Retries(backoff=backoff).pause(attempt, chance) <= min(1.25 * base, 60)
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "seconds"),
+    [
+        (503, "7", 7), (429, "0.5", 0.5), (503, "-3", 0), (503, "86400", 60), (503, None, None),
+        (503, "Thu, 01 Jan 1970 00:01:10 GMT", 10), (503, "Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        (503, "Fri, 31 Dec 9999 23:59:59 GMT", 60), (503, "soon", None), (503, "nan", None),
+        (503, "inf", None), (503, "", None), (500, "7", None),
+    ],
+)  # fmt: skip
+def test_what_a_response_asks_to_wait(status: int, header: str | None, seconds: float | None) -> None:
+    assert Retries().asked_for(status, header, 60.0) == seconds
+    assert Retries(respects=False).asked_for(status, header, 60.0) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("http://H.Test", "http://h.test/"),
+        ("HTTPS://h.test:443/a/../b?q#f", "https://h.test/b?q"),
+        ("http://h.test\\@evil.test/", "http://h.test/@evil.test/"),
+        ("http://u:p@0x7f.1/", "http://127.0.0.1/"),
+        ("http://h.t\test/", "http://h.test/"),
+        ("http://bücher.test/ä", "http://xn--bcher-kva.test/%C3%A4"),
+    ],
+)
+def test_a_url_is_sent_as_a_browser_reads_it(url: str, canonical: str) -> None:
+    assert read_target(url, {}).canonical == canonical
+
+
+def test_user_and_password_of_a_url_are_credentials() -> None:
+    assert read_target("http://a%40b:p%3A@h.test/", {}).authorization == basic("a@b", "p:")
+    assert read_target("http://h.test/", {}).authorization is None
+
+
+def test_a_proxy_may_have_its_credentials_in_its_url() -> None:
+    options = {"proxy": {"url": "u:p%40@proxy.test:3128", "no_proxy": " *.A.test, .b.test,,*"}}
+    settings = read_settings(Given("http_get", options), str)
+    assert (settings.proxy, settings.proxy_auth) == ("http://proxy.test:3128/", ("u", "p@"))
+    assert settings.no_proxy == ("a.test", "b.test", "*")
+
+
+@pytest.mark.parametrize(
+    ("charset", "body", "text"),
+    [
+        (None, b"\xef\xbb\xbfa\xff", "a\ufffd"), ("ISO-8859-1", b"\xe4", "ä"),
+        ("utf-16", b"\xff\xfea\0", "a"), ("windows-1252", b"\x80", "€"), ("hex", b"61", "61"), ("no-such", b"a", "a"), ("a\0b", b"a", "a"),
+    ],
+)  # fmt: skip
+def test_a_body_is_read_in_its_encoding(charset: str | None, body: bytes, text: str) -> None:
+    assert Reply(200, {}, body, charset).text() == text
