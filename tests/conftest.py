@@ -17,6 +17,11 @@ from tests import postgres as postgres_server
 from tests.clock import SimulatedClock, simulated_time
 from tests.support import PATIENCE, ROOT, Command
 
+# Containers often forbid to keep what modules are compiled to. The suite starts thousands of processes: each
+# would compile its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # What the first Vm would do: hypothesis refuses a limit that changes under it.
 sys.setrecursionlimit(RECURSION_LIMIT)
 

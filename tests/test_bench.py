@@ -76,7 +76,7 @@ def test_a_peer_that_is_missing_is_skipped_with_a_line(module: str) -> None:
 
 
 def test_every_library_of_agents_that_is_installed_holds_the_conversations() -> None:
-    output = run("bench/agents.py", "--rounds", "1", "--turns", "3")
+    output = run("bench/agents.py", *"--rounds 1 --turns 3 --late 150 --loops 9".split())
     for module, side in _AGENTS.items():
         if "CI" in os.environ or find_spec(module):
             assert output.count(f"  {side} ") == 2, output

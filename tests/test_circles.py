@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -19,7 +20,10 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {dotted(path): ast.parse(path.read_text("utf-8")) for path in (ROOT / "harnpy").rglob("*.py")}
+@cache
+def modules() -> dict[str, ast.Module]:
+    """All of them; parsed by the tests, not whenever tests are collected."""
+    return {dotted(path): ast.parse(path.read_text("utf-8")) for path in (ROOT / "harnpy").rglob("*.py")}
 
 
 def statements(node: ast.AST, types: bool) -> Iterator[ast.stmt]:
@@ -34,14 +38,14 @@ def statements(node: ast.AST, types: bool) -> Iterator[ast.stmt]:
 def imported(module: str, types: bool) -> set[str]:
     """The modules of harnpy that ``module`` imports, anywhere in its text."""
     found = set()
-    for statement in statements(MODULES[module], types):
+    for statement in statements(modules()[module], types):
         if isinstance(statement, ast.ImportFrom) and statement.module:
             for alias in statement.names:
                 whole = f"{statement.module}.{alias.name}"
-                found.add(whole if whole in MODULES else statement.module)
+                found.add(whole if whole in modules() else statement.module)
         elif isinstance(statement, ast.Import):
             found |= {alias.name for alias in statement.names}
-    return (found & MODULES.keys()) - {module}
+    return (found & modules().keys()) - {module}
 
 
 def circle(imports: Imports) -> list[str]:
@@ -60,9 +64,9 @@ def test_a_circle_is_found() -> None:
 
 
 def test_no_module_imports_itself_through_others() -> None:
-    assert circle({module: imported(module, types=False) for module in MODULES}) == []
+    assert circle({module: imported(module, types=False) for module in modules()}) == []
 
 
 def test_outside_the_vm_annotations_make_no_circle_either() -> None:
-    imports = {module: imported(module, types=not module.startswith(NAMES_ITS_OWNER)) for module in MODULES}
+    imports = {module: imported(module, types=not module.startswith(NAMES_ITS_OWNER)) for module in modules()}
     assert circle(imports) == []

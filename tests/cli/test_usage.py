@@ -12,7 +12,7 @@ from tests.support import ROOT, Command
 
 COMMANDS = (
     "run test repl debug dap check viz bench profile emit runs replay eval sessions tokens waitpoint bundle "
-    "session builtins version"
+    "session mcp builtins version"
 ).split()
 
 
