@@ -37,6 +37,9 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if SPEC not in page.parents),
 ]
 
+#: The server that the programs of docs/mcp.md connect to.
+MCP_SERVER = ROOT / "examples/mcp_server.py"
+
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -78,6 +81,7 @@ def test_harn_snippet(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARN_RUN_DIR", str(tmp_path / ".harn-runs"))
+    (tmp_path / MCP_SERVER.name).write_bytes(MCP_SERVER.read_bytes())
     program = tmp_path / "snippet.harn"
     program.write_text(snippet.code, encoding="utf-8")
     outcome = run_program(program, evaluator=evaluator)

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.usefixtures("clock")
 OUTPUTS = Path(__file__).parent / "examples"
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(FOLDER.rglob("*.harn"))
+#: A server is run by the example that it is for.
+PROGRAMS = [path for path in sorted(FOLDER.rglob("*.py")) if not path.stem.endswith("_server")]
 
 
 def test_there_are_examples() -> None:
@@ -28,7 +30,7 @@ def test_example_runs(path: Path, evaluator: str, tmp_path: Path, monkeypatch: p
     assert outcome.output == _expected(path)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("arguments", [[], ["sqlite:desk.db"]], ids=["memory", "sqlite"])
 def test_a_python_example_runs(
     path: Path,

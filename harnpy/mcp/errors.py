@@ -23,7 +23,7 @@ class NotStarted(NamedFault):
     """The program of a server can't be started."""
 
 
-class SessionLost(Exception):
+class SessionLost(ConnectionFault):
     """The server doesn't know the session any more; a new one may be begun."""
 
 

@@ -170,7 +170,7 @@ class _Outgoing:
             if response.status_code == 401:
                 raise ServerError("MCP authorization required")
             if response.status_code == 404 and session is not None and request.method != "initialize":
-                raise SessionLost
+                raise SessionLost(_unreadable(response, "the server has lost the session").message)
             self._server.session = response.headers.get(_SESSION, self._server.session)
             if response.headers.get("content-type", "").startswith(_EVENTS):
                 return await self._streamed(response, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from harnpy import Vm
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.project import ManifestError
 from tests.mcp.programs import SERVERS, output
+from tests.support import ROOT
 from tests.worlds import OwnWorld
 
 _COMMAND = f'command = ["{sys.executable}", "{SERVERS / "raw.py"}"]'
@@ -181,3 +183,17 @@ def test_a_manifest_that_can_not_be_read(tmp_path: Path, manifest: str, message:
     project = Project(tmp_path, manifest)
     with pytest.raises(ManifestError, match=message):
         project.run("")
+
+
+def test_the_project_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/mcp.md").read_text()
+    manifest, program, printed = re.search(
+        r"```toml\n(# harn.toml\n.*?)```.*?```harn\n(// shop.harn\n.*?)```\n```text\n(.*?)```",
+        page,
+        re.DOTALL,
+    ).groups()  # type: ignore[union-attr]
+    (tmp_path / "mcp_server.py").write_bytes((ROOT / "examples/mcp_server.py").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    project = Project(tmp_path, manifest)
+    project.vm.run_source(program)
+    assert "".join(project.out) == printed
