@@ -40,7 +40,11 @@ def transports_of(vm: Vm) -> Transports:
 
 def _new_transports(vm: Vm) -> Transports:
     http, egress, mocks = http_of(vm), egress_of(vm), Mocks()
-    transports = Transports(mocks, EventStreams(http, egress, mocks), WebSockets(http, egress, mocks))
+    # What is read ahead has no task go on that waits for something else.
+    start = vm.tasks.serve
+    transports = Transports(
+        mocks, EventStreams(http, egress, mocks, start), WebSockets(http, egress, mocks, start)
+    )
     vm.tasks.at_end(transports.aclose)
     return transports
 

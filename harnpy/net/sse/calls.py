@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harnpy.net.http.replies import Response
     from harnpy.net.http.request import Request
     from harnpy.net.sse.reconnecting import Reconnecting
+    from harnpy.net.transports.inbox import Start
     from harnpy.net.transports.mocks import Mocks
     from harnpy.world.http import Http
     from harnpy.world.net.egress import Egress
@@ -38,11 +39,12 @@ class Asked(NamedTuple):
 class EventStreams(Handles[Inbox[Opened | Event] | Script[Opened | Event]]):
     """The open streams, by their handles."""
 
-    def __init__(self, http: Http, egress: Egress, mocks: Mocks) -> None:
+    def __init__(self, http: Http, egress: Egress, mocks: Mocks, start: Start) -> None:
         super().__init__("sse", "stream")
         self._clients = Clients(http)
         self._egress = egress
         self._mocks = mocks
+        self._start = start
 
     async def aclose(self) -> None:
         for stream in self:
@@ -71,7 +73,7 @@ class EventStreams(Handles[Inbox[Opened | Event] | Script[Opened | Event]]):
 
         response = await connect(asked.last_id)
         source = Source(connect, asked.most, asked.reconnecting, asked.last_id)
-        return self.add(Inbox(source.items(response), _size, asked.most))
+        return self.add(Inbox(source.items(response), _size, asked.most, self._start))
 
     async def _connected(self, request: Request, last_id: str | None) -> Response:
         from harnpy.world.net.exchange import exchange

@@ -12,7 +12,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+    from typing import Any
+
+    #: Begins a coroutine in the running loop for which no task of a program waits.
+    Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 T = TypeVar("T")
 
@@ -24,9 +28,16 @@ class Inbox(Generic[T]):
     """The messages that ``source`` yields, which nobody else reads or closes; made inside the loop.
 
     ``size(message)`` is counted in bytes: no more is read while ``room`` bytes or more are waiting.
+    ``start`` begins the reading, beside whatever waits.
     """
 
-    def __init__(self, source: AsyncGenerator[T, None], size: Callable[[T], int], room: int) -> None:
+    def __init__(
+        self,
+        source: AsyncGenerator[T, None],
+        size: Callable[[T], int],
+        room: int,
+        start: Start = asyncio.ensure_future,
+    ) -> None:
         self._source = source
         self._size = size
         self._left = room
@@ -36,7 +47,7 @@ class Inbox(Generic[T]):
         #: Set while `is_ready`.
         self._ready = asyncio.Event()
         self._has_room = asyncio.Event()
-        self._reader = asyncio.ensure_future(self._read())
+        self._reader = start(self._read())
 
     @property
     def is_ready(self) -> bool:

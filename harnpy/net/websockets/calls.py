@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from harnpy.net.http.request import Request
+    from harnpy.net.transports.inbox import Start
     from harnpy.net.transports.mocks import MockedSocket, Mocks
     from harnpy.world.http import Http
     from harnpy.world.net.egress import Egress
@@ -46,11 +47,12 @@ class Socket(Protocol):
 class WebSockets(Handles[Socket]):
     """The open WebSockets, by their handles."""
 
-    def __init__(self, http: Http, egress: Egress, mocks: Mocks) -> None:
+    def __init__(self, http: Http, egress: Egress, mocks: Mocks, start: Start) -> None:
         super().__init__("websocket", "WebSocket")
         self._clients = Clients(http)
         self._egress = egress
         self._mocks = mocks
+        self._start = start
 
     async def aclose(self) -> None:
         for socket in self:
@@ -85,15 +87,15 @@ class WebSockets(Handles[Socket]):
         except (Failed, NotSwitched) as error:
             problem = WebSocketError(str(error))
         else:
-            return self.add(_Open(connection, asked.most))
+            return self.add(_Open(connection, asked.most, self._start))
         raise problem
 
 
 class _Open:
-    def __init__(self, connection: WebSocket, most: int) -> None:
+    def __init__(self, connection: WebSocket, most: int, start: Start) -> None:
         self._connection = connection
         self._most = most
-        self.inbox = Inbox(self._messages(), lambda message: len(message.data), most)
+        self.inbox = Inbox(self._messages(), lambda message: len(message.data), most, start)
 
     async def _messages(self) -> AsyncGenerator[Message, None]:
         from harnpy.world.net.failed import Failed

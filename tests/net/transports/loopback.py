@@ -68,8 +68,8 @@ def served(handle: Handle) -> Iterator[str]:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             await handle(Connection(next(numbers), head, reader, writer))
-        except (OSError, asyncio.IncompleteReadError):
-            pass  # the client has left
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client has left, or the test has ended
         finally:
             if stopping:
                 writer.transport.abort()

@@ -261,3 +261,15 @@ def test_last_id_and_a_body_are_sent() -> None:
     assert {"last-event-id: 7", "accept: a/b", "accept-encoding: identity", "content-length: 1"} <= {
         *heads[0]
     }
+
+
+def test_an_open_stream_hides_no_deadlock() -> None:
+    """What is read ahead can't have a task go on that waits for something else."""
+
+    async def handle(connection: Connection) -> None:
+        await connection.answer()
+        await connection.reader.read()
+
+    program = 'sse_receive(sse_connect("GET", "URL"))\nreceive(channel("nobody", 1))'
+    with served(handle) as address, pytest.raises(VmError, match="deadlock"):
+        run(program, address)
