@@ -273,3 +273,27 @@ def test_an_open_stream_hides_no_deadlock() -> None:
     program = 'sse_receive(sse_connect("GET", "URL"))\nreceive(channel("nobody", 1))'
     with served(handle) as address, pytest.raises(VmError, match="deadlock"):
         run(program, address)
+
+
+def test_events_of_a_server_of_one_s_own() -> None:
+    program = """
+      let server = http_server()
+      http_server_route(server, "GET", "/news", { request ->
+        let answer = sse_server_response()
+        let begin = to_int(http_header(request, "last-event-id") ?? "0") ?? 0
+        spawn {
+          for i in begin + 1 to begin + 3 { sse_server_send(answer, {id: i, data: "news ${i}", retry_ms: 0}) }
+          sse_server_close(answer)
+        }
+        answer
+      })
+      let feed = sse_connect("GET", http_server_listen(server).url + "/news", {reconnect: true})
+      var found = []
+      for event in sse_events(feed) {
+        found = found + [event.data]
+        if len(found) == 7 { break }
+      }
+      http_server_shutdown(server)
+      return found
+    """
+    assert run(program) == [f"news {number}" for number in range(1, 8)]
