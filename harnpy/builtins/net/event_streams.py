@@ -5,17 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.bridge.live_transports import TimedOut, received, transports_of
-from harnpy.builtins.net.transport_arguments import Arriving, cap_of, disk_of, options_of, seconds_of
+from harnpy.builtins.net.transport_arguments import arriving, cap_of, disk_of, options_of, seconds_of
 from harnpy.net.http.errors import HttpError
 from harnpy.net.sse.decoding import Event
 from harnpy.net.transports.reading import read_events
 from harnpy.vm.declare.builtin import builtin as declare
-from harnpy.vm.values.objects import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.net.sse.reconnecting import Opened
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values.objects import Stream, Value
     from harnpy.vm.vm import Vm
 
     Dict = dict[str, Value]
@@ -73,11 +72,9 @@ def sse_events(vm: Vm, h: Value) -> Stream:
         stream.map(events, { event -> event.data }).to_list()  // ["a", "b"]
     """
     inbox = transports_of(vm).events.get("sse_events", h)
-    stream = vm.calls.generator(
-        Stream, Arriving(vm, inbox, lambda item: _described(item) if isinstance(item, Event) else None)
+    return arriving(
+        vm, "sse_events", inbox, lambda item: _described(item) if isinstance(item, Event) else None
     )
-    assert isinstance(stream, Stream)
-    return stream
 
 
 @builtin("sse_close(h: any) -> bool")

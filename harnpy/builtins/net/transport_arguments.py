@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.live_transports import TimedOut, received
+from harnpy.builtins.bridge.live_transports import received
 from harnpy.builtins.net.http_arguments import ProgramDisk, options_of
+from harnpy.faults import Fault
 from harnpy.net.http.errors import HttpError
+from harnpy.vm.declare.failures import harn_error
+from harnpy.vm.values.objects import Stream
 
-__all__ = ["Arriving", "cap_of", "disk_of", "options_of", "seconds_of"]
+__all__ = ["arriving", "cap_of", "disk_of", "options_of", "seconds_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,27 +38,44 @@ def seconds_of(name: str, timeout_ms: int | None) -> float | None:
     return timeout_ms / 1000
 
 
-class Arriving:
-    """The messages of an inbox, as the source of a stream; ``described`` returns None for one to leave out.
+def arriving(
+    vm: Vm, name: str, inbox: Inbox[Value] | Script[Value], described: Callable[[Value], Value]
+) -> Stream:
+    """The messages of an inbox as a stream; ``described`` returns None for one to leave out.
 
-    No generator: one that is interrupted while it waits would be over.
+    ``name`` is the builtin whose failures they are: it has returned when the stream is read.
     """
+    stream = vm.calls.generator(Stream, _Arriving(vm, name, inbox, described))
+    assert isinstance(stream, Stream)
+    return stream
+
+
+class _Arriving:
+    """No generator: one that is interrupted while it waits would be over."""
 
     def __init__(
-        self, vm: Vm, inbox: Inbox[Value] | Script[Value], described: Callable[[Value], Value]
+        self, vm: Vm, name: str, inbox: Inbox[Value] | Script[Value], described: Callable[[Value], Value]
     ) -> None:
         self._vm = vm
+        self._name = name
         self._inbox = inbox
         self._described = described
 
-    def __iter__(self) -> Arriving:
+    def __iter__(self) -> _Arriving:
         return self
 
     def __next__(self) -> Value:
         while True:
-            message = received(self._vm, self._inbox, None)
-            if message is None or isinstance(message, TimedOut):
+            message = self._received()
+            if message is None:
                 raise StopIteration
             found = self._described(message)
             if found is not None:
                 return found
+
+    def _received(self) -> Value:
+        try:
+            return received(self._vm, self._inbox, None)
+        except Fault as fault:
+            problem = harn_error(fault, self._name)
+        raise problem

@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.bridge.live_transports import TimedOut, received, transports_of
-from harnpy.builtins.net.transport_arguments import Arriving, cap_of, disk_of, options_of, seconds_of
+from harnpy.builtins.net.transport_arguments import arriving, cap_of, disk_of, options_of, seconds_of
 from harnpy.net.http.errors import HttpError
 from harnpy.net.transports.reading import read_socket
 from harnpy.net.websockets.messages import as_dict, to_send
 from harnpy.vm.declare.builtin import builtin as declare
-from harnpy.vm.values.objects import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values.objects import Stream, Value
     from harnpy.vm.vm import Vm
 
     Dict = dict[str, Value]
@@ -88,12 +87,12 @@ def websocket_messages(vm: Vm, h: Value) -> Stream:
         stream.map(messages, { message -> message.data }).to_list()  // ["a", "b"]
     """
     inbox = transports_of(vm).sockets.get("websocket_messages", h).inbox
-    stream = vm.calls.generator(
-        Stream,
-        Arriving(vm, inbox, lambda message: as_dict(message) if message.type in ("text", "binary") else None),
+    return arriving(
+        vm,
+        "websocket_messages",
+        inbox,
+        lambda message: as_dict(message) if message.type in ("text", "binary") else None,
     )
-    assert isinstance(stream, Stream)
-    return stream
 
 
 @builtin("websocket_close(h: any) -> bool")

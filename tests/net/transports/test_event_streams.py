@@ -199,6 +199,15 @@ def test_how_streams_end(handle: Any, options: str, expected: list[str]) -> None
     assert found == expected or (found[0] == expected[0] and expected[1] in str(found[1])), found
 
 
+def test_a_failure_of_a_stream_can_be_caught() -> None:
+    program = """
+      let events = sse_events(sse_connect("GET", "URL"))
+      return [events.next().value.data, try { events.next() } catch (e) { error_category(e) }]
+    """
+    with served(_breaks_without_ids) as address:
+        assert run(program, address) == ["a", "transient_network"]
+
+
 def test_waiting_ends_after_its_time_and_at_a_deadline() -> None:
     go_on = threading.Event()
 
