@@ -44,8 +44,8 @@ def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
     return streams.mocked(asked) or vm.tasks.await_coroutine(streams.open(asked))
 
 
-@builtin("sse_receive(h: any, timeout_ms?: int) -> dict")
-def sse_receive(vm: Vm, h: Value, timeout_ms: int | None) -> Dict | None:
+@builtin("sse_receive(h: any, timeout_ms?: any) -> dict")
+def sse_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
     """What comes next: `{type: "open"}` for each connection, `{type: "event", event, data, id, retry_ms}`.
 
     `{type: "timeout"}` when nothing came in `timeout_ms`, by default without end; nil after the last event.

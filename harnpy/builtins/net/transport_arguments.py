@@ -7,7 +7,7 @@ from harnpy.builtins.net.http_arguments import ProgramDisk, options_of
 from harnpy.faults import Fault
 from harnpy.net.http.errors import HttpError
 from harnpy.vm.declare.failures import harn_error
-from harnpy.vm.values.objects import Stream
+from harnpy.vm.values.objects import Duration, Stream, type_name
 
 __all__ = ["arriving", "cap_of", "disk_of", "options_of", "seconds_of"]
 
@@ -30,12 +30,16 @@ def cap_of(vm: Vm) -> int | None:
     return None if vm.meter is None else vm.meter.most("response_bytes")
 
 
-def seconds_of(name: str, timeout_ms: int | None) -> float | None:
+def seconds_of(name: str, timeout_ms: Value) -> float | None:
+    """The seconds that milliseconds or a duration are; None (nil) is no limit."""
     if timeout_ms is None:
         return None
-    if timeout_ms < 0:
-        raise HttpError(f"{name}: timeout_ms must not be negative, got {timeout_ms}")
-    return timeout_ms / 1000
+    ms = timeout_ms.ms if type(timeout_ms) is Duration else timeout_ms
+    if type(ms) is not int:
+        raise HttpError(f"{name}: timeout_ms must be an int or a duration, got {type_name(ms)}")
+    if ms < 0:
+        raise HttpError(f"{name}: timeout_ms must not be negative, got {ms}")
+    return ms / 1000
 
 
 def arriving(

@@ -59,8 +59,8 @@ def websocket_send(vm: Vm, h: Value, msg: Value, opts: Value) -> bool:
     return True
 
 
-@builtin("websocket_receive(h: any, timeout_ms?: int) -> dict")
-def websocket_receive(vm: Vm, h: Value, timeout_ms: int | None) -> Dict | None:
+@builtin("websocket_receive(h: any, timeout_ms?: any) -> dict")
+def websocket_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
     """What comes next: `{type: "text", data}`, or with `data_base64` a binary message, a ping or a pong.
 
     `{type: "close", code?, reason?}`, and nil after it. `{type: "timeout"}` when nothing came in
