@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -87,3 +89,18 @@ def test_a_proxy_may_have_its_credentials_in_its_url() -> None:
 )  # fmt: skip
 def test_a_body_is_read_in_its_encoding(charset: str | None, body: bytes, text: str) -> None:
     assert Reply(200, {}, body, charset).text() == text
+
+
+def test_a_program_with_mocks_loads_no_client() -> None:
+    program = """
+    http_mock("*", "*", {body: "x"})
+    http_get("http://a.test/")
+    http_stream_read(http_stream_open("http://a.test/", {session: http_session()}))
+    """
+    heavy = ("httpx2", "httpcore2", "anyio")
+    text = (
+        f"import sys; from harnpy import Vm; Vm().run_source({program!r}); "
+        f"print(*(name for name in {heavy} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
