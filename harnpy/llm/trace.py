@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 _OF_LAST_LOOP = ("status", "iterations", "total_duration_ms", "tools_used")
 
 
+#: A program that runs for months, a web service, keeps the newest ones; sums are of all.
+MOST_EVENTS = 10_000
+
+
 class Trace:
-    """The events, oldest first, and their sums, kept as they come."""
+    """The newest events, oldest first, and the sums of all, kept as they come."""
 
     def __init__(self) -> None:
-        self.events: list[dict[str, Any]] = []
+        self.events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
         self.counts: Counter[str] = Counter()
         self.input_tokens = 0
         self.output_tokens = 0

@@ -6,7 +6,7 @@ import asyncio
 
 from harnpy.builtins.bridge.event_streams import streams_of
 from harnpy.faults import Interruption
-from harnpy.vm.errors import LimitExceeded
+from harnpy.vm.limits import LimitReached
 from harnpy.vm.run.tasks.spawn import start_beside
 
 TYPE_CHECKING = False
@@ -38,15 +38,23 @@ class RequestTasks:
         running = _Running(self)
         try:
             task = self.beside(lambda: self._handle(running, respond))
-        except LimitExceeded:
+        except LimitReached:
             return None
         running.task = task
         self.running[task] = None
         return running
 
     def beside(self, body: Callable[[], None]) -> Task:
-        """Start a task that belongs to the program and not to one of its tasks."""
-        task = start_beside(self._tasks, lambda depth: self._run(body), _KIND)
+        """Start a task that belongs to the program and not to one of its tasks.
+
+        Raises LimitReached when there may be no more tasks; it counts for nothing.
+        """
+        try:
+            task = start_beside(self._tasks, lambda depth: self._run(body), _KIND)
+        except LimitReached:
+            assert self._tasks.meter is not None
+            self._tasks.meter.give_back("tasks")
+            raise
         task.context = None if self._context is None else self._context.branch()
         task.runtime_context = self._runtime_context
         self.wake()

@@ -6,7 +6,7 @@ from harnpy.faults import Interruption
 from harnpy.net.server.faults import HandlerFailed, OutOfTime, ServerFault
 from harnpy.net.server.server import Server
 from harnpy.text.display import display, type_name
-from harnpy.vm.errors import FAILURES, Interrupted, LimitExceeded
+from harnpy.vm.errors import FAILURES, Interrupted
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.tasks.deadline import deadline_begin, deadline_end
 from harnpy.vm.values.objects import Builtin, Fn
@@ -58,8 +58,6 @@ def handler_of(vm: Vm, value: Value) -> Callable[..., Any]:
             return vm.call(value, *arguments)
         except Interrupted as error:
             raise Interruption(str(error)) from error
-        except LimitExceeded:
-            raise
         except FAILURES as error:
             raise HandlerFailed(describe(error, 0)) from error
 

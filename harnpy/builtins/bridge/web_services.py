@@ -12,6 +12,7 @@ from harnpy.faults import NamedMisuse
 from harnpy.net.server import tls
 from harnpy.net.server.asgi import Application
 from harnpy.net.server.faults import ServerFault, number, text
+from harnpy.vm.limits import LimitReached
 from harnpy.world.net.listeners import Place
 
 TYPE_CHECKING = False
@@ -136,7 +137,14 @@ class Service:
 
         Whoever waits for the end goes on waiting: the program is interrupted there.
         """
-        self._loop.call_soon_threadsafe(self._begin, done)
+        self._loop.call_soon_threadsafe(self._begin_or, done)
+
+    def _begin_or(self, done: Callable[[], object]) -> None:
+        try:
+            self._begin(done)
+        except LimitReached:
+            # There may be no further task: then nothing is finished first.
+            done()
 
     def _begin(self, done: Callable[[], object]) -> None:
         self._done.append(done)

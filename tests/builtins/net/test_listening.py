@@ -13,7 +13,8 @@ from io import StringIO
 import pytest
 
 from harnpy import Vm
-from harnpy.vm.errors import VmError
+from harnpy.vm.errors import LimitExceeded, VmError
+from harnpy.vm.limits import Limits
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 from tests.builtins.net.web_service import received, service
@@ -142,6 +143,23 @@ def test_without_uvicorn_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPa
 def test_rules_may_forbid_to_listen() -> None:
     with pytest.raises(VmError, match=r"listen://127\.0\.0\.1:0"):
         Vm(capabilities=["model"]).run_source("http_server_listen(http_server())")
+
+
+def test_limits_hold_in_requests() -> None:
+    """Beyond the tasks that there may be, clients are asked to come again; other limits end the run."""
+    routes = """
+    http_server_route(server, "GET", "/", { _ -> report("in"); sleep(1000s) })
+    http_server_route(server, "GET", "/loop", { _ -> while true {} })
+    """
+    limited = Vm(limits=Limits(tasks=2))
+    with service(routes, vm=limited) as web, closing(web.connect()) as one, closing(web.connect()) as other:
+        for waiting in (one, other):
+            waiting.sendall(head("GET /"))
+            assert web.next() == "in"
+        assert web.get("/") == (503, "the server is busy")
+    with service(routes, vm=Vm(limits=Limits(steps=1000))) as web:
+        web.say(head("GET /loop"))
+    assert isinstance(web.outcome, LimitExceeded)
 
 
 def test_the_end_of_the_program_ends_connections() -> None:
