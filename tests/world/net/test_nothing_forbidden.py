@@ -22,7 +22,8 @@ from hypothesis import given, settings
 from harnpy.world.http import RealHttp
 from harnpy.world.net.egress import Egress, EgressBlocked
 from harnpy.world.net.rules import read_policy
-from tests.world.net.places import BY_ADDRESS, NAMES, Host, PolicyOf, Scenario, UrlOf, scenarios
+from harnpy.world.net.settings import Settings
+from tests.world.net.places import BY_ADDRESS, NAMES, Host, PolicyOf, Scenario, UrlOf, scenarios, urls
 
 EXAMPLES = int(os.environ.get("HARNPY_EGRESS", "100"))
 _KEYS = {host.key for host in NAMES}
@@ -116,6 +117,32 @@ def test_only_what_may_be_reached_is_connected_to(net: Net, scenario: Scenario) 
         assert len(internet.requested) == len(internet.connected)
 
 
+@settings(max_examples=max(10, EXAMPLES // 10), deadline=None)
+@given(scenario=scenarios(odd=False), proxy=urls(odd=False))
+def test_a_proxy_must_be_allowed_and_so_must_what_it_is_asked_for(
+    net: Net, scenario: Scenario, proxy: UrlOf
+) -> None:
+    internet, runner, _ = net
+    policy, hops = scenario.policy, scenario.hops
+    assert proxy.host is not None
+    internet.begin(policy, scenario.answers, [hop.text for hop in hops[1:]])
+    http = RealHttp().behind(internet.egress)
+    through = Settings(proxy=f"http://{proxy.host.plain[0]}:{proxy.port}")
+    client = http.client("http_request", settings=through)
+    outcome = runner.run(internet.get(client, hops[0].text))
+    runner.run(client.aclose())
+    expected = "200"
+    left = {key: list(said) for key, said in scenario.answers.items()}
+    for hop in hops:
+        if not (_may_go(policy, hop) and _may_go(policy, proxy) and _arrives(policy, proxy, left)):
+            expected = "EgressBlocked"
+            break
+    assert outcome == expected
+    assert all(policy.may_connect(address, port) for address, port in internet.connected)
+    assert {port for _, port in internet.connected} <= {proxy.port}
+    assert len(internet.requested) == len(internet.connected)
+
+
 def _resolved(host: Host, address: Any, answers: dict[str, list[list[Host]]]) -> bool:
     return any(each.address == address for said in answers[host.key] for each in said)
 
@@ -126,11 +153,19 @@ def _expected(policy: PolicyOf, answers: dict[str, list[list[Host]]], hops: list
     for hop in hops:
         if hop.host is None:
             return None
-        if not policy.may_reach(hop.host, hop.port):
+        if not (_may_go(policy, hop) and _arrives(policy, hop, left)):
             return "EgressBlocked"
-        if hop.host.address is None:
-            said = left[hop.host.key]
-            found = said.pop(0) if len(said) > 1 else said[0]
-            if not any(policy.may_connect(each.address, hop.port) for each in found if each.address):
-                return "EgressBlocked"
     return "200"
+
+
+def _may_go(policy: PolicyOf, url: UrlOf) -> bool:
+    return url.host is not None and policy.may_reach(url.host, url.port)
+
+
+def _arrives(policy: PolicyOf, url: UrlOf, left: dict[str, list[list[Host]]]) -> bool:
+    """Whether one of the addresses that the resolver says next may be connected to."""
+    if url.host is None or url.host.address is not None:
+        return True
+    said = left[url.host.key]
+    found = said.pop(0) if len(said) > 1 else said[0]
+    return any(policy.may_connect(each.address, url.port) for each in found if each.address)
