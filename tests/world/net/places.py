@@ -94,7 +94,7 @@ ADDRESSES = [
     *_IPV4,
     *(each for v4 in _IPV4 for each in around(v4)),
     *map(ipv6, ("::1", "fd00::1", "fe80::1", "2606:4700::1111")),
-    ipv6("::", IPv6Address("::1"), IPv4Address("127.0.0.1")),
+    ipv6("::", IPv6Address("::1"), *_IPV4[-1].leads_to),
 ]
 BY_ADDRESS = {host.address: host for host in ADDRESSES}
 PORTS = [80, 8080]
