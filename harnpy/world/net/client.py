@@ -47,12 +47,17 @@ def admitted(
             used = request.extensions.get(SURFACE, surface)
             if permit is not None:
                 permit(url)
-            egress.admit(used, url, request.url.host)
+            egress.admit(used, url, request.url.raw_host.decode("ascii"))
             try:
                 return await super().send(request, **options)
             except Forbidden as error:
-                blocked = egress.blocked(used, url, error)
-            raise blocked
+                failure: Exception = egress.blocked(used, url, error)
+            except UnicodeError as error:
+                # Of a name in `Location` that nobody could have registered; httpx2 lets it through.
+                failure = httpx2.RemoteProtocolError(
+                    f"Invalid URL in location header: {error}.", request=request
+                )
+            raise failure
 
     return AdmittedClient
 

@@ -12,8 +12,10 @@ import openai
 import pytest
 
 from harnpy.world.http import RealHttp, Unreachable
+from harnpy.world.net.client import admitted
 from harnpy.world.net.connecting import Connecting
 from harnpy.world.net.egress import Egress, EgressBlocked, Forbidden
+from harnpy.world.redirects import careful
 
 
 class Allowing(Egress):
@@ -82,6 +84,22 @@ def test_a_redirect_to_what_is_blocked_is_not_followed() -> None:
         assert arrived == ["/2"]
 
     with_server(use)
+
+
+def test_a_redirect_to_what_is_no_host_is_the_server_s_mistake() -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(302, headers={"location": "http://xn--bcher-kva.test\\.good.test/"})
+
+    class Answered(httpx2.AsyncClient):
+        def __init__(self) -> None:
+            super().__init__(transport=httpx2.MockTransport(handle), follow_redirects=True)
+
+    async def use() -> None:
+        async with careful(admitted(Answered, Egress(), "http_request"))() as client:
+            with pytest.raises(httpx2.RemoteProtocolError, match="Invalid URL in location header"):
+                await client.get("http://good.test/")
+
+    asyncio.run(use())
 
 
 def test_a_forbidden_connection_blocks_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
