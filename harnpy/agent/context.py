@@ -20,7 +20,7 @@ from harnpy.reading.strict import errors_after
 from harnpy.session.stack import SessionStack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harnpy.agent.commands.policy import CommandPolicy
     from harnpy.agent.commands.stack import Commands
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.policy import Policy
     from harnpy.agent.rules.roots import RealPath
     from harnpy.agent.workflow_scope import WorkflowScope
+    from harnpy.reading.dicts import Dict
     from harnpy.reading.lenient import Options
     from harnpy.session.runtime.runtime import SessionRuntime
+
+    #: ``(kind, text, metadata)`` of an event.
+    Note = Callable[[str, str, Dict], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +187,11 @@ class AgentContext:
     ``sessions`` are those that it drives, ``rules`` those in force. ``caller_rules`` are those under which
     the running workflow was started: the model calls of its stages obey them, what else is done ``rules``.
     The task works for ``worker`` and ``workflow``, at ``place``, if that isn't the program's, by default on
-    the session ``active``.
+    the session ``active``. ``note`` records what rules decided, in the innermost loop around
+    it, if there is one.
     """
 
-    __slots__ = ("active", "caller_rules", "place", "rules", "sessions", "worker", "workflow")
+    __slots__ = ("active", "caller_rules", "note", "place", "rules", "sessions", "worker", "workflow")
 
     def __init__(
         self,
@@ -197,8 +202,10 @@ class AgentContext:
         place: Place | None = None,
         caller_rules: Rules = NO_RULES,
         active: ActiveSession | None = None,
+        note: Note | None = None,
     ) -> None:
         self.active = active
+        self.note = note
         self.sessions = sessions or SessionStack()
         self.rules = rules
         self.worker = worker
@@ -280,4 +287,4 @@ class AgentContext:
         """Return the context of a task that starts here: a copy."""
         rules = self.rules.commanded(self.rules.commands.inside())
         parts = rules, self.worker, self.workflow, self.place, self.caller_rules, self.active
-        return AgentContext(self.sessions.branch(), *parts)
+        return AgentContext(self.sessions.branch(), *parts, self.note)

@@ -50,15 +50,18 @@ class Decision(NamedTuple):
         """Whether the command isn't run."""
         return self.action in _USUAL_REASONS
 
-    def as_dict(self) -> Dict:
+    def as_fact(self) -> Dict:
+        """Return what is recorded of it: JSON, which ``display`` need not be."""
         return {
             "action": self.action,
             "reason": self.reason,
             "source": self.source,
             "risk_labels": list(self.labels),
             "confidence": self.confidence,
-            "display": self.display,
         }
+
+    def as_dict(self) -> Dict:
+        return {**self.as_fact(), "display": self.display}
 
 
 RECURSIVE = Decision(DENY, _RECURSIVE, RECURSION_GUARD)

@@ -55,6 +55,7 @@ class CommandCall:
         self._notify = notify
         self._shown = context_dict(params, policy, self._around)
         self._decisions: list[Decision] = []
+        self._reported = 0
         self._annotation: Dict | None = None
 
     def run(self, perform: Callable[[Dict], Any]) -> Any:
@@ -64,11 +65,23 @@ class CommandCall:
         """
         stop = self._recursion() or self._check("command") or self._before()
         if stop is not None:
-            return self._governed(self._not_run(stop))
+            result: Any = self._not_run(stop)
+            self._report(result["status"])
+            return self._governed(result)
+        self._report("allowed")
         result = perform(self._params)
         for hook in self._policy.post:
             result = self._after(hook, result)
+        self._report(_status(result))
         return self._governed(result)
+
+    def _report(self, status: str) -> None:
+        """Have the loop around it, if there is one, note the decisions since the last time."""
+        new, self._reported = self._decisions[self._reported :], len(self._decisions)
+        if new and self._context.note is not None:
+            command = command_of(self._shown, self._around.directory).text
+            told = {"command": command, "status": status, "decisions": [each.as_fact() for each in new]}
+            self._context.note("command_policy", new[-1].reason or "", told)
 
     def _recursion(self) -> Decision | None:
         if not self._context.rules.commands.in_hook or self._policy.allow_recursive:
@@ -157,3 +170,9 @@ class CommandCall:
         if self._annotation is not None:
             told["annotation"] = self._annotation
         return {**result, "command_policy": told}
+
+
+def _status(result: Any) -> str:
+    """Return the status of a command that has run; a host may answer anything."""
+    status = result.get("status") if isinstance(result, dict) else None
+    return status if isinstance(status, str) else "completed"

@@ -20,7 +20,8 @@ from harnpy.llm.projection import project
 from harnpy.llm.structured.asking import read_answer, record_retry
 from harnpy.llm.structured.nudge import nudge_text
 from harnpy.llm.visible import visible_text
-from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_COMPLETED
+from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_COMPLETED, TRANSCRIPT_EVENT
+from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -159,17 +160,32 @@ class Loop:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """List the loop under its session's id inside the block."""
-        running, id = self.runtime.running, self.conversation.id
-        outer = running.get(id)
-        running[id] = self.conversation
+        """List the loop under its session's id inside the block, and have it note what rules decide."""
+        running, id, context = self.runtime.running, self.conversation.id, self.runtime.context()
+        outer, outer_note = running.get(id), context.note
+        running[id], context.note = self.conversation, self._note_decision
         try:
             yield
         finally:
+            context.note = outer_note
             if outer is None:
                 del running[id]
             else:
                 running[id] = outer
+
+    def _note_decision(self, kind: str, text: str, metadata: Dict) -> None:
+        """Record what rules decided while a tool ran, also after the loop's end, and tell listeners.
+
+        What is decided on a listener's own commands is not noted: it would be told of them, too, for ever.
+        """
+        event = lifecycle_event(kind, text, role="tool", metadata=metadata)
+        self.runtime.record(self.conversation.id, [(TRANSCRIPT_EVENT, event)])
+        context = self.runtime.context()
+        note, context.note = context.note, None
+        try:
+            self._emit(kind, **metadata)
+        finally:
+            context.note = note
 
     def _tools_succeeded(self) -> bool:
         """Whether one of the required tools succeeded."""

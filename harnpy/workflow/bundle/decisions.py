@@ -20,6 +20,9 @@ GRANTED, DENIED, ROUTED = "granted", "denied", "routed"
 
 _BY_RULES = {"PermissionGrant": GRANTED, "PermissionDeny": DENIED, "PermissionEscalation": ROUTED}
 _BY_CLIENT = "live_session_permission_route"
+_BY_COMMAND_POLICY = "command_policy"
+#: The statuses of commands that weren't run.
+_NOT_RUN = ("blocked", "dry_run", "explain_only")
 #: By the ``approval`` of a call's end: what was decided, and by whom.
 _APPROVALS = {
     "auto_denied": (DENIED, "policy"),
@@ -50,6 +53,11 @@ def _of_event(event: Dict) -> Dict | None:
         made["at"] = _time(at) or made["at"]
         known = {"decision": ROUTED, "reason": request.get("reason"), "by": metadata.get("client_id")}
         return made | _call(request.get("tool"), request.get("args")) | known
+    if kind == _BY_COMMAND_POLICY:
+        last = (as_dicts(metadata.get("decisions")) or [{}])[-1]
+        decision = DENIED if metadata.get("status") in _NOT_RUN else GRANTED
+        known = {"decision": decision, "reason": last.get("reason"), "by": last.get("source")}
+        return made | _call(None, {"command": metadata.get("command")}) | known
     if kind == "tool_execution" and metadata.get("approval") in _APPROVALS:
         decision, by = _APPROVALS[metadata["approval"]]
         known = {"decision": decision, "reason": event.get("text"), "by": by}

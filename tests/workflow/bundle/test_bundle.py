@@ -173,19 +173,31 @@ def test_decisions_come_with_their_stage_once() -> None:
         "live_session_permission_route", "r", client_id="web", request={"tool": "push"}, routed_at=NOW
     )
     ask, end = event("PermissionEscalation", "well"), event("tool_execution", "x", approval="host_granted")
-    record = run(stage("a", deny, event("message", "m")), stage("b", deny, route, ask, end))
+    record = run(stage("a", deny, event("message", "m")), stage("b", deny, route, ask, end, *commands()))
     decisions = export(record)["permissions"]
     assert [(item["stage_id"], item["kind"], item["decision"], item["by"]) for item in decisions] == [
         ("r:a:1", "PermissionDeny", "denied", None),
         ("r:b:1", "PermissionEscalation", "routed", None),
         ("r:b:1", "tool_execution", "granted", "host"),
+        ("r:b:1", "command_policy", "denied", "deny_patterns"),
+        ("r:b:1", "command_policy", "granted", None),
         ("r:b:1", "live_session_permission_route", "routed", "web"),
     ]
     assert {**decisions[0], "at": None} == {
         "kind": "PermissionDeny", "at": None, "stage_id": "r:a:1", "tool_name": "rm",
         "arguments": {"p": "/"}, "decision": "denied", "reason": "no", "by": None,
     }  # fmt: skip
-    assert (decisions[3]["at"], decisions[3]["tool_name"]) == (NOW, "push")
+    assert (decisions[3]["arguments"], decisions[3]["reason"]) == ({"command": "rm x"}, "no rm")
+    assert (decisions[5]["at"], decisions[5]["tool_name"]) == (NOW, "push")
+
+
+def commands() -> list[Dict]:
+    """A command that wasn't run, and one of which nothing is told but that it was."""
+    denied = {"source": "deny_patterns", "reason": "no rm"}
+    return [
+        event("command_policy", "no rm", command="rm x", status="blocked", decisions=[{}, denied]),
+        event("command_policy", "", status="allowed", decisions=None),
+    ]
 
 
 def test_what_people_were_asked_and_what_they_decided() -> None:
