@@ -36,6 +36,7 @@ def test_a_file_that_cannot_be_served(
     [
         (("--bind", "8765"), "'8765' is no HOST:PORT, such as 127.0.0.1:8765"),
         (("--bind", "localhost:99999"), "'localhost:99999' is no HOST:PORT"),
+        (("--cert", __file__), "--cert and --key are given together or not at all"),
         (("--path", "mcp"), "'mcp' does not begin with /"),
         (("--transport", "sse"), "'sse' is not one of 'stdio', 'http'"),
         (("--api-keys", "x"), "--api-key"),

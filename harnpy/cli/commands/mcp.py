@@ -15,7 +15,7 @@ from harnpy.cli.console import complain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Any, BinaryIO
+    from typing import Any, BinaryIO, TextIO
 
     from mcp.server.lowlevel import Server
 
@@ -70,6 +70,10 @@ def command() -> None:
     help="HTTP: a name that clients call this machine by; may be repeated.",
 )
 @click.option(
+    "--cert", type=click.File("r"), help="HTTP: serve https with the certificates in this PEM file."
+)
+@click.option("--key", type=click.File("r"), help="HTTP: the private key of --cert, a PEM file.")
+@click.option(
     "--sessions", is_flag=True, help="Offer the file's sessions too: as resources, with the verbs as tools."
 )
 @click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
@@ -80,6 +84,8 @@ def serve(
     path: str,
     keys: str,
     hosts: tuple[str, ...],
+    cert: TextIO | None,
+    key: TextIO | None,
     sessions: bool,
     debug: bool,
 ) -> int:
@@ -97,7 +103,10 @@ def serve(
 
     if not path.startswith("/"):
         raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
-    return _serve(file, _http(Site(*bind, path, _words(keys), hosts)), sessions, debug)
+    if (cert is None) is not (key is None):
+        raise click.UsageError("--cert and --key are given together or not at all")
+    tls = [None if file is None else file.read() for file in (cert, key)]
+    return _serve(file, _http(Site(*bind, path, _words(keys), hosts, *tls)), sessions, debug)
 
 
 def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx2
 import pytest
+import trustme
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -98,6 +100,25 @@ def test_keys(tmp_path: Path) -> None:
                 assert text_of(await client.call_tool("hello", {"name": "x"})) == "hello x"
 
     at(Site(LOOPBACK, 0, keys=("first", "second")), tmp_path, session)
+
+
+def test_tls(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    own = authority.issue_cert(LOOPBACK)
+    certificate = b"".join(blob.bytes() for blob in own.cert_chain_pems).decode()
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+
+    async def session(url: str) -> None:
+        assert url.startswith("https://")
+        async with (
+            httpx2.AsyncClient(verify=trusting) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            assert text_of(await client.call_tool("hello", {"name": "x"})) == "hello x"
+
+    key = own.private_key_pem.bytes().decode()
+    at(Site(LOOPBACK, 0, certificate=certificate, key=key), tmp_path, session)
 
 
 def test_web_pages_are_refused(tmp_path: Path) -> None:
