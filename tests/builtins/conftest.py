@@ -92,6 +92,7 @@ class FakeVm:
         self.meter = self.growth = self._sizes = None
         self.tasks = FakeTasks(self)
         self._states: dict[type, Any] = {}
+        self._services: dict[type, Any] = {}
 
     def write(self, text: str) -> None:
         self.out += text
@@ -104,6 +105,9 @@ class FakeVm:
 
     def state(self, cls: type) -> Any:
         return self._states.setdefault(cls, cls())
+
+    def service(self, cls: type, make: Callable[[Any], Any]) -> Any:
+        return self._services.setdefault(cls, make(self))
 
     def callback(self, value: Any, n: int) -> Callable[..., Any] | None:
         if type(value) is Builtin:

@@ -22,7 +22,26 @@ if TYPE_CHECKING:
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
 
-TABLES: Mapping[str, OptionTable] = {
+_NETWORK: Mapping[str, OptionTable] = {
+    "http_server": servers.SERVER,
+    "http_server_route": servers.ROUTE,
+    "http_server_request": servers.REQUEST,
+    "http_server_test": servers.REQUEST,
+    "http_server_listen": servers.LISTEN,
+    "http_server_serve": servers.LISTEN,
+    "sse_event": servers.EVENT,
+    "sse_server_response": servers.STREAM,
+    "sse_server_send": servers.EVENT,
+    "http_server_tls_edge": servers.EDGE,
+    "http_response_text": servers.RESPONSE,
+    "http_response_json": servers.RESPONSE,
+    "http_response_bytes": servers.RESPONSE,
+    "egress_policy": egress_policies.TABLE,
+    **http.TABLES,
+    **transports.TABLES,
+}
+
+_AGENTS: Mapping[str, OptionTable] = {
     **tasks.TABLES,
     "agent_loop": agents.LOOP,
     "sub_agent_run": agents.SUB_AGENT,
@@ -48,36 +67,23 @@ TABLES: Mapping[str, OptionTable] = {
     "with_rate_limit": models.WITH_RATE_LIMIT,
     "llm_pick_model": models.PICK,
     "llm_healthcheck": models.HEALTH,
-    "http_server": servers.SERVER,
-    "http_server_route": servers.ROUTE,
-    "http_server_request": servers.REQUEST,
-    "http_server_test": servers.REQUEST,
-    "http_server_listen": servers.LISTEN,
-    "http_server_serve": servers.LISTEN,
-    "sse_event": servers.EVENT,
-    "sse_server_response": servers.STREAM,
-    "sse_server_send": servers.EVENT,
-    "http_server_tls_edge": servers.EDGE,
-    "http_response_text": servers.RESPONSE,
-    "http_response_json": servers.RESPONSE,
-    "http_response_bytes": servers.RESPONSE,
     "workflow_execute": workflows.RUN,
     "assemble_context": workflows.ASSEMBLE,
     "workflow.update": workflows.UPDATE,
-    "egress_policy": egress_policies.TABLE,
     "transcript_fork": workflows.FORK,
     "transcript_summarize": workflows.SUMMARIZE,
     "transcript_compact": workflows.COMPACT,
     "transcript_auto_compact": workflows.AUTO_COMPACT,
-    **http.TABLES,
-    **transports.TABLES,
 }
+
+TABLES: Mapping[str, OptionTable] = {**_AGENTS, **_NETWORK}
 
 
 def check_options(vm: Vm, builtin: str, given: Value) -> None:
     """Raise `OptionError` for an option that ``builtin`` doesn't take. What is no dict passes."""
     if type(given) is dict:
-        others = {name: table for name, table in TABLES.items() if name != builtin}
+        group = _NETWORK if builtin in _NETWORK else _AGENTS
+        others = {name: table for name, table in group.items() if name != builtin}
         TABLES[builtin].check(builtin, given, lambda: _providers(vm), others)
 
 
