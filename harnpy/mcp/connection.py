@@ -61,7 +61,8 @@ class Connection:
     async def close(self) -> None:
         """End the connection and what is behind it."""
         self.leave()
-        if self._task is not None:
+        # What has ended may have ended with its loop, on which nothing can be waited for any more.
+        if self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
     @property

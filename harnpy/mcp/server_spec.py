@@ -28,9 +28,9 @@ class ServerSpec:
     name: str
     transport: str = STDIO
     command: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     url: str = ""
-    auth_token: str | None = None
+    auth_token: str | None = field(default=None, repr=False)
     proxy_server_name: str | None = None
     protocol_version: str = PROTOCOL
 

@@ -238,6 +238,28 @@ def test_a_client_that_was_suspended_connects_again() -> None:
     assert using(use) == (True, 1, False)
 
 
+def test_a_client_that_was_suspended_is_disconnected_in_a_later_run() -> None:
+    """As in the REPL, where each input has an event loop of its own."""
+    world = World()
+    client = Client(ServerSpec("raw", command=RAW), world, lambda: world.http)
+
+    async def begin() -> None:
+        await client.connect()
+        await client.suspend()
+
+    asyncio.run(begin())
+    asyncio.run(client.disconnect())
+    assert asyncio.run(failure(client.call("add", {"a": 1}))) == (
+        ConnectionFault,
+        "MCP client is disconnected",
+    )
+
+
+def test_what_is_written_of_a_server_tells_no_secret() -> None:
+    spec = ServerSpec("web", "http", env={"KEY": "hidden"}, url="http://x", auth_token="hidden")
+    assert "hidden" not in repr(spec)
+
+
 def test_with_a_server_of_the_sdk(tmp_path: Path) -> None:
     note = tmp_path / "note"
 
