@@ -158,7 +158,7 @@ class Signals:
             for key, (begin, _) in first:
                 begin(lambda key=key: self._finish(key))  # type: ignore[misc]
             # Not before: another signal, which comes meanwhile, would end the announcement.
-            self._to_raise = not first
+            self._to_raise = not self._first
         elif self._first and not self._to_raise:
             self._first.clear()
             self._raise_soon()

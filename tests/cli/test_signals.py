@@ -106,21 +106,34 @@ def test_signals_at_random_moments(tmp_path: Path, name: str) -> None:
         check_files(tmp_path)
 
 
-def test_a_signal_while_another_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    signals, written = main.Signals(), []
+@pytest.fixture
+def signals(monkeypatch: pytest.MonkeyPatch) -> main.Signals:
+    """Those of no process: what they tell Python is undone, and nothing ends when their time is over."""
+    signals = main.Signals()
+    monkeypatch.setattr(signals, "_watch", lambda: None)
+    monkeypatch.setattr(main, "_be_quiet", lambda: None)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    return signals
+
+
+def test_a_signal_while_another_is_announced(signals: main.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
 
     def write(stream: int, text: bytes) -> None:
         signals._handle(signal.SIGINT, None)
         written.append(text)
 
-    monkeypatch.setattr(signals, "_watch", lambda: None)
-    monkeypatch.setattr(main, "_be_quiet", lambda: None)
-    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", write)
         with pytest.raises(Stopped):
             signals._handle(signal.SIGINT, None)
     assert written == [NOTICE.encode()]
+
+
+def test_what_is_finished_as_soon_as_it_is_begun_delays_nothing(signals: main.Signals) -> None:
+    signals.before(lambda done: done(), 60.0)
+    with pytest.raises(Stopped):
+        signals._handle(signal.SIGINT, None)
 
 
 def test_what_was_printed_is_not_lost(tmp_path: Path) -> None:
