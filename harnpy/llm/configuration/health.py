@@ -8,6 +8,7 @@ from harnpy.faults import OptionError
 from harnpy.llm.categories import BLOCKED
 from harnpy.llm.configuration.clouds import IN_CLOUDS
 from harnpy.llm.configuration.known_providers import MOCK, public_url, unknown_provider
+from harnpy.llm.errors import CallError
 from harnpy.llm.providers import make_provider
 from harnpy.world.http import Unreachable
 from harnpy.world.net.egress import EgressBlocked
@@ -76,7 +77,7 @@ async def _probe_cloud(http: Http, config: ProviderConfig, path: str, timeout: f
     """Likewise for a cloud, by whose SDK the request is authorised."""
     try:
         provider = make_provider(config, http)
-    except OptionError as error:
+    except (OptionError, CallError) as error:
         return _report(config.name, False, "not_configured", error.message)
     url = provider.health_url(path)
     return await _judge(config, url, provider.status(url, timeout), timeout)

@@ -335,6 +335,13 @@ def test_a_probe_of_what_is_half_configured(world: World) -> None:
     assert (report["status"], "needs a project" in report["message"]) == ("not_configured", True)
 
 
+def test_a_probe_with_credentials_of_another_kind(world: World) -> None:
+    files = {"/key.json": '{"type": "authorized_user", "project_id": "p-1"}'}
+    report = _probed(world(files, GOOGLE_APPLICATION_CREDENTIALS="/key.json"), "vertex")
+    assert (report["valid"], report["status"]) == (False, "not_configured")
+    assert report["message"].endswith("expected the key of a service_account, found authorized_user")
+
+
 def _probed(models: Models, provider: str) -> dict[str, Any]:
     return asyncio.run(healthcheck(RealHttp(), models.config.known_providers, provider, Options({})))
 
