@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.world import World
     from harnpy.world.http import Http
 
-#: Seconds that an answer may take.
+#: Seconds that an answer, or a report of progress, may take.
 PATIENCE = 60.0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """``serve`` runs a coroutine beside the program. ``patience``: seconds that an answer may take."""
+    """``serve`` runs a coroutine beside the program.
+
+    ``patience``: seconds that the server may take to answer, or to report progress.
+    """
 
     def __init__(self, transport: Transport, serve: Serve, patience: float) -> None:
         self._transport = transport
@@ -100,8 +104,8 @@ class Connection:
         assert self._dispatcher is not None
         options: CallOptions = {"cancel_on_abandon": method != "initialize"}
         try:
-            async with asyncio.timeout(self._patience):
-                with self._telling(params or {}, progress) as given:
+            async with asyncio.timeout(self._patience) as limit:
+                with self._telling(params or {}, progress, limit) as given:
                     return await self._dispatcher.send_raw_request(method, given, options)
         except TimeoutError:
             text = f"MCP: server did not respond to '{method}' within {self._patience:g}s"
@@ -117,18 +121,25 @@ class Connection:
             raise ServerError(f"MCP error ({error.code}): {error.error.message}") from None
 
     @contextmanager
-    def _telling(self, params: Mapping[str, Any], progress: Progress | None) -> Iterator[Mapping[str, Any]]:
-        """Return the parameters of a request whose progress is told inside the block."""
+    def _telling(
+        self, params: Mapping[str, Any], progress: Progress | None, limit: asyncio.Timeout
+    ) -> Iterator[Mapping[str, Any]]:
+        """Return the parameters of a request whose progress is told inside the block; it moves ``limit``."""
         if progress is None:
             yield params
             return
         self._tokens += 1
         token = self._tokens
-        self._told[token] = progress
+        self._told[token] = partial(self._hear, progress, limit)
         try:
             yield {**params, "_meta": {"progressToken": token}}
         finally:
             del self._told[token]
+
+    def _hear(self, progress: Progress, limit: asyncio.Timeout, *report: Any) -> None:
+        if not limit.expired():
+            limit.reschedule(asyncio.get_running_loop().time() + self._patience)
+        progress(*report)
 
     def _notified(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Tell of progress, and pass over everything else. The dispatcher has nothing left to do."""

@@ -14,8 +14,10 @@ import pytest
 
 from harnpy.faults import Fault
 from harnpy.mcp.client import Client
+from harnpy.mcp.connection import Connection
 from harnpy.mcp.errors import ConnectionFault, NotStarted, ServerError, ToolError
 from harnpy.mcp.server_spec import ServerSpec, read_server_spec
+from harnpy.mcp.stdio import Stdio
 from harnpy.world import World
 from tests.support import wait_until
 
@@ -54,7 +56,7 @@ def test_lists_are_followed_to_their_end() -> None:
         return [tool["name"] for tool in tools], {tool["_mcp_server"] for tool in tools}, tools[0]
 
     names, servers, first = using(use)
-    assert names == ["add", "fail", "refuse", "crash", "echo", "nothing", "wait"]
+    assert names == ["add", "fail", "refuse", "crash", "echo", "nothing", "wait", "progress"]
     assert servers == {"raw"}
     assert first["inputSchema"]["required"] == ["a"]
 
@@ -125,6 +127,18 @@ def test_progress_is_told() -> None:
         return result, notes
 
     assert using(use) == ("done", [(step, 3, None) for step in range(3)])
+
+
+def test_who_reports_progress_has_its_time_anew() -> None:
+    async def use() -> bool:
+        transport = Stdio(read_server_spec({"name": "s", "command": "none"}), World())
+        connection = Connection(transport, asyncio.create_task, 60)
+        async with asyncio.timeout(3600) as limit:
+            with connection._telling({}, lambda *_: None, limit) as given:
+                connection._notified("notifications/progress", {**given["_meta"], "progress": 1})
+            return limit.when() <= asyncio.get_running_loop().time() + 60
+
+    assert asyncio.run(use())
 
 
 def test_a_server_that_crashes_in_a_call_is_gone() -> None:

@@ -47,6 +47,24 @@ def test_a_loop_goes_on_whatever_a_tool_does() -> None:
     ]
 
 
+def test_what_a_tool_reports_of_its_progress_is_an_event() -> None:
+    """A subscriber that comes late to a report gets the latest."""
+    lines = output("""
+        agent_session_open("s")
+        agent_subscribe("s", { e ->
+          if e.type == "tool_call_update" { println([e.tool_name, e.status, e.progress]) }
+        })
+        calls([["raw__progress", {}]])
+        println(loop({session_id: "s"}).status)
+    """)
+    begun, *reports, ended, answer, status = lines
+    assert begun == "[raw__progress, in_progress, nil]"
+    steps = [f"[raw__progress, in_progress, {{progress: {step}, total: 3}}]" for step in range(3)]
+    assert reports == [step for step in steps if step in reports]
+    assert reports[-1] == steps[-1]
+    assert [ended, answer, status] == ["[raw__progress, completed, nil]", "done", "done"]
+
+
 def test_the_model_is_offered_the_servers_schemas() -> None:
     lines = output("""
         var own = tool_define(tool_registry(), "own", "Mine", {handler: { a -> "own" }})
@@ -56,7 +74,8 @@ def test_the_model_is_offered_the_servers_schemas() -> None:
         println(offered[1].parameters)
     """)
     assert lines == [
-        "[own, raw__add, raw__fail, raw__refuse, raw__crash, raw__echo, raw__nothing, raw__wait]",
+        "[own, raw__add, raw__fail, raw__refuse, raw__crash, raw__echo, raw__nothing, raw__wait, "
+        "raw__progress]",
         "{properties: {a: {type: integer}, b: {type: integer}}, required: [a], type: object}",
     ]
 

@@ -63,6 +63,10 @@ class CallReports:
         self._state.calls.append(checked.name)
         self._update(id, checked.name, "in_progress", raw_output=None, error=None)
 
+    def progressed(self, checked: CheckedCall, id: str, progress: Dict) -> None:
+        """Notify subscribers of what a tool reports while it runs."""
+        self._update(id, checked.name, "in_progress", raw_output=None, error=None, progress=progress)
+
     def refused(self, checked: CheckedCall, rejection: Rejection, id: str) -> Result:
         """Record and report a call that isn't made."""
         category = rejection.category

@@ -140,7 +140,8 @@ class Dispatcher:
             self._reports.started(checked, number)
             self._conversation.store()
         self._reports.begun(checked, id)
-        return self._settle(checked, checked.outcome or self._runner.run(checked), id)
+        outcome = checked.outcome or self._runner.run(checked, partial(self._reports.progressed, checked, id))
+        return self._settle(checked, outcome, id)
 
     def _settle(self, checked: CheckedCall, outcome: Outcome, id: str) -> Result:
         """Steps 12–16."""

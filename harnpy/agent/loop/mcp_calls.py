@@ -5,6 +5,7 @@ Spec: 07 §6.7 step 11, §15.1.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.errors import ToolFailure
@@ -12,10 +13,11 @@ from harnpy.mcp.errors import ToolError
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from harnpy.agent.runtime import Runtime
     from harnpy.mcp.client import Client
+    from harnpy.mcp.connection import Progress
     from harnpy.reading.dicts import Dict
 
 
@@ -31,23 +33,40 @@ class McpCalls:
         server = server_of(entry)
         return server in self._clients or self._runtime.servers().declared(server) is not None
 
-    def call(self, entry: Dict, arguments: Dict) -> str:
-        """Return what a tool answers, as text. Raises `ToolFailure`."""
+    def call(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> str:
+        """Return what a tool answers, as text; ``told`` gets what it reports of its progress.
+
+        Raises `ToolFailure`.
+        """
         try:
-            return display(self._runtime.tasks.wait(self._answer(entry, arguments)))
+            return display(self._result(entry, arguments, told))
         except Exception as error:
             if not self._runtime.is_failure(error):
                 raise
             raise ToolFailure(_text(error), _category(error)) from error
 
-    async def _answer(self, entry: Dict, arguments: Dict) -> Any:
+    def _result(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> Any:
+        wait = self._runtime.tasks.wait
+        if told is None:
+            return wait(self._answer(entry, arguments))
+        from harnpy.mcp.reported import ReportedCall  # asyncio comes with it
+
+        call = ReportedCall(partial(self._answer, entry, arguments))
+        try:
+            while (report := wait(call.report())) is not None:
+                told(report)
+            return wait(call.result())
+        finally:
+            call.stop()
+
+    async def _answer(self, entry: Dict, arguments: Dict, progress: Progress | None = None) -> Any:
         server, tool = server_of(entry), entry.get("_mcp_tool_name") or entry["name"]
         if server in self._clients:
-            return await self._clients[server].call(tool, arguments)
+            return await self._clients[server].call(tool, arguments, progress)
         servers = self._runtime.servers()
         client = await servers.ensure_active(server)
         try:
-            return await client.call(tool, arguments)
+            return await client.call(tool, arguments, progress)
         finally:
             await servers.release(server)
 

@@ -15,6 +15,8 @@ from harnpy.session.events import ESCALATION_RETRIED, TOOL_STARTED
 from harnpy.text.display import display
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.agent.loop.options import LoopOptions
     from harnpy.agent.loop.tool_calls import CheckedCall
     from harnpy.agent.runtime import Runtime
@@ -57,10 +59,11 @@ class ToolRunner:
         self._world = conversation.world
         self._servers = McpCalls(runtime, toolbox.clients)
 
-    def run(self, checked: CheckedCall) -> Outcome:
+    def run(self, checked: CheckedCall, told: Callable[[Dict], None] | None = None) -> Outcome:
         """Run the tool, in a span while spans are recorded. Whatever goes wrong becomes a text.
 
-        One that an earlier run of the turn has run isn't run again.
+        ``told`` gets what a tool of an MCP server reports of its progress. A tool that an earlier run of the
+        turn has run isn't run again.
         """
         known = self._conversation.recall(TOOL_STARTED, tool=checked.name, id=checked.call.get("id"))
         if known is not None:
@@ -69,10 +72,10 @@ class ToolRunner:
                 return outcome
         spans = self._runtime.models.spans()
         if spans is None:
-            return self._outcome(checked)
+            return self._outcome(checked, told)
         span, rejected = spans.begin("tool_call", checked.name), True
         try:
-            outcome = self._outcome(checked)
+            outcome = self._outcome(checked, told)
             rejected = outcome.denial is not None
         finally:
             spans.end(span, is_rejected=rejected)
@@ -90,13 +93,13 @@ class ToolRunner:
             return None if refusal is None else Outcome(f"Error: {refusal}", category="tool_error")
         return Outcome(f"Error: {ambiguous(known.begin.data['idempotency_key'])}", category="tool_error")
 
-    def _outcome(self, checked: CheckedCall) -> Outcome:
+    def _outcome(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
         clock = self._world.clock.monotonic
         begin = clock()
         context = self._runtime.context()
         try:
             with context.govern(context.rules.following(checked.leads)):
-                outcome = self._attempts(checked)
+                outcome = self._attempts(checked, told)
         except ToolFailure as error:
             if error.category == "tool_rejected":
                 outcome = Outcome("", denial=error.text)
@@ -105,12 +108,12 @@ class ToolRunner:
                 outcome = Outcome(f"Error: {error.text}", category=category)
         return outcome._replace(ms=int((clock() - begin) * 1000))
 
-    def _attempts(self, checked: CheckedCall) -> Outcome:
+    def _attempts(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
         """Call the tool. A host tool that can't be reached is retried as the options say."""
         attempt = 0
         while True:
             try:
-                return self._call(checked)
+                return self._call(checked, told)
             except ConnectionError as error:
                 if attempt >= self._options.tool_retries:
                     raise ToolFailure(str(error), "transient_network") from error
@@ -125,14 +128,14 @@ class ToolRunner:
         self._conversation.fact(ESCALATION_RETRIED, retry)
         self._conversation.store()
 
-    def _call(self, checked: CheckedCall) -> Outcome:
+    def _call(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
         name, arguments = checked.name, checked.arguments
         entry = self._toolbox.entries.get(name)
         if entry is None:
             return _unavailable(name)
         executor = self._toolbox.executor(name)
         if executor != "harn":
-            return self._call_elsewhere(checked, executor, entry)
+            return self._call_elsewhere(checked, executor, entry, told)
         if name in FILE_TOOLS:
             return Outcome(self._file_tool(name, arguments))
         if name in PLAN_TOOLS:
@@ -161,11 +164,13 @@ class ToolRunner:
             text = getattr(error, "text", None) or str(error)
             raise ToolFailure(text, getattr(error, "category", None)) from error
 
-    def _call_elsewhere(self, checked: CheckedCall, executor: str, entry: Dict) -> Outcome:
+    def _call_elsewhere(
+        self, checked: CheckedCall, executor: str, entry: Dict, told: Callable[[Dict], None] | None
+    ) -> Outcome:
         if executor == "host_bridge" and self._world.host.bridge is not None:
             return self._call_host(self._world.host.bridge, entry, checked)
         if executor == "mcp_server" and self._servers.knows(entry):
-            return Outcome(self._servers.call(entry, checked.arguments))
+            return Outcome(self._servers.call(entry, checked.arguments, told))
         where = {
             "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
             "mcp_server": 'executor: "mcp_server", but its MCP server is neither connected nor declared',

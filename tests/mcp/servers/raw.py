@@ -25,6 +25,7 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "echo", "inputSchema": {"type": "object"}},
     {"name": "nothing", "inputSchema": {"type": "object"}},
     {"name": "wait", "inputSchema": {"type": "object"}},
+    {"name": "progress", "inputSchema": {"type": "object"}},
 ]
 
 
