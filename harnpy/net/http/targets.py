@@ -34,7 +34,7 @@ class Target(NamedTuple):
 def read_target(url: str, query: Dict) -> Target:
     """Return where a request goes. Raises `HttpError`."""
     if not url.lower().startswith(("http://", "https://")):
-        raise HttpError(f"http: URL must start with http:// or https://, got '{url}'")
+        raise HttpError(f"http: URL must start with http:// or https://, got '{redacted_url(url)}'")
     url = _with_query(url, query)
     try:
         parts = parse(url)

@@ -17,6 +17,7 @@ from harnpy.net.transports.option_tables import EVENT, SCRIPT
 from harnpy.net.websockets import calls as websockets
 from harnpy.net.websockets.messages import mocked
 from harnpy.text.display import type_name
+from harnpy.world.net.redaction import redacted_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +54,7 @@ def read_socket(url: str, options: Dict, disk: Disk, cap: int | None) -> websock
     name = "websocket_connect"
     given = Given(name, options)
     if not _WEBSOCKET.match(url):
-        raise HttpError(f"{name}: URL must start with ws:// or wss://, got '{url}'")
+        raise HttpError(f"{name}: URL must start with ws:// or wss://, got '{redacted_url(url)}'")
     request = read_request(
         name,
         "GET",

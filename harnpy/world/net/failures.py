@@ -6,6 +6,7 @@ has what a URL or a header may hold in secret.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from harnpy.world.net.failed import Failed, misled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_NUMBERS = re.compile(r"\d+")
 _TIMEOUT, _NETWORK, _OTHER = "timeout", "transient_network", "generic"
 
 
@@ -37,7 +39,7 @@ def _described(error: Exception) -> tuple[str, str]:
         case httpx2.ConnectError():
             return _not_connected(error)
         case httpx2.ProxyError():
-            return _OTHER, f"the proxy refused: {error}"
+            return _OTHER, f"the proxy refused: {_words(str(error))}"
         case httpx2.NetworkError():
             return _NETWORK, f"connection reset{_at('by', error)}"
         case httpx2.RemoteProtocolError():
@@ -71,7 +73,13 @@ def _misbehaved(error: httpx2.RemoteProtocolError) -> tuple[str, str]:
     text = str(error)
     if "incomplete" in text or "peer closed" in text or "disconnected" in text:
         return _NETWORK, f"connection closed{_at('by', error)} before the response was complete"
-    return _OTHER, f"malformed response{_at('from', error)}: {''.join(c for c in text if not c.isdecimal())}"
+    return _OTHER, f"malformed response{_at('from', error)}: {_words(text)}"
+
+
+def _words(text: str) -> str:
+    """What a library says, without numbers, and without the bytes that it quotes."""
+    said = text.partition(": bytearray(")[0].partition(" should be in range ")[0]
+    return _NUMBERS.sub("", said).strip()
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -333,4 +333,6 @@ def test_a_proxy_is_given_the_whole_url_and_its_own_credentials(server: Server) 
 
 def test_a_proxy_that_refuses_is_told_apart(server: Server) -> None:
     body = 'return unwrap_err(try { http_get("https://far.test/", {proxy: A[0], timeout_ms: 5000}) })'
-    assert run(body, server.url).startswith("http: request failed: the proxy refused: 403")
+    text = run(body, server.url)
+    assert text.startswith("http: request failed: the proxy refused: ")
+    assert not any(each.isdecimal() for each in text)

@@ -88,6 +88,7 @@ def test_a_failure_has_its_message_and_category(server: Server, path: str) -> No
     assert found.startswith(text), found
     assert found_category == category
     assert len(found.splitlines()) == 1
+    assert "bytearray" not in found
 
 
 GOOD: dict[str, tuple[int, str]] = {
