@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from atexit import register
+from fcntl import LOCK_EX, LOCK_NB, flock
+from glob import glob
 from shutil import disk_usage, rmtree
 
 pytest_plugins = ["tests.conformance_plugin"]
 
 _MEMORY = "/dev/shm"
+_PREFIX = "harnpy-tests."
+#: Bytes that must be free.
 _ROOM = 4 << 30
 
 
@@ -23,10 +27,41 @@ def _in_memory() -> None:
         return
     if disk_usage(_MEMORY).free < _ROOM or os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
         return
-    place = tempfile.mkdtemp(prefix="harnpy-tests-", dir=_MEMORY)
+    place = _new_place()
     register(rmtree, place, ignore_errors=True)
     os.environ["TMPDIR"] = tempfile.tempdir = place
     os.environ.setdefault("XDG_CACHE_HOME", os.path.join(place, "cache"))
+
+
+def _new_place() -> str:
+    """A new directory, locked for as long as this process lives. What killed runs have left is removed."""
+    memory = os.open(_MEMORY, os.O_RDONLY)
+    try:
+        flock(memory, LOCK_EX)  # nobody looks at the new one before it is locked
+        for left in glob(f"{_MEMORY}/{_PREFIX}*"):
+            if not _is_in_use(left):
+                rmtree(left, ignore_errors=True)
+        place = tempfile.mkdtemp(prefix=_PREFIX, dir=_MEMORY)
+        flock(os.open(place, os.O_RDONLY), LOCK_EX)
+    finally:
+        os.close(memory)
+    return place
+
+
+def _is_in_use(place: str) -> bool:
+    """Whether the run that made a directory still lives, or is somebody else's."""
+    try:
+        directory = os.open(place, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        flock(directory, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(directory)
 
 
 _in_memory()

@@ -187,8 +187,8 @@ class AgentContext:
     ``sessions`` are those that it drives, ``rules`` those in force. ``caller_rules`` are those under which
     the running workflow was started: the model calls of its stages obey them, what else is done ``rules``.
     The task works for ``worker`` and ``workflow``, at ``place``, if that isn't the program's, by default on
-    the session ``active``. ``note`` records what rules decided, in the innermost loop around
-    it, if there is one.
+    the session ``active``. ``note`` records what rules decided, in the innermost loop around it, if there is
+    one.
     """
 
     __slots__ = ("active", "caller_rules", "note", "place", "rules", "sessions", "worker", "workflow")

@@ -105,7 +105,7 @@ def serve(
         raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
     if (cert is None) is not (key is None):
         raise click.UsageError("--cert and --key are given together or not at all")
-    tls = [None if file is None else file.read() for file in (cert, key)]
+    tls = [None if each is None else each.read() for each in (cert, key)]
     return _serve(file, _http(Site(*bind, path, _words(keys), hosts, *tls)), sessions, debug)
 
 
