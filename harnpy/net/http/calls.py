@@ -13,6 +13,7 @@ from harnpy.net.http.clients import Clients
 from harnpy.net.http.errors import RequestFailed
 from harnpy.net.http.mocks import Mocks
 from harnpy.net.http.replies import Mocked, Reply, at_once
+from harnpy.net.http.retries import PASSING
 from harnpy.net.http.sessions import Sessions
 from harnpy.net.http.streams import Stream, Streams, Times
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from harnpy.world.net.egress import Egress
 
 T = TypeVar("T")
-
-#: Failures of these categories may pass.
-_PASSING = ("timeout", "transient_network")
 
 
 class Waiting(Protocol):
@@ -129,7 +127,7 @@ class HttpCalls:
             except _Again as again:
                 pause = again.pause
             except RequestFailed as error:
-                if error.category not in _PASSING or not retries.after_failure(attempt, method):
+                if error.category not in PASSING or not retries.after_failure(attempt, method):
                     raise
                 pause = None
             if pause is None:

@@ -12,12 +12,12 @@ from harnpy.text.display import display
 from harnpy.world.net.redaction import redacted_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harnpy.net.http.request import Request
     from harnpy.reading.dicts import Dict
 
-SECRET_HEADERS = frozenset(
+_SECRET_HEADERS = frozenset(
     "authorization proxy-authorization cookie set-cookie x-api-key api-key x-auth-token x-csrf-token "
     "x-xsrf-token".split()
 )
@@ -81,12 +81,14 @@ def _call(request: Request, reveal: bool) -> Dict:
     return {
         "method": request.method,
         "url": request.url if reveal else redacted_url(request.url),
-        "headers": {
-            name: value if reveal or name not in SECRET_HEADERS else _REDACTED
-            for name, value in request.headers
-        },
+        "headers": dict(request.headers) if reveal else masked(request.headers),
         "body": None if body is None else body.decode("utf-8", "replace"),
     }
+
+
+def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers, whose names are in lower case, without the values of those that hold secrets."""
+    return {name: _REDACTED if name in _SECRET_HEADERS else value for name, value in headers}
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 STATUSES = frozenset((408, 429, 500, 502, 503, 504))
 METHODS = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS"))
+#: Failures without a response that may pass, as categories of 02 §19.8.
+PASSING = ("timeout", "transient_network")
 _SAYS_WHEN = (429, 503)
 _LONGEST = 60.0
 _JITTER = 0.25
@@ -82,6 +85,8 @@ def _seconds(text: str, now: float) -> float | None:
     except ValueError:
         pass
     try:
-        return parsedate_to_datetime(text).timestamp() - now
+        when = parsedate_to_datetime(text)
+        # A zone of -0000, or none, would else be taken for the machine's own.
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now
     except (ValueError, OverflowError):
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from harnpy.net.http.errors import HttpError
+from harnpy.net.parameters import is_token
 from harnpy.text.display import display
 from harnpy.text.urls import UrlError, build, parse, written_query
 from harnpy.world.net.redaction import redacted_url
@@ -15,7 +16,6 @@ from harnpy.world.net.redaction import redacted_url
 if TYPE_CHECKING:
     from harnpy.reading.dicts import Dict
 
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 #: What would end a header.
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -63,7 +63,7 @@ def basic(user: str, password: str) -> str:
 
 def read_method(method: str) -> str:
     """Return a method in capitals. Raises `HttpError`."""
-    if not _TOKEN.fullmatch(method):
+    if not is_token(method):
         raise HttpError(f"http: invalid method '{method}': it must be one word, as GET")
     if method.upper() == "CONNECT":
         raise HttpError(f"http: invalid method '{method}': tunnels are what the option `proxy` is for")
@@ -72,7 +72,7 @@ def read_method(method: str) -> str:
 
 def check_header(name: str, value: str) -> None:
     """Raise `HttpError` for a header that can't be sent. The message doesn't show the value."""
-    if not _TOKEN.fullmatch(name):
+    if not is_token(name):
         raise HttpError(f"http: invalid header name '{name}': it must be one word, as content-type")
     if _CONTROL.search(value):
         raise HttpError(f"http: invalid header value for '{name}': it must be one line")

@@ -13,16 +13,13 @@ from harnpy.net.server.requests import Request
 from harnpy.net.server.responses import body_to_send, has_no_body, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+    from collections.abc import Callable, Mapping
     from typing import Protocol
 
     from harnpy.net.server.event_streams import EventStream
     from harnpy.net.server.responses import Response
     from harnpy.net.server.server import Server
-
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
+    from harnpy.world.net.listeners import Message, Receive, Send
 
     class Running(Protocol):
         """A task of the program that handles a request."""

@@ -7,7 +7,9 @@ from harnpy.text.display import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 
 class ServerFault(NamedFault):
@@ -32,11 +34,9 @@ class OutOfTime(HandlerFailed):
 
 def number(options: dict[str, Any], name: str, default: int, least: int = 0) -> int:
     """Return the int option ``name``, or ``default``. Raises ServerFault for another value."""
-    value = options.get(name)
+    value = _given(options, name, int, "an int")
     if value is None:
         return default
-    if type(value) is not int:
-        raise ServerFault(f"option `{name}` must be an int, got {type_name(value)}")
     if value < least:
         raise ServerFault(f"option `{name}` must be at least {least}, got {value}")
     return value
@@ -44,19 +44,18 @@ def number(options: dict[str, Any], name: str, default: int, least: int = 0) -> 
 
 def flag(options: dict[str, Any], name: str, default: bool) -> bool:
     """Return the bool option ``name``, or ``default``. Raises ServerFault for another value."""
-    value = options.get(name)
-    if value is None:
-        return default
-    if type(value) is not bool:
-        raise ServerFault(f"option `{name}` must be a bool, got {type_name(value)}")
-    return value
+    value = _given(options, name, bool, "a bool")
+    return default if value is None else value
 
 
 def text(options: dict[str, Any], name: str, default: str) -> str:
     """Return the string option ``name``, or ``default``. Raises ServerFault for another value."""
+    value = _given(options, name, str, "a string")
+    return default if value is None else value
+
+
+def _given(options: dict[str, Any], name: str, kind: type[T], words: str) -> T | None:
     value = options.get(name)
-    if value is None:
-        return default
-    if type(value) is not str:
-        raise ServerFault(f"option `{name}` must be a string, got {type_name(value)}")
+    if value is not None and type(value) is not kind:
+        raise ServerFault(f"option `{name}` must be {words}, got {type_name(value)}")
     return value

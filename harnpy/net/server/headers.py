@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from harnpy.net.parameters import is_token
 from harnpy.net.server.faults import ServerFault
 from harnpy.text.display import display, type_name
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 #: What the server says itself about how it sends a body.
 _OF_THE_CONNECTION = frozenset(["connection", "content-length", "keep-alive", "transfer-encoding", "upgrade"])
@@ -38,7 +38,7 @@ def given(headers: Any) -> dict[str, Any]:
     for name, value in headers.items():
         if value is None:
             continue
-        if not _NAME.fullmatch(name):
+        if not is_token(name):
             raise ServerFault(f"{name!r} is no name of a header")
         values = [display(each).strip(" \t") for each in (value if type(value) is list else [value])]
         for each in values:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from harnpy.net.parameters import is_token
 from harnpy.net.server import headers as header_dicts
 from harnpy.net.server.faults import ServerFault
 from harnpy.text.display import display, type_name
@@ -15,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
-
-_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Request(NamedTuple):
@@ -51,7 +49,7 @@ class Request(NamedTuple):
 
 def method_of(value: Any) -> str:
     """Return a method in capitals. Raises ServerFault for what is none."""
-    if type(value) is not str or not _METHOD.fullmatch(value):
+    if type(value) is not str or not is_token(value):
         raise ServerFault(f"a method is a word such as GET, got {display(value)!r}")
     return value.upper()
 

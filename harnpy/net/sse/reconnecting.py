@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.net.http.retries import STATUSES, Retries
+from harnpy.net.http.retries import PASSING, STATUSES, Retries
 from harnpy.net.sse.decoding import Decoder, TooLong
 from harnpy.net.sse.errors import Broken, Refused, SseError
 from harnpy.world.net.failed import Failed
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Connect = Callable[[str | None], Awaitable[Response]]
 
 _NO_CONTENT = 204
-_PASSING = ("timeout", "transient_network")
 
 
 class Opened(NamedTuple):
@@ -99,7 +98,7 @@ class Source:
             raise problem
 
     def _goes_on(self, problem: Broken | None) -> bool:
-        if problem is not None and problem.category not in _PASSING:
+        if problem is not None and problem.category not in PASSING:
             return False
         if self._reconnecting.always:
             return True
@@ -120,7 +119,7 @@ class Source:
                     raise
                 problem = refused
             except Broken as failed:
-                if failed.category not in _PASSING:
+                if failed.category not in PASSING:
                     raise
                 problem = failed
         if problem is None:

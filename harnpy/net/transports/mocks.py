@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from harnpy.net.http.mocks import SECRET_HEADERS, matches
+from harnpy.net.http.mocks import masked, matches
 from harnpy.world.net.redaction import redacted_url
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from harnpy.world.net.messages import Message
 
 T = TypeVar("T")
-
-_REDACTED = "[redacted]"
 
 
 class MockedSocket(NamedTuple):
@@ -65,5 +63,4 @@ class Mocks:
         self.calls.append({"type": type_, "url": redacted_url(url), **more})
 
     def note_connect(self, type_: str, url: str, headers: Iterable[tuple[str, str]], **more: object) -> None:
-        shown = {name: _REDACTED if name in SECRET_HEADERS else value for name, value in headers}
-        self.note(type_, url, headers=shown, **more)
+        self.note(type_, url, headers=masked(headers), **more)

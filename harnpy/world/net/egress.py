@@ -73,7 +73,7 @@ class Egress:
     def __init__(
         self,
         policy: Policy | None = None,
-        on_blocked: Callable[[EgressBlocked], object] = lambda blocked: None,
+        on_blocked: OnBlocked = lambda blocked: None,
     ) -> None:
         self.policy = policy
         self._on_blocked = on_blocked

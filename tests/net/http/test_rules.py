@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.net.http.connection import read_settings
+from harnpy.net.http.errors import HttpError
 from harnpy.net.http.mocks import matches
 from harnpy.net.http.reading import Given
 from harnpy.net.http.replies import Reply
@@ -38,6 +41,16 @@ def test_a_pause_is_within_a_quarter_of_its_length_and_a_minute(
     assert 0.75 * base <= Retries(backoff=backoff).pause(attempt, chance) <= min(1.25 * base, 60)
 
 
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time isn't UTC."""
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
 @pytest.mark.parametrize(
     ("status", "header", "seconds"),
     [
@@ -45,8 +58,10 @@ def test_a_pause_is_within_a_quarter_of_its_length_and_a_minute(
         (503, "Thu, 01 Jan 1970 00:01:10 GMT", 10), (503, "Thu, 01 Jan 1970 00:00:00 GMT", 0),
         (503, "Fri, 31 Dec 9999 23:59:59 GMT", 60), (503, "soon", None), (503, "nan", None),
         (503, "inf", None), (503, "", None), (500, "7", None),
+        (503, "Thu, 01 Jan 1970 00:01:10 -0000", 10), (503, "Thu, 01 Jan 1970 00:01:10", 10),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("tokyo")
 def test_what_a_response_asks_to_wait(status: int, header: str | None, seconds: float | None) -> None:
     assert Retries().asked_for(status, header, 60.0) == seconds
     assert Retries(respects=False).asked_for(status, header, 60.0) is None
@@ -65,6 +80,15 @@ def test_what_a_response_asks_to_wait(status: int, header: str | None, seconds: 
 )
 def test_a_url_is_sent_as_a_browser_reads_it(url: str, canonical: str) -> None:
     assert read_target(url, {}).canonical == canonical
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://u:hidden@h.test/", "//h.test/?api_key=hidden", "http://h:x/?token=hidden"]
+)
+def test_a_url_that_is_refused_is_named_without_its_secrets(url: str) -> None:
+    with pytest.raises(HttpError, match=r"h(\.test|:x)") as refused:
+        read_target(url, {})
+    assert "hidden" not in str(refused.value)
 
 
 def test_user_and_password_of_a_url_are_credentials() -> None:
