@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from harnpy.net.server.event_streams import EventStream
 from harnpy.net.server.faults import ServerFault
 from harnpy.text.display import display
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 _PREFIX = "sse_response_"
+_ID = re.compile(_PREFIX + "([1-9][0-9]{0,17})")
 
 
 class EventStreams:
@@ -67,8 +70,8 @@ class EventStreams:
             self._by_id.pop(stream.id, None)
 
     def _was_made(self, id: str) -> bool:
-        number = id.removeprefix(_PREFIX)
-        return id.startswith(_PREFIX) and number.isdecimal() and 0 < int(number) <= self._made
+        found = _ID.fullmatch(id)
+        return found is not None and int(found[1]) <= self._made
 
     def _wait(self, why: str, stream: EventStream) -> None:
         task = self._vm.tasks.current

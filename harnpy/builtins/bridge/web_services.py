@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 
+from harnpy.builtins.bridge.places import path_at_work
 from harnpy.builtins.bridge.request_tasks import RequestTasks, show_output
 from harnpy.faults import NamedMisuse
 from harnpy.net.server import tls
 from harnpy.net.server.asgi import Application
 from harnpy.net.server.faults import ServerFault, number, text
 from harnpy.vm.limits import LimitReached
+from harnpy.world.files import system_reason
 from harnpy.world.net.listeners import Place
 
 TYPE_CHECKING = False
@@ -60,7 +62,7 @@ class Service:
     def __init__(self, vm: Vm, server: Server, options: dict[str, Any]) -> None:
         self.server = server
         self._vm = vm
-        self._tls = tls.checked(options.get("tls") or tls.plain())
+        self._tls = tls.to_listen(options.get("tls") or tls.plain())
         self._place = _place(vm, options, self._tls)
         self._grace = number(options, "grace_ms", 10_000) / 1000
         self._requests = RequestTasks(vm)
@@ -76,6 +78,8 @@ class Service:
 
     def open(self) -> None:
         tasks = self._vm.tasks
+        # Before it listens: whoever is interrupted then has no handle of what is open.
+        tasks.at_end(self._abort)
         try:
             tasks.await_coroutine(self._listen())
         except ImportError as error:
@@ -83,7 +87,6 @@ class Service:
         except OSError as error:
             where = f"{self._place.host}:{self._place.port}"
             raise ServerFault(f"can't listen at {where}: {error.strerror or error}") from None
-        tasks.at_end(self._abort)
         self._forget = self._vm.unguarded.stopping.before(self._stop, self._grace)
 
     async def _listen(self) -> None:
@@ -178,7 +181,7 @@ class Service:
 def _place(vm: Vm, options: dict[str, Any], config: dict[str, Any]) -> Place:
     certificate = key = None
     if config["mode"] == "pem":
-        certificate, key = (vm.world.files.read_text(config[name]) for name in ("cert_path", "key_path"))
+        certificate, key = (_text_of(vm, config[name]) for name in ("cert_path", "key_path"))
     elif config["mode"] == "self_signed_dev":
         certificate, key = config["cert_pem"], config["key_pem"]
     port = number(options, "port", 0)
@@ -194,6 +197,13 @@ def _place(vm: Vm, options: dict[str, Any], config: dict[str, Any]) -> Place:
         number(options, "max_head_bytes", 65_536, least=1),
         number(options, "max_connections", 0, least=1) or None,
     )
+
+
+def _text_of(vm: Vm, path: str) -> str:
+    try:
+        return vm.world.files.read_text(path_at_work(vm, path))
+    except (OSError, ValueError) as error:
+        raise ServerFault(f"can't read {path}: {system_reason(error)}") from None
 
 
 def _nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.builtins.bridge.places import path_at_work
 from harnpy.builtins.bridge.server_options import server_options
 from harnpy.net.server import tls
 from harnpy.net.server.faults import ServerFault
@@ -47,7 +48,7 @@ def http_server_tls_pem(vm: Vm, cert: str, key: str) -> dict[str, Any]:
         http_server_tls_pem("cert.pem", "key.pem").mode  // "pem"
     """
     for path in (cert, key):
-        if not vm.world.files.exists(path):
+        if not vm.world.files.exists(path_at_work(vm, path)):
             raise ServerFault(f"there is no file '{path}'")
     return tls.pem(cert, key)
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 MODES = ("plain", "edge", "pem", "self_signed_dev")
+#: What a server needs of a configuration to end TLS itself.
+_NEEDED = {"pem": ("cert_path", "key_path"), "self_signed_dev": ("cert_pem", "key_pem")}
 #: Of own certificates: short, as a wrong one is hard to take back.
 _OWN_MAX_AGE = 300
 
@@ -75,6 +77,15 @@ def checked(config: Any) -> dict[str, Any]:
     if mode not in MODES:
         raise ServerFault(f"unknown TLS mode {display(mode)!r} ({expected(display(mode), MODES)})")
     return config
+
+
+def to_listen(config: Any) -> dict[str, Any]:
+    """Return a `checked` configuration that a server can listen with. Raises ServerFault for another."""
+    found = checked(config)
+    for key in _NEEDED.get(found["mode"], ()):
+        if type(found.get(key)) is not str:
+            raise ServerFault(f"the TLS mode '{found['mode']}' needs the string `{key}`")
+    return found
 
 
 def _hsts(max_age: int, subdomains: bool, preload: bool) -> dict[str, Any]:
