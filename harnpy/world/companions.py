@@ -107,7 +107,9 @@ class _Protocol(SubprocessStreamProtocol):
 
 
 def _kill_group(guard: Popen[bytes]) -> None:
-    """End a guard and whatever is in its group."""
+    """End a guard and whatever is in its group, once: then its number may become somebody else's."""
+    if guard.returncode is not None:
+        return
     with suppress(ProcessLookupError):
         os.killpg(guard.pid, SIGKILL)
     guard.wait()

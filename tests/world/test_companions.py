@@ -80,6 +80,18 @@ def test_stopping_hurries_when_it_is_cancelled() -> None:
     wait_until(lambda: all(map(is_gone, pids)))
 
 
+def test_stopping_again_signals_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of its group may be somebody else's by then."""
+    signalled: list[int] = []
+
+    async def use(companion: Companion) -> None:
+        await companion.stop()
+        monkeypatch.setattr(os, "killpg", lambda group, number: signalled.append(group))
+
+    with_companion(use, "cat")
+    assert signalled == []
+
+
 def test_writing_to_one_that_has_ended_is_an_error() -> None:
     async def use(companion: Companion) -> None:
         assert await companion.line() == b""

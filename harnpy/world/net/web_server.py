@@ -33,9 +33,14 @@ async def listen(application: Application, place: Place) -> Listener:
     server = _Server(_config(application, place, context))
     running = asyncio.ensure_future(server.serve(sockets=[bound]))
     started = asyncio.ensure_future(server.up.wait())
-    await asyncio.wait([running, started], return_when=asyncio.FIRST_COMPLETED)
-    if not server.started:
+    try:
+        await asyncio.wait([running, started], return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        await _Listener(server, running, bound).abort()
+        raise
+    finally:
         started.cancel()
+    if not server.started:
         bound.close()
         running.result()
     return _Listener(server, running, bound)
@@ -91,6 +96,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
+        self.servers = []
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         # They belong to the process that the program runs in.

@@ -116,14 +116,16 @@ class WebSocket:
         """Say goodbye, and close the connection. Nobody reads the `messages` any more."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
-        with suppress(TimeoutError, Failed):
-            async with asyncio.timeout(_PATIENCE):
-                await self._flush()
-                while self._protocol.close_rcvd is None and (data := await self._read()):
-                    self._protocol.receive_data(data)
-                    self._protocol.events_received()
-        await self._response.aclose()
-        await self._stream.aclose()
+        try:
+            with suppress(TimeoutError, Failed):
+                async with asyncio.timeout(_PATIENCE):
+                    await self._flush()
+                    while self._protocol.close_rcvd is None and (data := await self._read()):
+                        self._protocol.receive_data(data)
+                        self._protocol.events_received()
+        finally:
+            await self._response.aclose()
+            await self._stream.aclose()
 
     async def _read(self) -> bytes:
         try:

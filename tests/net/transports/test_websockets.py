@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import struct
 import threading
@@ -15,6 +16,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
+from harnpy.world.net.websocket import WebSocket
 from tests.net.transports.loopback import Connection, served
 
 #: How many messages are sent. `HARNPY_EVENTS=100000` for more.
@@ -260,3 +262,36 @@ def test_tasks_share_a_socket() -> None:
     """
     with server(handle) as address:
         assert run(program, address) is True
+
+
+class _Silent:
+    """A response with a connection over which nothing ever comes."""
+
+    def __init__(self) -> None:
+        self.extensions = {"network_stream": self}
+        self.reads = asyncio.Event()
+        self.closed = 0
+
+    async def write(self, data: bytes) -> None:
+        pass
+
+    async def read(self, most: int) -> bytes:
+        self.reads.set()
+        await asyncio.Event().wait()
+        return b""
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def test_one_that_is_cancelled_while_it_says_goodbye_is_closed() -> None:
+    async def close() -> int:
+        silent = _Silent()
+        closing = asyncio.ensure_future(WebSocket("h.test", silent, 1).aclose())  # type: ignore[arg-type]
+        await silent.reads.wait()
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        return silent.closed
+
+    assert asyncio.run(close()) == 2
