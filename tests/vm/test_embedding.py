@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from threading import Thread
 
 import pytest
@@ -70,6 +71,22 @@ def test_a_deadline_ends_the_wait_for_a_coroutine() -> None:
     assert vm.run_source(source) == "Deadline exceeded!"
     vm.run_source("sleep(1ms)")
     assert cancelled == [True]
+
+
+def test_an_interrupt_while_a_program_ends_leaves_no_loop_behind() -> None:
+    vm = Vm()
+
+    async def close() -> None:
+        raise KeyboardInterrupt
+
+    async def begin() -> None:
+        vm.tasks.at_end(close)
+
+    vm.register("begin() -> nil", begin)
+    with pytest.raises(KeyboardInterrupt):
+        vm.run_source("begin()")
+    assert signal.set_wakeup_fd(-1) == -1
+    assert vm.tasks.bridge is None
 
 
 def test_calling_a_function_from_python_gives_a_finished_error() -> None:

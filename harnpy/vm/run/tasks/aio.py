@@ -128,10 +128,13 @@ class OwnLoop(Bridge):
         return task
 
     def close(self) -> None:
-        self.loop.run_until_complete(self.finish())
-        self.wakeful.close()
-        self.loop.close()
-        self.scheduler.idle, self.scheduler.bridge = self.blocking, None
+        try:
+            self.loop.run_until_complete(self.finish())
+        finally:
+            # Also when a signal ends that: the next one would be written to whatever has our socket's number.
+            self.wakeful.close()
+            self.loop.close()
+            self.scheduler.idle, self.scheduler.bridge = self.blocking, None
 
     async def finish(self) -> None:
         """Cancel the coroutines that no task waits for any more."""
