@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from harnpy.net.server.event_streams import EventStream
 from harnpy.net.server.faults import ServerFault
@@ -75,8 +76,14 @@ class EventStreams:
 
     def _wait(self, why: str, stream: EventStream) -> None:
         task = self._vm.tasks.current
-        stream.waiting.append(lambda: self._resume(task))
-        self._vm.tasks.suspend((why, [stream]))
+        resume = partial(self._resume, task)
+        stream.waiting.append(resume)
+        try:
+            self._vm.tasks.suspend((why, [stream]))
+        finally:
+            # One that was interrupted waits no more, and a stream that nobody reads may never change.
+            if resume in stream.waiting:
+                stream.waiting.remove(resume)
 
     def _resume(self, task: Task) -> None:
         self._vm.tasks.resume(task)

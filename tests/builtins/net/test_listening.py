@@ -13,6 +13,7 @@ from io import StringIO
 import pytest
 
 from harnpy import Vm
+from harnpy.builtins.bridge.event_streams import streams_of
 from harnpy.vm.errors import LimitExceeded, VmError
 from harnpy.vm.limits import Limits
 from harnpy.world import World
@@ -75,6 +76,19 @@ def test_requests_are_handled_at_once() -> None:
         assert web.next() == "in"
         assert web.get("/ring") == (204, "")
         assert received(waiting).endswith(b"rung")
+
+
+def test_who_stops_waiting_for_a_client_is_forgotten_by_the_stream() -> None:
+    vm = Vm()
+    vm.run_source("""
+    let response = sse_server_response({max_buffered_events: 1})
+    sse_server_send(response, "first")
+    for i in 1 to 3 { try { deadline 1ms { sse_server_send(response, "more") } } catch (error) { error } }
+    """)
+    stream = streams_of(vm).get("sse_response_1")
+    assert stream is not None
+    assert stream.is_full()
+    assert stream.waiting == []
 
 
 def test_an_error_is_a_500_that_is_logged_without_secrets() -> None:
