@@ -53,6 +53,11 @@ def model_http_of(vm: Vm) -> Http:
     return vm.unguarded.http.behind(egress_of(vm))
 
 
+def response_bytes_of(vm: Vm) -> int | None:
+    """How many bytes the embedder lets a response have; None is any number."""
+    return None if vm.meter is None else vm.meter.most("response_bytes")
+
+
 def http_calls_of(vm: Vm) -> HttpCalls:
     """What the program asks for over HTTP: its mocks, sessions and streams."""
     from harnpy.net.http.calls import HttpCalls
@@ -64,8 +69,7 @@ def _new_calls(vm: Vm) -> HttpCalls:
     from harnpy.builtins.bridge.agent_tasks import AgentTasks
     from harnpy.net.http.calls import Cap, HttpCalls
 
-    most = None if vm.meter is None else vm.meter.most("response_bytes")
-    cap = None
+    most, cap = response_bytes_of(vm), None
     if vm.meter is not None and most is not None:
         cap = Cap(most, partial(vm.meter.excess, "response_bytes"))
     calls = HttpCalls(http_of(vm), egress_of(vm), AgentTasks(vm), vm.world, cap)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.builtins.bridge.live_http import response_bytes_of
 from harnpy.builtins.bridge.live_transports import TimedOut, received, transports_of
-from harnpy.builtins.net.transport_arguments import arriving, cap_of, disk_of, options_of, seconds_of
+from harnpy.builtins.net.http_arguments import ProgramDisk, options_of
+from harnpy.builtins.net.transport_arguments import arriving, seconds_of
 from harnpy.net.http.errors import HttpError
 from harnpy.net.sse.decoding import Event
 from harnpy.net.transports.reading import read_events
@@ -39,7 +41,9 @@ def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
         raise HttpError("sse_connect: method is required")
     if not url:
         raise HttpError("sse_connect: URL is required")
-    asked = read_events(method, url, options, disk_of(vm, "sse_connect"), cap_of(vm), vm.world.random.random)
+    asked = read_events(
+        method, url, options, ProgramDisk(vm, "sse_connect"), response_bytes_of(vm), vm.world.random.random
+    )
     streams = transports_of(vm).events
     return streams.mocked(asked) or vm.tasks.await_coroutine(streams.open(asked))
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from harnpy.builtins.bridge.live_transports import received
-from harnpy.builtins.net.http_arguments import ProgramDisk, options_of
 from harnpy.faults import Fault
 from harnpy.net.http.errors import HttpError
 from harnpy.vm.declare.failures import harn_error
 from harnpy.vm.values.objects import Duration, Stream, type_name
-
-__all__ = ["arriving", "cap_of", "disk_of", "options_of", "seconds_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,16 +15,6 @@ if TYPE_CHECKING:
     from harnpy.net.transports.inbox import Inbox, Script
     from harnpy.vm.values.objects import Value
     from harnpy.vm.vm import Vm
-
-
-def disk_of(vm: Vm, name: str) -> ProgramDisk:
-    """The files that the options of the builtin ``name`` may name."""
-    return ProgramDisk(vm, name)
-
-
-def cap_of(vm: Vm) -> int | None:
-    """What the embedder lets a response have, in bytes."""
-    return None if vm.meter is None else vm.meter.most("response_bytes")
 
 
 def seconds_of(name: str, timeout_ms: Value) -> float | None:

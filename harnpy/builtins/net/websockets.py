@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.builtins.bridge.live_http import response_bytes_of
 from harnpy.builtins.bridge.live_transports import TimedOut, received, transports_of
-from harnpy.builtins.net.transport_arguments import arriving, cap_of, disk_of, options_of, seconds_of
+from harnpy.builtins.net.http_arguments import ProgramDisk, options_of
+from harnpy.builtins.net.transport_arguments import arriving, seconds_of
 from harnpy.net.http.errors import HttpError
 from harnpy.net.transports.reading import read_socket
 from harnpy.net.websockets.messages import as_dict, to_send
@@ -35,7 +37,7 @@ def websocket_connect(vm: Vm, url: str, opts: Value) -> str:
     options = options_of(vm, "websocket_connect", opts)
     if not url:
         raise HttpError("websocket_connect: URL is required")
-    asked = read_socket(url, options, disk_of(vm, "websocket_connect"), cap_of(vm))
+    asked = read_socket(url, options, ProgramDisk(vm, "websocket_connect"), response_bytes_of(vm))
     sockets = transports_of(vm).sockets
     return sockets.mocked(asked) or vm.tasks.await_coroutine(sockets.open(asked))
 
