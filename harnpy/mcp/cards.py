@@ -40,9 +40,9 @@ class Cards:
         """Return the card at a URL or in a file, or that of a declared server. Raises `NamedFault`."""
         source = self._source(target)
         now = self._world.clock.monotonic()
-        kept = self._kept.get(source)
-        if kept is not None and now - kept[0] < _FRESH:
-            return kept[1]
+        self._kept = {name: kept for name, kept in self._kept.items() if now - kept[0] < _FRESH}
+        if source in self._kept:
+            return self._kept[source][1]
         text = await self._fetched(source) if _is_url(source) else self._read(source)
         try:
             card = parse_json(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from harnpy.cli.console import complain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Any, BinaryIO, TextIO
+    from typing import Any, TextIO
 
     from mcp.server.lowlevel import Server
 
@@ -130,23 +129,11 @@ def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
 
 
 def _stdio() -> Transport:
+    from harnpy.cli.client_streams import take_streams
     from harnpy.serve.mcp.stdio import serve_stdio
 
-    reader, writer = _streams()
+    reader, writer = take_streams()
     return partial(serve_stdio, reader=reader, writer=writer)
-
-
-def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """The client's streams, kept from the program and its child processes.
-
-    These read nothing, and what they write to stdout goes to stderr.
-    """
-    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return reader, writer
 
 
 def _http(site: Site) -> Transport:
