@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """An asynchronous context manager: entered, the file is loaded and can be called."""
+    """An asynchronous context manager: entered, the file is loaded and can be called.
+
+    A program that ends by itself, by `exit` in a task that a call has started or by a limit, ends the block,
+    which raises what it ended with.
+    """
 
     def __init__(self, vm: Vm, file: str) -> None:
         """Raises OSError when the file can't be read, SourceFault when it can't be run."""
@@ -40,6 +44,7 @@ class Program:
         self._asked: asyncio.Queue[Call | None] = asyncio.Queue()
         self._running: dict[Task, Call] = {}
         self._run: asyncio.Task[None] | None = None
+        self._inside: asyncio.Task[Any] | None = None
         settings_of(vm).on_progress = self._progress
         vm.unguarded.people = People(self._ask)
 
@@ -56,11 +61,20 @@ class Program:
         await asyncio.wait((loaded, self._run), return_when=asyncio.FIRST_COMPLETED)
         if self._run.done():
             await self._run
+        self._inside = asyncio.current_task()
+        self._run.add_done_callback(self._end_block)
         return self
+
+    def _end_block(self, run: asyncio.Task[None]) -> None:
+        if self._inside is not None:
+            self._inside.cancel()
 
     async def __aexit__(self, *_: object) -> None:
         """End the calls that are running, and the program."""
         assert self._run is not None
+        inside, self._inside = self._inside, None
+        if inside is not None and self._run.done():
+            inside.uncancel()
         self._asked.put_nowait(None)
         await self._run
 

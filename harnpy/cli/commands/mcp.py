@@ -109,12 +109,13 @@ def serve(
 
 
 def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
-    """Serve until the transport ends; return the exit status."""
+    """Serve until the transport or the program ends; return the exit status."""
     from harnpy import Vm
     from harnpy.cli.failures import report
     from harnpy.cli.project_setup import bind_project
     from harnpy.serve.errors import NotServed
     from harnpy.serve.mcp.service import serve as served
+    from harnpy.vm.errors import ExitRequest
 
     vm = Vm()
     bind_project(vm, file)
@@ -123,6 +124,8 @@ def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
     except NotServed as error:
         complain(f"error: {error}")
         return FAILED
+    except ExitRequest as request:
+        return request.code
     except Exception as error:
         return report(error, debug)
     return OK

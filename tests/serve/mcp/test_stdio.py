@@ -26,6 +26,7 @@ pub fn hello(name: string) -> string {
 }
 pub fn sleepy() { sleep(600000) }
 pub fn asked() { return read_stdin() }
+pub fn last() { return await(spawn { exit(3) }) }
 """
 COMMAND = (sys.executable, "-m", "harnpy", "mcp", "serve")
 
@@ -55,7 +56,12 @@ def test_the_sdk_starts_it(file: Path) -> None:
     async def main() -> None:
         server = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], str(file)])
         async with Client(server) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["hello", "sleepy", "asked"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == [
+                "hello",
+                "sleepy",
+                "asked",
+                "last",
+            ]
             calls = (client.call_tool("hello", {"name": f"n{i}"}) for i in range(100))
             results = await asyncio.gather(*calls)
             assert [text_of(result) for result in results] == [f"hello n{i}" for i in range(100)]
@@ -88,6 +94,14 @@ def test_a_signal_ends_it_and_the_calls(file: Path) -> None:
         server.send_signal(signal.SIGTERM)
         assert server.stdout.read() == b""
         assert server.wait() == 124
+
+
+def test_a_program_that_ends_itself_ends_the_server(file: Path) -> None:
+    with subprocess.Popen([*COMMAND, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        server.stdin.write((opening() + call(1, "sleepy", {}) + call(2, "last", {})).encode())
+        server.stdin.flush()
+        assert server.wait() == 3
 
 
 def test_a_client_that_reads_nothing_keeps_no_server(tmp_path: Path) -> None:
