@@ -9,13 +9,11 @@ import httpx2
 
 from harnpy.world.net.client import SURFACE
 from harnpy.world.net.failed import TooMuch, cut_off, misled, too_many_redirects
-from harnpy.world.net.failures import failure
+from harnpy.world.net.failures import FAILURES, failure
 from harnpy.world.redirects import MOST_REDIRECTS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
-_FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
 
 class Outgoing(Protocol):
@@ -67,7 +65,7 @@ class Incoming:
                         if left < 0:
                             raise TooMuch(most or 0)
                     yield piece
-        except _FAILURES as error:
+        except FAILURES as error:
             problem = failure(error)
         else:
             return
@@ -87,7 +85,7 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
     request = httpx2.Request(
         outgoing.method,
         outgoing.canonical,
-        headers=[(name.encode(), value.encode("utf-8", "surrogatepass")) for name, value in outgoing.headers],
+        headers=encoded_headers(outgoing.headers),
         content=outgoing.body,
         extensions={
             "timeout": {**times, "read": outgoing.read, "write": outgoing.read},
@@ -99,7 +97,7 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
     follows = outgoing.redirects is not None
     try:
         response = await client.send(request, stream=True, follow_redirects=follows)
-    except _FAILURES as error:
+    except FAILURES as error:
         problem = cut_off() if client.is_closed else failure(error)
     except RuntimeError:
         # httpx2's word for a client that another task has closed.
@@ -113,6 +111,11 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
         problem = misled() if response.next_request is None else too_many_redirects()
     # Without its cause, which may hold what the request did.
     raise problem
+
+
+def encoded_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """Return headers as they are sent: values in UTF-8, also where they are no ASCII."""
+    return [(name.encode(), value.encode("utf-8", "surrogatepass")) for name, value in headers]
 
 
 def _joined(headers: httpx2.Headers) -> Mapping[str, str]:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBERS = re.compile(r"\d+")
+#: What a client raises when there is no complete response; `failure` knows each.
+FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
 _TIMEOUT, _NETWORK, _OTHER = "timeout", "transient_network", "generic"
 
 
 def failure(error: Exception) -> Failed:
-    """What an error of a client means: a `httpx2.HTTPError`, `httpx2.InvalidURL`, or one of the system's."""
+    """What an error of a client means, one of `FAILURES`."""
     category, text = _described(error)
     return Failed(category, text)
 

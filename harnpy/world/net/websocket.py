@@ -21,8 +21,9 @@ from websockets.protocol import Protocol, Side, State
 from websockets.utils import accept_key
 
 from harnpy.world.net.client import SURFACE
+from harnpy.world.net.exchange import encoded_headers
 from harnpy.world.net.failed import Failed
-from harnpy.world.net.failures import failure
+from harnpy.world.net.failures import FAILURES, failure
 from harnpy.world.net.messages import Message
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ _SWITCHED = 101
 _PIECE = 1 << 16
 #: Seconds that the other side has to say goodbye, too.
 _PATIENCE = 1.0
-_FAILURES = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError, OSError)
+#: What goes wrong on an open connection.
+_BROKEN = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError, OSError)
 _KINDS = {Opcode.TEXT: "text", Opcode.BINARY: "binary", Opcode.PING: "ping", Opcode.PONG: "pong"}
 
 
@@ -130,7 +132,7 @@ class WebSocket:
     async def _read(self) -> bytes:
         try:
             return await self._stream.read(_PIECE)
-        except _FAILURES as error:
+        except _BROKEN as error:
             problem = self._failed(error)
         raise problem
 
@@ -144,7 +146,7 @@ class WebSocket:
                 for data in self._protocol.data_to_send():
                     if data:
                         await self._stream.write(data)
-        except _FAILURES as error:
+        except _BROKEN as error:
             problem = self._failed(error)
         else:
             return
@@ -209,15 +211,12 @@ async def connect(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing, 
     request = httpx2.Request(
         "GET",
         outgoing.canonical,
-        headers=[
-            (name.encode(), value.encode("utf-8", "surrogatepass"))
-            for name, value in [*outgoing.headers, *upgrade.items()]
-        ],
+        headers=encoded_headers([*outgoing.headers, *upgrade.items()]),
         extensions={"timeout": times, SURFACE: surface},
     )
     try:
         response = await client.send(request, stream=True, follow_redirects=False)
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
+    except FAILURES as error:
         problem: Exception = failure(error)
     else:
         refusal = _refusal(response, key)

@@ -11,9 +11,7 @@ from typing import Any
 
 from harnpy import Vm
 from harnpy.vm.errors import ExitRequest
-
-#: Seconds until a test that waits for an event has failed.
-PATIENCE = 30
+from tests.support import PATIENCE
 
 _PROGRAM = """
 let server = http_server({{max_body_bytes: 1000}})
