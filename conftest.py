@@ -23,7 +23,7 @@ def _in_memory() -> None:
     A test that writes waits for the disk several times as long as for anything else. ``TMPDIR`` and
     ``XDG_CACHE_HOME`` choose other places; the processes of xdist take over those of the first.
     """
-    if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
+    if "TMPDIR" in os.environ or not os.access(_MEMORY, os.R_OK | os.W_OK):
         return
     if disk_usage(_MEMORY).free < _ROOM or os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
         return
