@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_types import (
     JSONRPCMessage,
@@ -16,20 +16,37 @@ from pydantic import ValidationError
 from harnpy.text.json.reader import parse_json
 from harnpy.text.json.writer import to_json
 
+if TYPE_CHECKING:
+    from harnpy.reading.dicts import Dict
+
 #: What an error is taken for that doesn't say which one it is. Spec: 07 §15.1.
-_UNKNOWN = {"code": -1, "message": "Unknown MCP error"}
+_UNKNOWN_CODE, _UNKNOWN_MESSAGE = -1, "Unknown MCP error"
 
 
 def read_message(text: str) -> JSONRPCMessage | None:
     """Return the message that a text is, None for one that is no JSON-RPC message. Raises `JsonError`."""
     data = parse_json(text)
-    if isinstance(data, dict) and "error" in data:
-        error = data["error"]
-        data["error"] = {**_UNKNOWN, **error} if isinstance(error, dict) else _UNKNOWN
+    if isinstance(data, dict) and "id" in data and "method" not in data:
+        data = _answer(data)
     try:
         return jsonrpc_message_adapter.validate_python(data, by_name=False)
     except ValidationError:
         return None
+
+
+def _answer(data: Dict) -> Dict:
+    """An answer as JSON-RPC has it: one that has no result is an error, so that nobody waits for another."""
+    if "error" not in data and isinstance(data.get("result"), dict):
+        return data
+    error = data.get("error")
+    if not isinstance(error, dict):
+        error = {} if "error" in data else {"message": "the server's answer has no result object"}
+    code, message = error.get("code"), error.get("message")
+    read = {
+        "code": code if type(code) is int else _UNKNOWN_CODE,
+        "message": message if isinstance(message, str) else _UNKNOWN_MESSAGE,
+    }
+    return {"jsonrpc": data.get("jsonrpc"), "id": data["id"], "error": read}
 
 
 def write_message(message: JSONRPCMessage, **more: Any) -> str:

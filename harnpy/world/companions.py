@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
 from contextlib import suppress
 from signal import SIGKILL, SIGTERM
-from subprocess import DEVNULL, Popen
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,38 +35,55 @@ async def start(argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = N
     """
     guard = Popen(_GUARD, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
     try:
-        loop = asyncio.get_running_loop()
-        transport, protocol = await loop.subprocess_exec(
-            lambda: _Protocol(MOST, loop),
-            *argv,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=None,
-            cwd=cwd,
-            env=env,
-            process_group=guard.pid,
-        )
+        program = Popen(argv, stdin=PIPE, stdout=PIPE, cwd=cwd, env=env, process_group=guard.pid)
     except BaseException:
         _kill_group(guard)
         raise
-    return Companion(Process(transport, protocol, loop), protocol.exited, guard)
+    companion = Companion(program, guard)
+    try:
+        await companion.open()
+    except BaseException:
+        companion.kill()
+        raise
+    return companion
 
 
 class Companion:
-    """A program that runs. The guard is in its group, so that the group's number stays ours."""
+    """A program that runs. The guard is in its group, so that the group's number stays ours.
 
-    def __init__(self, process: Process, exited: asyncio.Event, guard: Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.pid = process.pid
-        self._process = process
-        self._input = process.stdin
-        self._output = process.stdout
-        self._exited = exited
+    It is no subprocess of asyncio's: there, a start that is cancelled may wait without end.
+    """
+
+    def __init__(self, program: Popen[bytes], guard: Popen[bytes]) -> None:
+        self.pid = program.pid
+        self._program = program
         self._guard = guard
+        self._loop = asyncio.get_running_loop()
+        self._exited = asyncio.Event()
+        self._output = StreamReader(MOST)
+        self._input: StreamWriter | None = None
+        self._reading: asyncio.ReadTransport | None = None
+        Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Tell of the program's end, whoever else holds its output open."""
+        self._program.wait()
+        with suppress(RuntimeError):  # the loop has ended as well
+            self._loop.call_soon_threadsafe(self._exited.set)
+
+    async def open(self) -> None:
+        """Connect the program's input and output to the loop."""
+        loop, program = self._loop, self._program
+        protocol = StreamReaderProtocol(self._output)
+        self._reading, _ = await loop.connect_read_pipe(lambda: protocol, program.stdout)
+        writing, flow = await loop.connect_write_pipe(
+            lambda: StreamReaderProtocol(StreamReader()), program.stdin
+        )
+        self._input = StreamWriter(writing, flow, None, loop)
 
     async def write(self, line: bytes) -> None:
         """Send a line. Raises ConnectionError when the program reads no more."""
+        assert self._input is not None
         self._input.write(line)
         await self._input.drain()
 
@@ -78,32 +96,35 @@ class Companion:
 
     async def stop(self) -> None:
         """End the program and its group: politely at first, at once when we are cancelled."""
+        assert self._input is not None
         try:
             self._input.close()
             if not await self._ends():
                 os.killpg(self._guard.pid, SIGTERM)
                 await self._ends()
         finally:
-            _kill_group(self._guard)
+            self.kill()
             await self._ends()
-            self._process._transport.close()  # type: ignore[attr-defined]
+
+    def kill(self) -> None:
+        """End the program and its group at once, and close what connects us to it."""
+        _kill_group(self._guard)
+        if self._input is not None:
+            writing = self._input.transport
+            if writing.get_write_buffer_size():  # nobody reads it any more
+                writing.abort()
+            else:
+                writing.close()
+        if self._reading is not None:
+            self._reading.close()
+        for pipe in (self._program.stdin, self._program.stdout):
+            assert pipe is not None
+            pipe.close()
 
     async def _ends(self) -> bool:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), PATIENCE)
         return self._exited.is_set()
-
-
-class _Protocol(SubprocessStreamProtocol):
-    """Tells of the program's end; asyncio's own wait goes on while something else holds its output open."""
-
-    def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(limit, loop)
-        self.exited = asyncio.Event()
-
-    def process_exited(self) -> None:
-        super().process_exited()
-        self.exited.set()
 
 
 def _kill_group(guard: Popen[bytes]) -> None:

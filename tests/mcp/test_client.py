@@ -102,14 +102,22 @@ def test_failures_say_who_failed_and_how() -> None:
             await failure(client.call("fail", {"texts": []})),
             await failure(client.call("refuse", {})),
             await failure(client.call("refuse", {"error": {}})),
+            await failure(client.call("refuse", {"error": {"code": "x", "message": 3}})),
+            await failure(client.call("answer", {"result": 3})),
+            await failure(client.call("answer", {})),
             await failure(client.request("no/such")),
         ]
+
+    no_result = (ServerError, "MCP error (-1): the server's answer has no result object")
 
     assert using(use) == [
         (ToolError, "it broke\nbadly"),
         (ToolError, "{content: [], isError: true}"),
         (ServerError, "MCP error (-32602): no such thing"),
         (ServerError, "MCP error (-1): Unknown MCP error"),
+        (ServerError, "MCP error (-1): Unknown MCP error"),
+        no_result,
+        no_result,
         (ServerError, "MCP error (-32601): Method not found: no/such"),
     ]
 

@@ -62,7 +62,8 @@ def test_one_that_ignores_everything_is_killed_with_its_group() -> None:
     async def use(companion: Companion) -> list[int]:
         return [int(await companion.line()) for _ in range(2)]
 
-    assert all(map(is_gone, with_companion(use, _ENDLESS)))
+    pids = with_companion(use, _ENDLESS)
+    wait_until(lambda: all(map(is_gone, pids)))
 
 
 def test_stopping_hurries_when_it_is_cancelled() -> None:
@@ -90,6 +91,29 @@ def test_stopping_again_signals_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with_companion(use, "cat")
     assert signalled == []
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_a_start_that_is_cancelled_leaves_nothing_and_ends(turns: int, tmp_path: Path) -> None:
+    """Whatever it waits for in the loop is cancelled with it, as at the end of a program."""
+    note = tmp_path / "pid"
+
+    async def run() -> None:
+        script = f"trap '' TERM; echo $$ > {note}; sleep 1000"
+        starting = asyncio.ensure_future(RealProcesses().start(["/bin/sh", "-c", script], "."))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        async with asyncio.timeout(10):
+            await asyncio.gather(*others, return_exceptions=True)
+        if not starting.cancelled():
+            await starting.result().stop()
+
+    asyncio.run(run())
+    text = note.read_text() if note.exists() else ""
+    assert not text.strip() or is_gone(int(text))
 
 
 def test_writing_to_one_that_has_ended_is_an_error() -> None:

@@ -9,7 +9,7 @@ from harnpy.mcp.client import Client
 from harnpy.mcp.server_spec import ServerSpec
 from harnpy.vm.declare.builtin import builtin as declare
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values.objects import display
+from harnpy.vm.values.objects import display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
     """
     if not command:
         raise Thrown("mcp_connect: command is required")
-    words = [display(word) for word in args] if type(args) is list else []
+    if not isinstance(args, list | None):
+        raise Thrown(f"mcp_connect: args must be a list, got {type_name(args)}")
+    words = map(display, args or ())
     return await servers_of(vm).connect(ServerSpec(command, command=(command, *words)))
 
 
