@@ -36,6 +36,7 @@ class Stream:
         self._left = memoryview(b"")
         self._failure: Exception | None = None
         self._has_ended = False
+        self._is_closed = False
 
     async def read(self, most: int) -> bytes | None:
         """Return the next bytes, at most so many; None at the end. Raises `Failed`, and then again."""
@@ -65,6 +66,12 @@ class Stream:
         except StopAsyncIteration:
             self._has_ended = True
             return
+        except asyncio.CancelledError:
+            if not self._is_closed:
+                raise
+            from harnpy.world.net.failed import cut_off
+
+            problem = self._failure = cut_off()
         except Exception as error:
             self._failure = error
             raise
@@ -76,6 +83,7 @@ class Stream:
         raise problem
 
     async def aclose(self) -> None:
+        self._is_closed = True
         if self._coming is not None:
             self._coming.cancel()
         await self._response.aclose()

@@ -6,6 +6,7 @@ Spec: 04 §21.5.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harnpy.net.server import headers as header_dicts
@@ -68,6 +69,7 @@ class Application:
             return
         except _TooLong as long:
             size, limit = long.size, long.limit
+            await _pass_over(request, receive, self._body_seconds)
             await self._answer(lambda: self._server.too_large(request, size, limit), receive, _last(send))
         else:
             whole = request._replace(body=body)
@@ -142,6 +144,10 @@ class _TooLong(Exception):
         self.limit = limit
 
 
+#: Bytes of a body that is too long that are read all the same, and the longest pause between two pieces in s.
+_PASSED_OVER = 1 << 25
+_PAUSE = 0.1
+
 _LONG = "the head of the request is too long"
 _SLOW = "the request took too long to arrive"
 
@@ -164,6 +170,25 @@ async def _body(request: Request, limit: int, receive: Receive) -> bytes:
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+async def _pass_over(request: Request, receive: Receive, seconds: float) -> None:
+    """Read what is coming of a body that nobody wants, up to a bound.
+
+    A client whose connection is closed while it sends may never see the response.
+    """
+    if any(name == "expect" for name, _ in request.headers):
+        # It waits for the response before it sends.
+        return
+    left = _PASSED_OVER
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while left > 0:
+                async with asyncio.timeout(_PAUSE):
+                    message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
 
 
 async def _first_of(response: asyncio.Future[Response | None], gone: asyncio.Future[None]) -> Response | None:

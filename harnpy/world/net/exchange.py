@@ -82,20 +82,20 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
     Raises `Failed`, `EgressBlocked`, and what the client's ``permit`` does.
     """
     times = {"connect": outgoing.connect, "pool": outgoing.connect}
-    request = httpx2.Request(
-        outgoing.method,
-        outgoing.canonical,
-        headers=encoded_headers(outgoing.headers),
-        content=outgoing.body,
-        extensions={
-            "timeout": {**times, "read": outgoing.read, "write": outgoing.read},
-            SURFACE: surface,
-            MOST_REDIRECTS: outgoing.redirects or 0,
-        },
-    )
-    client.cookies.set_cookie_header(request)
     follows = outgoing.redirects is not None
     try:
+        request = httpx2.Request(
+            outgoing.method,
+            outgoing.canonical,
+            headers=encoded_headers(outgoing.headers),
+            content=outgoing.body,
+            extensions={
+                "timeout": {**times, "read": outgoing.read, "write": outgoing.read},
+                SURFACE: surface,
+                MOST_REDIRECTS: outgoing.redirects or 0,
+            },
+        )
+        client.cookies.set_cookie_header(request)
         response = await client.send(request, stream=True, follow_redirects=follows)
     except FAILURES as error:
         problem = cut_off() if client.is_closed else failure(error)

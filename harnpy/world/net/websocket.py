@@ -208,13 +208,13 @@ async def connect(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing, 
         "sec-websocket-version": "13",
         "sec-websocket-key": key,
     }
-    request = httpx2.Request(
-        "GET",
-        outgoing.canonical,
-        headers=encoded_headers([*outgoing.headers, *upgrade.items()]),
-        extensions={"timeout": times, SURFACE: surface},
-    )
     try:
+        request = httpx2.Request(
+            "GET",
+            outgoing.canonical,
+            headers=encoded_headers([*outgoing.headers, *upgrade.items()]),
+            extensions={"timeout": times, SURFACE: surface},
+        )
         response = await client.send(request, stream=True, follow_redirects=False)
     except FAILURES as error:
         problem: Exception = failure(error)

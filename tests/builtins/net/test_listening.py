@@ -58,6 +58,9 @@ def test_requests_of_all_kinds() -> None:
         large = web.say(chunked, b"3e8\r\n" + b"x" * 1000 + b"\r\n", b"1\r\nx\r\n")
         assert b"413" in large
         assert large.endswith(b"request body too large: 1001 > 1000 bytes")
+        # Who sends on sees the response nevertheless.
+        more = web.say(head("POST /echo/a", "content-length: 5000000"), b"x" * 5_000_000)
+        assert more.endswith(b"request body too large: 5000000 > 1000 bytes")
         # Two requests of one connection are answered in turn.
         both = web.say(b"GET /echo/1 HTTP/1.1\r\nhost: x\r\n\r\n" + head("GET /echo/2"))
         assert both.index(b'"name":"1"') < both.index(b'"name":"2"')

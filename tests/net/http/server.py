@@ -195,6 +195,12 @@ async def pieces(server: Server, writer: asyncio.StreamWriter, rest: str) -> Non
     writer.write(b"0\r\n\r\n")
 
 
+async def silent_body(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
+    """No byte of the body ever comes."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+    await asyncio.Event().wait()
+
+
 async def later(server: Server, writer: asyncio.StreamWriter, rest: str) -> None:
     """The body comes when `/go` has been asked for."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
@@ -241,6 +247,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "/pieces": pieces,
     "/dripping": dripping,
     "/ended": ended,
+    "/silent-body": silent_body,
     "/later": later,
     "/go": go,
     "/refused": plain("HTTP/1.1 403 Forbidden\nContent-Length: 0\n\n"),

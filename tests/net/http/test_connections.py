@@ -158,6 +158,18 @@ def test_a_stream_is_received_as_it_is_read(server: Server) -> None:
     assert run(body, server.url) == [300_000, True, None, True]
 
 
+def test_a_stream_that_another_task_closes_fails_for_who_reads_it(server: Server) -> None:
+    body = """
+    let stream = http_stream_open("${A[0]}/silent-body")
+    let reading = spawn { try { http_stream_read(stream) } catch (e) { e } }
+    sleep_ms(1)
+    let closed = http_stream_close(stream)
+    return [closed, await(reading)]
+    """
+    cut_off = "http: request failed: its connections were closed meanwhile"
+    assert run(body, server.url) == [True, cut_off]
+
+
 def test_what_is_not_read_is_not_received(server: Server) -> None:
     closed = server.closed
     body = """
