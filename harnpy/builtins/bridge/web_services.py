@@ -38,10 +38,10 @@ class Services:
 
     def listen(self, vm: Vm, server: Server, options: dict[str, Any]) -> Service:
         """Have ``server`` listen. Raises ServerFault when it does already, or the address is taken."""
-        if server.id in self._by_id:
-            raise ServerFault(f"{server.id} listens already, at {self._by_id[server.id].url}")
         if server.is_shut_down:
             raise ServerFault(f"{server.id} is shut down")
+        if server.id in self._by_id:
+            raise ServerFault(f"{server.id} listens already, at {self._by_id[server.id].url}")
         service = Service(vm, server, options)
         self._by_id[server.id] = service
         try:

@@ -12,9 +12,26 @@ if TYPE_CHECKING:
 
 def context(settings: Settings) -> ssl.SSLContext:
     """The context for connections with these settings. Raises OSError, an SSLError for what isn't PEM."""
-    made = ssl.create_default_context(cafile=settings.ca)
-    if settings.certificate is not None:
-        made.load_cert_chain(settings.certificate, settings.key, password=_no_password)
+    try:
+        made = ssl.create_default_context(cafile=settings.ca)
+        if settings.certificate is not None:
+            made.load_cert_chain(settings.certificate, settings.key, password=_no_password)
+    except ssl.SSLError as error:
+        problem = ssl.SSLError(ssl.SSL_ERROR_SSL, _in_words(error))
+    else:
+        return _with_pins(made, settings)
+    raise problem
+
+
+def _in_words(error: ssl.SSLError) -> str:
+    reason: str | None = getattr(error, "reason", None)
+    if reason:
+        return reason.replace("_", " ").lower()
+    said = error.strerror or ""
+    return "no PEM of a certificate with its key" if said.startswith("[") else said
+
+
+def _with_pins(made: ssl.SSLContext, settings: Settings) -> ssl.SSLContext:
     if settings.pins:
         made.sslobject_class = _pinned(settings.pins)
     return made
@@ -22,7 +39,7 @@ def context(settings: Settings) -> ssl.SSLContext:
 
 def _no_password() -> str:
     # OpenSSL would ask on the terminal.
-    raise ssl.SSLError("the key is encrypted")
+    raise ssl.SSLError(ssl.SSL_ERROR_SSL, "the key is encrypted")
 
 
 def _pinned(pins: frozenset[str]) -> type[ssl.SSLObject]:

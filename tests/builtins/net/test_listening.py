@@ -140,6 +140,10 @@ def test_an_address_that_is_taken_and_other_mistakes() -> None:
         Vm().run_source(twice)
     with pytest.raises(VmError, match="http_server_1 is shut down"):
         Vm().run_source("let s = http_server()\nhttp_server_shutdown(s)\nhttp_server_listen(s)")
+    with pytest.raises(VmError, match="http_server_1 is shut down"):
+        Vm().run_source(
+            "let s = http_server()\nhttp_server_listen(s)\nhttp_server_shutdown(s)\nhttp_server_listen(s)"
+        )
     with pytest.raises(VmError, match="`port` must be at most 65535"):
         Vm().run_source("http_server_listen(http_server(), {port: 70000})")
     with pytest.raises(VmError, match="unknown TLS mode"):

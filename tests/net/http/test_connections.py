@@ -322,7 +322,10 @@ def test_a_server_may_ask_for_a_certificate(authority: trustme.CA, tmp_path: Pat
         assert run(GET, url, {"ca_bundle_path": ca, "client_identity_path": both}) == "ok"
         split = {"ca_bundle_path": ca, "client_cert_path": chain, "client_key_path": key}
         assert run(GET, url, split) == "ok"
-        assert run(GET, url, {**split, "client_key_path": ca}).startswith("http: tls: ")
+        no_key = run(GET, url, {**split, "client_key_path": ca})
+        assert no_key.startswith("http: tls: no PEM of a certificate with its key: ")
+        no_authority = run(GET, url, {"ca_bundle_path": __file__})
+        assert no_authority == f"http: tls: no certificate or crl found: {__file__}"
 
 
 # Proxies.
