@@ -76,6 +76,7 @@ def read_request(name: str, method: str, url: str, options: Dict, disk: Disk, mo
         **_authorization(given, target.authorization),
         **_headers(given),
     }
+    _check_framing(headers, len(body or b""))
     return Request(
         method=method,
         url=target.url,
@@ -144,6 +145,14 @@ def _headers(given: Given) -> dict[str, str]:
             check_header(name, text)
             headers[name.lower()] = text
     return headers
+
+
+def _check_framing(headers: dict[str, str], size: int) -> None:
+    """Where the body ends is said by the client; a program may say the same."""
+    if headers.get("content-length", str(size)) != str(size):
+        raise HttpError(f"http: invalid header value for 'content-length': the body has {size} bytes")
+    if "transfer-encoding" in headers:
+        raise HttpError("http: invalid header value for 'transfer-encoding': a body is sent as it is")
 
 
 def merged(session: Dict, request: Dict) -> dict[str, Any]:

@@ -212,7 +212,7 @@ async def connect(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing, 
         request = httpx2.Request(
             "GET",
             outgoing.canonical,
-            headers=encoded_headers([*outgoing.headers, *upgrade.items()]),
+            headers=encoded_headers({**dict(outgoing.headers), **upgrade}.items()),
             extensions={"timeout": times, SURFACE: surface},
         )
         response = await client.send(request, stream=True, follow_redirects=False)
