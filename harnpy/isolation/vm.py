@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os.path
+import os
 import sys
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -18,6 +18,7 @@ from harnpy.isolation.values import Packing, RemoteFunction, Unpacking
 from harnpy.net.egress_policies import embedders_policy
 from harnpy.vm.errors import CategorizedFault, VmError
 from harnpy.vm.limits import Limits
+from harnpy.world.net.egress import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -34,10 +35,10 @@ class IsolatedVm:
 
     ``memory``: the most that the process may have, in bytes or as ``"512M"``; ``seconds``: of each run;
     ``cpu``: seconds of processor time of each run; ``limits``: the others (`harnpy.Limits`). ``env``: the
-    process's whole environment. ``directory``: its working directory. ``write_out``, ``write_err``: receive
-    output as it comes. ``operations``, ``ask``: answer `host_call` and questions to people, here.
-    ``events``: receives what agents do. ``deny``, ``allow``, ``capabilities``, ``evaluator``, ``egress``: as
-    for `harnpy.Vm`.
+    process's whole environment, but for our own policy on what may be reached (04 §21.4). ``directory``: its
+    working directory. ``write_out``, ``write_err``: receive output as it comes. ``operations``, ``ask``:
+    answer `host_call` and questions to people, here. ``events``: receives what agents do. ``deny``,
+    ``allow``, ``capabilities``, ``evaluator``, ``egress``: as for `harnpy.Vm`.
 
     The process starts with the first run, and anew after it has ended. Close the Vm, or use it in a `with`.
     """
@@ -69,7 +70,7 @@ class IsolatedVm:
             limits = replace(limits or Limits(), seconds=seconds)
         _require_seconds("cpu", cpu)
         self._cpu, self._seconds = cpu, seconds
-        self._env = dict(env or {})
+        self._env = _with_our_policy(env or {})
         self._directory = directory
         self._write = {
             "out": write_out or (lambda text: sys.stdout.write(text)),
@@ -255,6 +256,13 @@ class IsolatedVm:
             case _:
                 raise ProtocolError(f"a question to {whom!r}")
         return await answer if isawaitable(answer) else answer
+
+
+def _with_our_policy(env: Mapping[str, str]) -> dict[str, str]:
+    """A child's environment: it may reach what this process may, unless ``env`` says otherwise."""
+    if any(name in env for name in VARIABLES):
+        return dict(env)
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ} | dict(env)
 
 
 def _require_seconds(name: str, value: float | None) -> None:

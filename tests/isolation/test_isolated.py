@@ -387,6 +387,17 @@ def test_it_ends_with_its_embedder() -> None:
     wait_until(lambda: not is_running(child))
 
 
+def test_it_may_reach_what_we_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    caught = 'type_of(e) == "dict" ? e.reason : "allowed"'
+    ask = f'return try {{ http_get("http://127.0.0.1:1/") }} catch (e) {{ {caught} }}'
+    ours = ["HARN_EGRESS_DENY"]
+    for env in ({}, {"HARN_EGRESS_ALLOW": "127.0.0.1"}):
+        monkeypatch.setenv(ours[0], "127.0.0.0/8")
+        with harnpy.isolated(env=env) as vm:
+            monkeypatch.delenv(ours[0])
+            assert vm.run_source(ask) == ("allowed" if env else "matched deny rule `127.0.0.0/8`")
+
+
 # --- what it has --------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     OnBlocked = Callable[["EgressBlocked"], object]
 
 #: The variables of a policy of the environment.
-ALLOWED, DENIED, OTHERWISE = "HARN_EGRESS_ALLOW", "HARN_EGRESS_DENY", "HARN_EGRESS_DEFAULT"
+VARIABLES = ("HARN_EGRESS_ALLOW", "HARN_EGRESS_DENY", "HARN_EGRESS_DEFAULT")
 _UNREADABLE = "the URL names no host and port that can be read"
 
 
@@ -140,9 +140,9 @@ def environment_egress(
     get: Callable[[str], str | None], on_blocked: OnBlocked = lambda blocked: None
 ) -> Egress:
     """Return an egress under the policy of the environment's variables, if one of them is set."""
-    given = get(ALLOWED), get(DENIED), get(OTHERWISE)
-    if not any(given):
+    allow, deny, default = map(get, VARIABLES)
+    if not (allow or deny or default):
         return Egress(None, on_blocked)
     from harnpy.world.net.rules import listed_policy
 
-    return Egress(listed_policy(*given), on_blocked)
+    return Egress(listed_policy(allow, deny, default), on_blocked)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from harnpy.world.net.egress import Forbidden
 from harnpy.world.net.failed import Failed, misled
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def _described(error: Exception) -> tuple[str, str]:
             return _not_connected(error)
         case httpx2.ProxyError():
             return _OTHER, f"the proxy refused: {_words(str(error))}"
+        case httpx2.NetworkError() if any(isinstance(cause, Forbidden) for cause in _causes(error)):
+            return _OTHER, f"the connection{_at('to', error)} was cut by the egress policy"
         case httpx2.NetworkError():
             return _NETWORK, f"connection reset{_at('by', error)}"
         case httpx2.RemoteProtocolError():

@@ -29,7 +29,7 @@ let asked = try { llm_call("hi", nil, options) } catch (e) { e }
 
 
 class Site(ThreadingHTTPServer):
-    """`/to?URL` redirects there; anything else is answered, and the connection is kept."""
+    """`/to?URL` redirects there, `/endless` breaks off; all else is answered, and the connection is kept."""
 
     daemon_threads = True
 
@@ -55,7 +55,7 @@ class Page(BaseHTTPRequestHandler):
         self.server.paths.append(self.path)
         path, _, to = self.path.partition("?")
         self.send_response(307 if path == "/to" else 200)
-        self.send_header("Content-Length", "2")
+        self.send_header("Content-Length", "99" if path == "/endless" else "2")
         if path == "/to":
             self.send_header("Location", to)
         self.end_headers()
@@ -161,6 +161,19 @@ def test_connections_from_before_a_policy_are_not_used_again(site: Site) -> None
     denied = run(f'http_get("{url}")\negress_policy({{deny: ["127.0.0.1"]}})\n{get(url)}')
     assert denied == "matched deny rule `127.0.0.1`"
     assert len(site.paths) == 7
+
+
+def test_who_reads_from_a_connection_that_is_cut_is_told_why(site: Site) -> None:
+    found = run(f"""
+        let open = http_stream_open("{site.url()}/endless")
+        egress_policy({{deny: ["127.0.0.1"]}})
+        let why = try {{ while http_stream_read(open) != nil {{ }} }} catch (e) {{ e }}
+        return [why, error_category(why)]
+    """)
+    assert found == [
+        "http: request failed: the connection to 127.0.0.1 was cut by the egress policy",
+        "generic",
+    ]
 
 
 def test_a_proxy_must_be_allowed_as_well_as_the_target(site: Site) -> None:
