@@ -135,3 +135,14 @@ def test_a_stream_that_is_cancelled_is_charged_for_what_came(protocol: str, tmp_
         assert event["input_tokens"] == (11 if protocol == ANTHROPIC else _ESTIMATE)
         assert 0 < event["output_tokens"] < 1000
         assert wire.hung_up.wait(10)
+
+
+@BOTH
+def test_a_stream_that_is_stopped_ends_without_a_word(
+    protocol: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Wire(protocol, *[Say("abcd" * 1000, pause=0.01)] * 3) as wire:
+        for _ in range(3):
+            stopped = 'let pieces = llm_stream("hi")\nreceive(pieces)\nclose_channel(pieces)'
+            Vm(world=WireHost(environment(wire, tmp_path))).run_source(stopped)
+    assert "asynchronous generator" not in caplog.text

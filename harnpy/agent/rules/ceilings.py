@@ -50,7 +50,7 @@ _BUILTINS: Mapping[Need, str] = {
     _NETWORK: (
         "http_get http_post http_put http_patch http_delete http_request http_download http_session "
         "http_session_request http_server_listen http_server_serve http_stream_open sse_connect "
-        "websocket_connect websocket_server llm_healthcheck"
+        "websocket_connect websocket_send websocket_server llm_healthcheck"
     ),
     _MODEL: (
         "llm_call llm_call_safe llm_call_structured llm_call_structured_safe "

@@ -42,7 +42,7 @@ def websocket_connect(vm: Vm, url: str, opts: Value) -> str:
     return sockets.mocked(asked) or vm.tasks.await_coroutine(sockets.open(asked))
 
 
-@builtin("websocket_send(h: any, msg: any, opts?: dict) -> bool")
+@builtin("websocket_send(h: any, msg: any, opts?: dict) -> bool", guarded=True)
 def websocket_send(vm: Vm, h: Value, msg: Value, opts: Value) -> bool:
     """Send a message: bytes as a binary one, anything else as text; true.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from harnpy.world.http import Unreachable
 from harnpy.world.net.egress import EgressBlocked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
@@ -155,11 +156,12 @@ class Remote(ABC):
         now = asyncio.get_running_loop().time
         until = now() + self._most_seconds(request)
         try:
-            async for chunk in self._chunks(request, body):
-                if now() > until:
-                    raise TimeoutError
-                if text := answer.add(chunk):
-                    yield text
+            async with aclosing(self._chunks(request, body)) as chunks:
+                async for chunk in chunks:
+                    if now() > until:
+                        raise TimeoutError
+                    if text := answer.add(chunk):
+                        yield text
             self._reply(answer, request)
             return
         except Exception as error:
@@ -224,7 +226,7 @@ class Remote(ABC):
             raise MalformedReply("no stream of events")
         return answer
 
-    async def _chunks(self, request: Request, body: dict[str, Any]) -> AsyncIterator[Any]:
+    async def _chunks(self, request: Request, body: dict[str, Any]) -> AsyncGenerator[Any]:
         """The events of a streamed reply. Raises `TooLarge` when there are too many."""
         left = self.caps.events
         async for chunk in await self._post(request, body, stream=True):

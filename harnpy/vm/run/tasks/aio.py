@@ -7,6 +7,7 @@ that awaits is suspended, the others go on, and while all of them wait the async
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from weakref import WeakSet
 
@@ -143,6 +144,14 @@ class OwnLoop(Bridge):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self.close_all()
+        await self._close_generators()
+
+    async def _close_generators(self) -> None:
+        """Close the generators that were left, one by one: asyncio closes those that read from one another
+        at once, and reports that they are in each other's way."""
+        for generator in [*getattr(self.loop, "_asyncgens", ())]:
+            with suppress(Exception):
+                await generator.aclose()
         await self.loop.shutdown_asyncgens()
 
 
