@@ -104,11 +104,12 @@ class Companion:
                 await self._ends()
         finally:
             self.kill()
-            await self._ends()
+            await self._exited.wait()
 
     def kill(self) -> None:
         """End the program and its group at once, and close what connects us to it."""
         _kill_group(self._guard)
+        self._program.kill()  # it may have left the group
         if self._input is not None:
             writing = self._input.transport
             if writing.get_write_buffer_size():  # nobody reads it any more

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.world import World
+from harnpy.world import World, companions
 from harnpy.world.companions import Companion
 from harnpy.world.effects import PROCESS
 from harnpy.world.guarded import GuardedProcesses
@@ -64,6 +64,13 @@ def test_one_that_ignores_everything_is_killed_with_its_group() -> None:
 
     pids = with_companion(use, _ENDLESS)
     wait_until(lambda: all(map(is_gone, pids)))
+
+
+def test_one_that_leaves_its_group_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(companions, "PATIENCE", 0.05)
+    leaving = "import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(1000)"
+    pid = with_companion(lambda companion: companion.line(), f"exec {sys.executable} -c '{leaving}'")
+    assert is_gone(int(pid))
 
 
 def test_stopping_hurries_when_it_is_cancelled() -> None:
