@@ -187,4 +187,5 @@ def _lacking(spec: ServerSpec) -> str:
     if spec.transport not in (STDIO, HTTP):
         return f"MCP server '{spec.name}': unknown transport '{spec.transport}': there are stdio and http"
     missing = "command" if spec.transport == STDIO else "url"
-    return f"MCP server '{spec.name}': a server of transport {spec.transport} needs a `{missing}`"
+    hint = "; for its `url` the transport is http" if spec.transport == STDIO and spec.url else ""
+    return f"MCP server '{spec.name}': a server of transport {spec.transport} needs a `{missing}`{hint}"

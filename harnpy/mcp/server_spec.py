@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import MisuseError
 from harnpy.reading.lenient import Options
 from harnpy.text.display import display
 
@@ -38,15 +39,19 @@ class ServerSpec:
 def read_server_spec(given: Dict) -> ServerSpec:
     """Return the server that a dict describes; ``command`` may be a list that begins with the program.
 
-    What is missing for a connection is told when one is made.
+    Raises `MisuseError` for what can't be read; what is missing for a connection is told when one is made.
     """
     options = Options(given)
-    command, env = options.value("command"), options.mapping("env") or {}
+    command, args, env = options.value("command"), options.value("args"), options.value("env") or {}
+    if not isinstance(args, list | None):
+        raise MisuseError("MCP `args` must be a list")
+    if not isinstance(env, dict):
+        raise MisuseError("MCP `env` must be a dict")
     program = [command] if isinstance(command, str) else _texts(command)
     return ServerSpec(
         name=options.string("name") or "",
         transport=options.string("transport") or STDIO,
-        command=tuple(program + _texts(options.value("args"))),
+        command=tuple(program + _texts(args)),
         env={name: display(value) for name, value in env.items()},
         url=options.string("url") or "",
         auth_token=options.string("auth_token"),

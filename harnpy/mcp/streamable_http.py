@@ -21,6 +21,7 @@ from mcp_types import (
 from harnpy.mcp.errors import ConnectionFault, ServerError, SessionLost
 from harnpy.mcp.messages import read_message, write_message
 from harnpy.text.json.reader import JsonError
+from harnpy.world.net.redaction import redacted_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -147,7 +148,9 @@ class _Outgoing:
             try:
                 answer = await self._answer(request)
             except Exception as error:
-                failure = ErrorData(code=INTERNAL_ERROR, message=str(error), data=_failure(error))
+                failure = ErrorData(
+                    code=INTERNAL_ERROR, message=str(error), data=_failure(error, self._server.url)
+                )
                 answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=failure)
             finally:
                 del self._running[request.id]
@@ -266,10 +269,11 @@ def _answering(request: JSONRPCRequest, answer: Answer) -> Answer:
     return answer.model_copy(update={"id": request.id})
 
 
-def _failure(error: Exception) -> Exception:
+def _failure(error: Exception, url: str) -> Exception:
     """What the caller gets to see."""
     if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL | httpx2.StreamError | OSError):
-        return ConnectionFault(f"MCP HTTP request error: {error or type(error).__name__}")
+        detail = str(error) or type(error).__name__
+        return ConnectionFault(f"MCP HTTP request error: {detail} ({redacted_url(url)})")
     return error
 
 

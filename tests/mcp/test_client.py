@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.faults import Fault
+from harnpy.faults import Fault, MisuseError
 from harnpy.mcp.client import Client
 from harnpy.mcp.connection import Connection
 from harnpy.mcp.errors import ConnectionFault, NotStarted, ServerError, ToolError
@@ -220,6 +220,12 @@ def test_a_program_that_can_not_be_started(command: tuple[str, ...], message: st
     ("given", "message"),
     [
         ({"name": "x"}, "MCP server 'x': a server of transport stdio needs a `command`"),
+        (
+            {"name": "x", "url": "http://a.test"},
+            "stdio needs a `command`; for its `url` the transport is http",
+        ),
+        ({"name": "x", "args": "a b"}, "MCP `args` must be a list"),
+        ({"name": "x", "env": ["A=b"]}, "MCP `env` must be a dict"),
         ({"name": "x", "transport": "http"}, "MCP server 'x': a server of transport http needs a `url`"),
         (
             {"name": "x", "transport": "pigeon"},
@@ -231,7 +237,7 @@ def test_a_description_that_lacks_something(given: Any, message: str) -> None:
     async def connect() -> None:
         await Client(read_server_spec(given), World(), lambda: World().http).connect()
 
-    with pytest.raises(ConnectionFault, match=message):
+    with pytest.raises(MisuseError, match=message):
         asyncio.run(connect())
 
 

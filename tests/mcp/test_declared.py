@@ -176,6 +176,7 @@ def test_skills_hold_the_servers_that_they_require(tmp_path: Path) -> None:
             "[[mcp]]\nname = 'x'\n[[mcp]]\nname = 'x'",
             "failed to read MCP servers: two servers are called 'x'",
         ),
+        ("[[mcp]]\nname = 'x'\nargs = 'a b'", "failed to read MCP servers: MCP `args` must be a list"),
         ("[[mcp]\nname", "failed to read MCP servers: .*line 1"),
     ],
 )

@@ -70,7 +70,10 @@ def _read_specs(described: Any, caller: str) -> list[ServerSpec]:
         command = each.get("command")
         if not (command is None or isinstance(command, str) or _are_texts(command)):
             raise MisuseError(f"{caller}: MCP `command` must be a string or a string array")
-        spec = read_server_spec(each)
+        try:
+            spec = read_server_spec(each)
+        except MisuseError as error:
+            raise MisuseError(f"{caller}: {error}") from None
         if not spec.name:
             raise MisuseError(f"{caller}: every `mcp_servers` entry requires a non-empty `name`")
         if spec.name in specs:

@@ -6,7 +6,7 @@ Spec: 07 §15.1, 09 §12.
 from __future__ import annotations
 
 from harnpy.builtins.bridge.live_mcp import servers_of
-from harnpy.faults import Fault
+from harnpy.faults import Fault, MisuseError
 from harnpy.mcp.client import Client
 from harnpy.mcp.servers import read_declared
 from harnpy.project import ManifestError
@@ -51,9 +51,12 @@ def _declared(path: str, text: str) -> list[Declared]:
         raise ManifestError(
             f"{_LEAD}: `mcp` must be an array of tables", path, "write each server as [[mcp]]"
         )
-    declared = [
-        read_declared({key.replace("-", "_"): value for key, value in table.items()}) for table in tables
-    ]
+    try:
+        declared = [
+            read_declared({key.replace("-", "_"): value for key, value in table.items()}) for table in tables
+        ]
+    except MisuseError as error:
+        raise ManifestError(f"{_LEAD}: {error}", path) from None
     names = [each.spec.name for each in declared]
     for number, name in enumerate(names):
         if not name:

@@ -33,8 +33,12 @@ class Tool:
 
     async def run(self, arguments: Mapping[str, Any], calling: Calling) -> Result:
         """Call the function by ``calling``. Raises CallFailed and VmError, with texts for the client."""
-        self._refuse(arguments)
-        value = await calling(self._function.call, self._function.positional(arguments))
+        try:
+            given = {name: _as_value(argument) for name, argument in arguments.items()}
+        except OverflowError:
+            raise CallFailed(f"{self.name}: wrong arguments: number out of range") from None
+        self._refuse(given)
+        value = await calling(self._function.call, self._function.positional(given))
         answer = result(value, self._function.returns)
         if self._output is not None:
             problems = check(answer.structured, self._output, SchemaValues()).errors
@@ -47,6 +51,17 @@ class Tool:
         problems = check(arguments, self._input, SchemaValues()).errors
         if problems:
             raise CallFailed(f"{self.name}: wrong arguments: {'; '.join(problems)}")
+
+
+def _as_value(data: Any) -> Any:
+    """The value of what a client sent: an int beyond 64 bits is a float (04 §11.1). Raises OverflowError."""
+    if isinstance(data, dict):
+        return {key: _as_value(item) for key, item in data.items()}
+    if isinstance(data, list):
+        return [_as_value(item) for item in data]
+    if isinstance(data, int) and not -(2**63) <= data < 2**63:
+        return float(data)
+    return data
 
 
 def _object(schema: Schema) -> Schema:

@@ -152,6 +152,9 @@ CALLS: list[tuple[str, dict[str, Any], str, Any]] = [
     ("shout", {"text": "hey"}, "HEY!", {"result": "HEY!"}),
     ("shout", {"text": "hey", "times": 3}, "HEY!!!", {"result": "HEY!!!"}),
     ("add", {"a": "1"}, "ERROR add: wrong arguments: at a: expected type 'int', got 'string'", None),
+    ("add", {"a": 10**30}, "ERROR add: wrong arguments: at a: expected type 'int', got 'float'", None),
+    ("mirror", {"x": [10**400]}, "ERROR mirror: wrong arguments: number out of range", None),
+    ("mirror", {"x": [-(2**63), 2**63, True]}, "[-9223372036854775808,9223372036854776000,true]", None),
     ("add", {"c": 1}, "ERROR add: wrong arguments: at root: missing required key 'a'; at root: unexpected "
      "key 'c'", None),
     ("tagged", {"note": {"tags": [1]}}, "ERROR tagged: wrong arguments: at note: missing required key "
