@@ -76,3 +76,5 @@ def check_header(name: str, value: str) -> None:
         raise HttpError(f"http: invalid header name '{name}': it must be one word, as content-type")
     if _CONTROL.search(value):
         raise HttpError(f"http: invalid header value for '{name}': it must be one line")
+    if value != value.strip(" \t"):
+        raise HttpError(f"http: invalid header value for '{name}': it must not begin or end with a blank")

@@ -19,6 +19,7 @@ from harnpy.world.net.failed import Failed, misled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_QUOTED = re.compile(r":? b(?:ytearray\(b)?['\"]| should be in range ")
 _NUMBERS = re.compile(r"\d+")
 #: What a client raises when there is no complete response; `failure` knows each.
 FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
@@ -54,7 +55,7 @@ def _described(error: Exception) -> tuple[str, str]:
         case httpx2.UnsupportedProtocol():
             return misled().category, misled().text
         case httpx2.LocalProtocolError():
-            return _OTHER, f"it can't be sent: {error}"
+            return _OTHER, f"it can't be sent: {_words(str(error))}"
         case ssl.SSLError():
             return _OTHER, f"TLS: {_reason(error)}"
     return _OTHER, f"{error}" or type(error).__name__
@@ -83,8 +84,7 @@ def _misbehaved(error: httpx2.RemoteProtocolError) -> tuple[str, str]:
 
 def _words(text: str) -> str:
     """What a library says, without numbers, and without the bytes that it quotes."""
-    said = text.partition(": bytearray(")[0].partition(" should be in range ")[0]
-    return _NUMBERS.sub("", said).strip()
+    return _NUMBERS.sub("", _QUOTED.split(text)[0]).strip()
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 
 from harnpy import LimitExceeded, Limits, Vm
+from harnpy.world.net.failures import failure
 from tests.net.http.server import Server, serving
 
 CALL = """
@@ -89,6 +91,11 @@ def test_a_failure_has_its_message_and_category(server: Server, path: str) -> No
     assert found_category == category
     assert len(found.splitlines()) == 1
     assert "bytearray" not in found
+
+
+def test_a_header_that_is_not_sent_is_not_shown() -> None:
+    failed = failure(httpx2.LocalProtocolError("Illegal header value b'Bearer secret '"))
+    assert failed.text == "it can't be sent: Illegal header value"
 
 
 GOOD: dict[str, tuple[int, str]] = {
