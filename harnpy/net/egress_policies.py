@@ -47,7 +47,7 @@ def _rules(function: str, key: str, value: Any) -> list[str] | None:
         return None
     if not isinstance(value, list):
         raise OptionError(f"{function}: {key} must be a list")
-    wrong = next((rule for rule in value if not isinstance(rule, str)), None)
-    if wrong is not None:
-        raise OptionError(f"{function}: {key} must be a list of strings, got {type_name(wrong)} in it")
+    for rule in value:
+        if not isinstance(rule, str):
+            raise OptionError(f"{function}: {key} must be a list of strings, got {type_name(rule)} in it")
     return value

@@ -6,8 +6,8 @@ import re
 
 MASK = "%5Bredacted%5D"
 _SECRET = re.compile(
-    r"api_?key|(?:.*_)?token|(?:.*_)?secret|password", re.IGNORECASE | re.DOTALL
-)  # access_token, refresh_token, id_token and client_secret are among them
+    r"api_?key|(?:.*_)?token|(?:.*_)?secret|.*password", re.IGNORECASE | re.DOTALL
+)  # access_token, refresh_token, id_token and client_secret are among them, and libpq's sslpassword
 _USER = re.compile(r"(?<=//)[^/\\?#]*@")
 
 

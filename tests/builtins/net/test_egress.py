@@ -272,3 +272,10 @@ def test_a_database_of_a_store_must_be_allowed(url: str, why: str, monkeypatch: 
     vm = Vm(Host(), egress={"deny": ["10.0.0.0/8", "127.0.0.0/8", "db.test"]})
     for call in (f'agent_session_open("a", {{store: "{url}"}})', f'session_create({{store: "{url}"}})'):
         assert vm.run_source(f'import "std/session"\n{asked.replace("CALL", call)}') == why
+
+
+def test_the_url_of_a_database_is_shown_without_its_passwords() -> None:
+    url = "postgresql://u:pw1@10.0.0.1/db?password=pw2&sslpassword=pw3"
+    call = f'import "std/session"\nreturn try {{ session_create({{store: "{url}"}}) }} catch (e) {{ e.url }}'
+    shown = Vm(Host(), egress={"default": "deny"}).run_source(call)
+    assert shown == "postgresql://10.0.0.1/db?password=%5Bredacted%5D&sslpassword=%5Bredacted%5D"
