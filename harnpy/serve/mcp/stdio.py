@@ -7,6 +7,7 @@ program gets neither stream: what it reads is empty, and what it writes to stdou
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
     from mcp.server.lowlevel import Server
 
-    Received = SessionMessage | Exception
-
 #: Seconds that a client which has closed its end leaves for what it has asked already.
 _GRACE = 1.0
 
@@ -38,7 +37,7 @@ async def serve_stdio(server: Server[Any], reader: BinaryIO, writer: BinaryIO) -
 @asynccontextmanager
 async def _messages(
     reader: BinaryIO, writer: BinaryIO
-) -> AsyncIterator[tuple[ObjectReceiveStream[Received], ObjectSendStream[SessionMessage]]]:
+) -> AsyncIterator[tuple[ObjectReceiveStream[SessionMessage], ObjectSendStream[SessionMessage]]]:
     send_received, received = anyio.create_memory_object_stream[Any](0)
     to_send, send = anyio.create_memory_object_stream[Any](0)
     debts = Debts()
@@ -50,17 +49,17 @@ async def _messages(
             except OSError:  # the client has gone
                 group.cancel_scope.cancel()
 
-        group.start_soon(_read, Lines(reader), send_received, debts)
+        group.start_soon(_read, Lines(reader), send_received, to_send.clone(), debts)
         group.start_soon(write)
         yield received, to_send
         group.cancel_scope.cancel()
 
 
 class Debts:
-    """The requests that have not been answered yet."""
+    """What has not been answered yet: requests by their ids, and refusals that are not written."""
 
     def __init__(self) -> None:
-        self._open: set[str | int] = set()
+        self._open: set[object] = set()
         self._paid = asyncio.Event()
         self._paid.set()
 
@@ -71,9 +70,14 @@ class Debts:
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._pay((message.params or {}).get("requestId"))
 
+    def refused(self, refusal: types.JSONRPCError) -> None:
+        self._open.add(_key(refusal))
+        self._paid.clear()
+
     def wrote(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._pay(message.id)
+            self._pay(_key(message))
 
     async def paid(self) -> None:
         """Wait until all are answered, but not for long."""
@@ -84,6 +88,11 @@ class Debts:
         self._open.discard(id)
         if not self._open:
             self._paid.set()
+
+
+def _key(refusal: types.JSONRPCMessage) -> object:
+    """What stands for a refusal: it may have no id, or that of a request."""
+    return "refusal", id(refusal)
 
 
 class Lines:
@@ -116,19 +125,44 @@ class Lines:
                 return  # the loop is closed
 
 
-async def _read(lines: Lines, received: ObjectSendStream[Received], debts: Debts) -> None:
-    async with received:
+async def _read(
+    lines: Lines,
+    received: ObjectSendStream[SessionMessage],
+    answers: ObjectSendStream[SessionMessage],
+    debts: Debts,
+) -> None:
+    async with received, answers:
         while line := await lines.next():
             if line.isspace():
                 continue
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValidationError as error:
-                await received.send(error)
+            except ValidationError:
+                refusal = _refusal(line)
+                if refusal is not None:
+                    debts.refused(refusal)
+                    await answers.send(SessionMessage(refusal))
                 continue
             debts.read(message)
             await received.send(SessionMessage(message))
         await debts.paid()
+
+
+def _refusal(line: bytes) -> types.JSONRPCError | None:
+    """Return the answer to a line that is no message; None to what may be an answer itself."""
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError):
+        return _error(None, types.PARSE_ERROR, "Parse error: a line must be a message of JSON-RPC 2.0")
+    if isinstance(given, dict) and "method" not in given and ("result" in given or "error" in given):
+        return None
+    id = given.get("id") if isinstance(given, dict) else None
+    known = id if type(id) in (str, int) else None
+    return _error(known, types.INVALID_REQUEST, "Invalid request: this is no message of JSON-RPC 2.0")
+
+
+def _error(id: str | int | None, code: int, message: str) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=id, error=types.ErrorData(code=code, message=message))
 
 
 async def _write(writer: BinaryIO, messages: ObjectReceiveStream[SessionMessage], debts: Debts) -> None:

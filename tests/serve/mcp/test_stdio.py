@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from harnpy.serve.mcp.stdio import serve_stdio
 from tests.serve.mcp.serving import served, text_of
@@ -77,8 +78,35 @@ def test_what_was_asked_before_the_end_of_input_is_answered(tmp_path: Path) -> N
         async with served(tmp_path / "hello.harn", FILE) as server:
             await serve_stdio(server, io.BytesIO(said), answered)
         answers = [json.loads(line) for line in answered.getvalue().splitlines()]
-        assert [answer.get("id") for answer in answers] == [0, 1]
-        assert answers[1]["result"]["content"] == [{"type": "text", "text": "hello ä"}]
+        refused, answered_last = answers[1:]
+        assert [answer["id"] for answer in answers] == [0, None, 1]
+        assert refused["error"]["code"] == PARSE_ERROR
+        assert answered_last["result"]["content"] == [{"type": "text", "text": "hello ä"}]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "code"),
+    [
+        ("{", None, PARSE_ERROR),
+        ("\xff", None, PARSE_ERROR),
+        ("[" * 100_000, None, PARSE_ERROR),
+        ("[]", None, INVALID_REQUEST),
+        ("7", None, INVALID_REQUEST),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7, INVALID_REQUEST),
+        ('{"jsonrpc": "1.0", "id": "a", "method": "ping"}', "a", INVALID_REQUEST),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered(
+    line: str, id: str | int | None, code: int, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        answered = io.BytesIO()
+        async with served(tmp_path / "hello.harn", FILE) as server:
+            await serve_stdio(server, io.BytesIO(line.encode("latin-1") + b"\n"), answered)
+        (answer,) = map(json.loads, answered.getvalue().splitlines())
+        assert (answer["id"], answer["error"]["code"]) == (id, code)
 
     asyncio.run(main())
 
