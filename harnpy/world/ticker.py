@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Event, Thread
+from _thread import start_new_thread
+from threading import Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-#: What the threads are called.
-NAME = "harnpy-ticker"
 
 
 class Stopwatch:
@@ -24,19 +22,30 @@ class Stopwatch:
 
 
 class Ticker:
-    """Calls ``tick()`` every ``seconds``, in a thread of its own, until `stop` returns."""
+    """Calls ``tick()`` every ``seconds``, in a thread of its own, until `stop`.
+
+    Raises MemoryError when no thread can be started.
+    """
 
     def __init__(self, seconds: float, tick: Callable[[], object]) -> None:
         self._seconds = seconds
         self._tick = tick
         self._stopped = Event()
-        self._thread = Thread(target=self._run, name=NAME, daemon=True)
-        self._thread.start()
+        self._ticking = Lock()
+        try:
+            # `Thread.start` waits until the thread runs: for ever where no memory was left for it to begin.
+            start_new_thread(self._run, ())
+        except RuntimeError as error:  # none for its stack either
+            raise MemoryError(str(error)) from None
 
     def stop(self) -> None:
+        """After this `tick` is not called, and is not running either."""
         self._stopped.set()
-        self._thread.join()
+        with self._ticking:
+            pass
 
     def _run(self) -> None:
         while not self._stopped.wait(self._seconds):
-            self._tick()
+            with self._ticking:
+                if not self._stopped.is_set():
+                    self._tick()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import sys
 from statistics import median
 from time import process_time
 
 import pytest
 
 from harnpy import Vm
-from harnpy.world.ticker import NAME
-from tests.support import ends
+from tests.support import ends, wait_until
 
 BUSY = {
     "a loop": "while true { }",
@@ -31,7 +30,7 @@ SOON = 0.05
 @pytest.mark.parametrize("evaluator", ["compile", "walk"])
 @pytest.mark.parametrize("program", BUSY)
 def test_the_loop_has_turns_and_cancels(program: str, evaluator: str) -> None:
-    vm = Vm(evaluator=evaluator)
+    vm, threads = Vm(evaluator=evaluator), {*sys._current_frames()}
 
     async def main() -> list[float]:
         await vm.run_async("return 1")
@@ -50,7 +49,7 @@ def test_the_loop_has_turns_and_cancels(program: str, evaluator: str) -> None:
     with ends():
         assert median(asyncio.run(main())) < SOON
     assert not vm.signal.pending
-    assert NAME not in [thread.name for thread in threading.enumerate()]
+    wait_until(lambda: sys._current_frames().keys() <= threads)
 
 
 @pytest.mark.parametrize("program", BUSY)
