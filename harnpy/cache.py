@@ -26,10 +26,10 @@ MAX_ENTRIES = 1024
 _SEED = 0x6861726E
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 #: The rooms whose code decides what a tree or a unit is …
-_COMPILING = ("syntax", "vm")
-#: … except for these in them: how a program runs doesn't decide what it is compiled to. An import contract
-#: holds that.
-_RUNNING = frozenset(["run", "values", "walk"])
+_COMPILING = ("syntax", "check", "vm")
+#: … except for these in them: how a program runs, and what only `lint` and `explain` say, doesn't decide what
+#: it is compiled to. Import contracts hold that.
+_OUTSIDE = frozenset(["run", "values", "walk", "lint", "explanations"])
 _CHECKSUM_SIZE = 8
 
 
@@ -106,7 +106,7 @@ def _stamp() -> str:
 
 
 def _read_stamp() -> str:
-    return " ".join([state_of_code(os.path.join(_PACKAGE, part), _RUNNING) for part in _COMPILING])
+    return " ".join([state_of_code(os.path.join(_PACKAGE, part), _OUTSIDE) for part in _COMPILING])
 
 
 def state_of_code(directory: str, without: Collection[str] = ()) -> str:

@@ -97,7 +97,8 @@ def test_the_state_of_code_leaves_folders_out(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_there() -> None:
-    assert all((ROOT / "harnpy" / "vm" / name).is_dir() for name in cache._RUNNING)
+    rooms = [ROOT / "harnpy" / part / name for part in ("check", "vm") for name in cache._OUTSIDE]
+    assert sum(room.is_dir() for room in rooms) == len(cache._OUTSIDE)
 
 
 def test_the_state_of_an_installed_package_is_that_of_its_installation(

@@ -7,16 +7,53 @@ from harnpy.syntax.span import Lines, Span
 _BLUE, _CYAN, _MAGENTA = "34", "1;36", "1;35"
 _TINTS = {"error": "1;31", "warning": "1;33", "note": _MAGENTA}
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Related:
+    """Another place that explains a diagnostic: ``declared here``. ``file`` is None in the same file."""
+
+    __slots__ = ("file", "message", "span")
+
+    def __init__(self, message: str, span: Span, file: str | None = None) -> None:
+        self.message = message
+        self.span = span
+        self.file = file
+
+
+class Edit:
+    """Put ``text`` in the place of ``source[start:end]``."""
+
+    __slots__ = ("end", "start", "text")
+
+    def __init__(self, start: int, end: int, text: str) -> None:
+        self.start = start
+        self.end = end
+        self.text = text
+
+
+class Fix:
+    """What would mend the cause of a diagnostic. A ``safe`` one can't change what the program does."""
+
+    __slots__ = ("edits", "safe")
+
+    def __init__(self, edits: Sequence[Edit], safe: bool = True) -> None:
+        self.edits = tuple(edits)
+        self.safe = safe
+
 
 class Diagnostic:
     """What is wrong, where, and what to do about it.
 
     ``severity`` is ``"error"``, ``"warning"`` or ``"note"``. Without a ``span`` only the headline, the
     help and the notes are printed; without a ``label`` there is no caret line. There is a caret for each
-    character of the span that stands on its first line, one at least.
+    character of the span that stands on its first line, one at least. ``code`` names the rule that was
+    broken: `harnpy explain CODE` tells more.
     """
 
-    __slots__ = ("help", "label", "message", "notes", "severity", "span")
+    __slots__ = ("code", "fix", "help", "label", "message", "notes", "related", "severity", "span")
 
     def __init__(
         self,
@@ -26,6 +63,10 @@ class Diagnostic:
         label: str | None = None,
         help: str | None = None,
         notes: tuple[str, ...] = (),
+        *,
+        code: str | None = None,
+        related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
     ) -> None:
         self.severity = severity
         self.message = message
@@ -33,6 +74,9 @@ class Diagnostic:
         self.label = label
         self.help = help
         self.notes = notes
+        self.code = code
+        self.related = related
+        self.fix = fix
 
     def __repr__(self) -> str:
         return f"Diagnostic({self.severity!r}, {self.message!r}, {self.span!r})"

@@ -1,0 +1,147 @@
+"""Findings: what a check has to say of one file, by offsets. Spec: 03 §1, §2.
+
+They hold no lines and columns: a finding about a function that has moved down with the text above it is still
+right once it is shifted, which is what makes a check after an edit cheap.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
+from harnpy.syntax.span import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harnpy.syntax.ast import Node
+
+
+class Place:
+    """``source[start:end]`` of ``file``, or of the one that is checked; ``message`` says why it matters."""
+
+    __slots__ = ("end", "file", "message", "start")
+
+    def __init__(self, message: str, start: int, end: int, file: str | None = None) -> None:
+        self.message = message
+        self.start = start
+        self.end = end
+        self.file = file
+
+
+class Finding:
+    """One thing to say. ``code`` names the rule (`harnpy explain CODE`), ``severity`` is error or warning.
+
+    ``places`` explain it; in another file they are shown by name alone. ``label`` stands beside the carets;
+    by default it is the code.
+    """
+
+    __slots__ = ("code", "end", "fix", "help", "label", "message", "places", "severity", "start")
+
+    def __init__(
+        self,
+        code: str,
+        severity: str,
+        message: str,
+        start: int,
+        end: int,
+        *,
+        help: str | None = None,
+        places: Sequence[Place] = (),
+        fix: Fix | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.code = code
+        self.severity = severity
+        self.message = message
+        self.start = start
+        self.end = end
+        self.help = help
+        self.places = tuple(places)
+        self.fix = fix
+        self.label = label or code
+
+    def shifted(self, by: int) -> Finding:
+        """The same finding in a text that has ``by`` more characters before it."""
+        places = [
+            place if place.file is not None else Place(place.message, place.start + by, place.end + by)
+            for place in self.places
+        ]
+        fix = self.fix and Fix(
+            [Edit(e.start + by, e.end + by, e.text) for e in self.fix.edits], self.fix.safe
+        )
+        return Finding(
+            self.code,
+            self.severity,
+            self.message,
+            self.start + by,
+            self.end + by,
+            help=self.help,
+            places=places,
+            fix=fix,
+            label=self.label,
+        )
+
+    def diagnostic(self, lines: Lines) -> Diagnostic:
+        """The finding as it is shown; ``lines`` are those of the file."""
+        related = tuple(
+            Related(place.message, lines.span(place.start, place.end), place.file) for place in self.places
+        )
+        return Diagnostic(
+            self.severity,
+            self.message,
+            lines.span(self.start, self.end),
+            self.label,
+            self.help,
+            code=self.code,
+            related=related,
+            fix=self.fix,
+        )
+
+
+class Findings:
+    """The findings of one file in order of discovery; what is said twice of one place is kept once."""
+
+    def __init__(self) -> None:
+        self.found: list[Finding] = []
+        self._seen: set[tuple[str, int, str]] = set()
+
+    def add(self, finding: Finding) -> None:
+        key = (finding.code, finding.start, finding.message)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.found.append(finding)
+
+    def error(
+        self,
+        code: str,
+        node: Node,
+        message: str,
+        *,
+        help: str | None = None,
+        places: Sequence[Place] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        """Add an error about ``node``."""
+        self.add(Finding(code, "error", message, node.start, node.end, help=help, places=places, fix=fix))
+
+    def warn(
+        self,
+        code: str,
+        node: Node,
+        message: str,
+        *,
+        help: str | None = None,
+        places: Sequence[Place] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        """Add a warning about ``node``."""
+        self.add(Finding(code, "warning", message, node.start, node.end, help=help, places=places, fix=fix))
+
+
+def declared_here(node: Node) -> Place:
+    """The place of a declaration that a finding is about."""
+    return Place("declared here", node.start, node.end)
+
+
+def has_errors(findings: Iterable[Finding]) -> bool:
+    return any(finding.severity == "error" for finding in findings)
