@@ -57,12 +57,8 @@ if TYPE_CHECKING:
             """All names that aren't functions."""
 
         @property
-        def structs(self) -> Mapping[str, ast.StructDecl]: ...
-        @property
-        def enums(self) -> Mapping[str, ast.EnumDecl]: ...
-        @property
-        def aliases(self) -> Mapping[str, ast.TypeDecl]: ...
-        @property
-        def interfaces(self) -> Mapping[str, ast.InterfaceDecl]: ...
-        @property
-        def pipelines(self) -> Mapping[str, ast.Pipeline]: ...
+        def types(self) -> Mapping[str, ast.Node]:
+            """The declarations of types among them: structs, enums, aliases, interfaces."""
+
+        def missing(self, node: ast.Import) -> tuple[str, list[str]] | None:
+            """The module of an import and the listed names that it has not; None when nothing is missing."""

@@ -13,20 +13,22 @@ if TYPE_CHECKING:
 
 
 class Offer:
-    """Names from one module: functions, all others, and the types among those (as packed nodes)."""
+    """Names from one module: functions, all others, and the types among those (as packed nodes).
 
-    __slots__ = ("aliases", "functions", "interfaces", "names", "structs")
+    ``module`` is what messages call it; None when there is no such module.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("functions", "module", "names", "types")
+
+    def __init__(self, module: str | None = None) -> None:
+        self.module = module
         self.functions: dict[str, Params] = {}
         self.names: dict[str, None] = {}
-        self.structs: dict[str, Any] = {}
-        self.aliases: dict[str, Any] = {}
-        self.interfaces: dict[str, None] = {}
+        self.types: dict[str, Any] = {}
 
     def add(self, other: Offer, names: Iterable[str] | None = None) -> None:
         """Add what another offers: all of it, or the listed names."""
-        for field in self.__slots__:
+        for field in ("functions", "names", "types"):
             theirs = getattr(other, field)
             chosen = theirs if names is None else {name: theirs[name] for name in names if name in theirs}
             getattr(self, field).update(chosen)
@@ -47,22 +49,50 @@ class Imports:
         return self.offers[node.start]
 
     @property
+    def functions(self) -> set[str]:
+        return {name for offer in self.offers.values() for name in offer.functions}
+
+    @property
     def names(self) -> set[str]:
         """All names that are not functions."""
         return {name for offer in self.offers.values() for name in offer.names}
+
+    @property
+    def types(self) -> dict[str, ast.Node]:
+        """The declarations of the imported types; of several with one name the last."""
+        from harnpy.syntax.pack import unpack
+
+        packed = {name: node for offer in self.offers.values() for name, node in offer.types.items()}
+        return {name: unpack(node) for name, node in packed.items()}
+
+    def missing(self, node: ast.Import) -> tuple[str, list[str]] | None:
+        """The module of an import and the listed names that it has not; None when nothing is missing."""
+        offer = self.offers.get(node.start)
+        if offer is None or offer.module is None:
+            return None
+        known = offer.functions.keys() | offer.names.keys()
+        missing = [name for name in node.names or () if name not in known]
+        return (offer.module, missing) if missing else None
 
     def fingerprint(self) -> str:
         """Changes whenever the importing file may have to be compiled anew."""
         return repr((self.complete, [(start, offer.data()) for start, offer in self.offers.items()]))
 
     def enter_types(self, resolution: Resolution) -> None:
-        """Make the types known; the file's own, which come after, win on equal names (03 §3.3)."""
-        from harnpy.syntax.pack import unpack
+        """Make the types known; the file's own, which come after, win on equal names (03 §3.3).
 
-        for offer in self.offers.values():
-            resolution.structs.update({name: unpack(node) for name, node in offer.structs.items()})
-            resolution.aliases.update({name: unpack(node) for name, node in offer.aliases.items()})
-            resolution.interfaces.update(offer.interfaces)
+        Imported enums are types to the static checks alone: their variants aren't available (06 §2).
+        """
+        from harnpy.syntax import ast
+
+        for name, node in self.types.items():
+            match node:
+                case ast.StructDecl():
+                    resolution.structs[name] = node
+                case ast.TypeDecl(type_params=()):
+                    resolution.aliases[name] = node.type
+                case ast.InterfaceDecl():
+                    resolution.interfaces.add(name)
 
 
 def stub(name: str, params: Params) -> ast.FnDecl:

@@ -66,7 +66,7 @@ class Modules:
         for path, names, _, start in requests:
             module = self.look(vm, path, directory)
             brought.complete &= module is not None
-            offer = brought.offers[start] = Offer()
+            offer = brought.offers[start] = Offer(None if module is None else module.name)
             if module is not None:
                 offer.add(self.offer(vm, module, names))
         return brought
@@ -135,8 +135,7 @@ def _own(surface: Surface, every: bool) -> Offer:
     chosen = surface.functions if every or surface.is_open else surface.public
     offer.functions = {name: surface.functions[name] for name in chosen}
     offer.names = dict.fromkeys([*surface.offered, *(surface.hidden if every else ())])
-    offer.structs, offer.aliases = surface.structs, surface.aliases
-    offer.interfaces = dict.fromkeys(surface.interfaces)
+    offer.types = surface.types
     return offer
 
 

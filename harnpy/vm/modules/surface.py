@@ -24,11 +24,11 @@ class Surface:
     """The top level of one file.
 
     ``functions``: all `fn`s by name; ``public``: the `pub` ones among them. ``offered``: what else the
-    static checks see from outside; ``hidden``: what they see only when it is listed. ``structs``,
-    ``aliases`` and ``interfaces``: the types among ``offered``, the former two as packed nodes.
+    static checks see from outside; ``hidden``: what they see only when it is listed. ``types``: the
+    declarations of the types among ``offered``, as packed nodes.
     """
 
-    __slots__ = ("aliases", "functions", "hidden", "interfaces", "offered", "public", "requests", "structs")
+    __slots__ = ("functions", "hidden", "offered", "public", "requests", "types")
 
     def __init__(
         self,
@@ -37,18 +37,14 @@ class Surface:
         public: tuple[str, ...] = (),
         offered: tuple[str, ...] = (),
         hidden: tuple[str, ...] = (),
-        structs: dict[str, Any] | None = None,
-        aliases: dict[str, Any] | None = None,
-        interfaces: tuple[str, ...] = (),
+        types: dict[str, Any] | None = None,
     ) -> None:
         self.requests = requests
         self.functions = functions or {}
         self.public = public
         self.offered = offered
         self.hidden = hidden
-        self.structs = structs or {}
-        self.aliases = aliases or {}
-        self.interfaces = interfaces
+        self.types = types or {}
 
     @property
     def is_open(self) -> bool:
@@ -79,8 +75,12 @@ def _read(program: ast.Program) -> tuple[Any, ...]:
     from harnpy.syntax.pack import pack
 
     functions = [node for node in program.items if isinstance(node, ast.FnDecl)]
-    structs = [node for node in program.items if isinstance(node, ast.StructDecl) and node.pub]
-    aliases = [node for node in program.items if isinstance(node, ast.TypeDecl) and not node.type_params]
+    types = [
+        node
+        for node in program.items
+        if isinstance(node, ast.TypeDecl | ast.InterfaceDecl)
+        or (isinstance(node, ast.StructDecl | ast.EnumDecl) and node.pub)
+    ]
     others = list(filter(None, map(_other_name, program.items)))
     return (
         tuple(_requests(program)),
@@ -88,9 +88,7 @@ def _read(program: ast.Program) -> tuple[Any, ...]:
         tuple(node.name for node in functions if node.pub),
         tuple(name for name, is_offered in others if is_offered),
         tuple(name for name, is_offered in others if not is_offered),
-        {node.name: pack(node) for node in structs},
-        {node.name: pack(node.type) for node in aliases},
-        tuple(node.name for node in program.items if isinstance(node, ast.InterfaceDecl)),
+        {node.name: pack(node) for node in types},
     )
 
 
