@@ -67,8 +67,14 @@ _FILE = re.compile(r"(?://|#) (\w+\.(?:harn|toml))\n")
 ALL = [
     pytest.param(snippet, id=f"{page.name}:{snippet.line}") for page in PAGES for snippet in snippets(page)
 ]
+#: Half of its programs are wrong on purpose; tests/check/test_explanations.py looks at all of them.
+EXPLANATIONS = ROOT / "docs/diagnostics.md"
 PROGRAMS = [
-    each for each in ALL if each.values[0].language == "harn" and not _FILE.match(each.values[0].code)
+    each
+    for each in ALL
+    if each.values[0].language == "harn"
+    and not _FILE.match(each.values[0].code)
+    and not each.id.startswith(f"{EXPLANATIONS.name}:")
 ]
 CONVERSATIONS = [each for each in ALL if each.values[0].code.startswith(PROMPTS)]
 PYTHON_PAGES = [page for page in PAGES if any(s.language == "python" for s in snippets(page))]

@@ -10,14 +10,15 @@ from bisect import bisect_left
 
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.errors import LexFault, SyntaxFault
-from harnpy.syntax.habits import help_for, help_for_text
+from harnpy.syntax.habits import habit_for, help_for_text, is_reserved, lacking
 from harnpy.syntax.lexer import RESERVED, Tokens
 from harnpy.syntax.literals import LexError
 from harnpy.syntax.refusal import SEPARATOR, Failure
 from harnpy.syntax.span import Lines
 from harnpy.syntax.tables import Table
 
-TOP_SEPARATOR = "top-level item separator (`;` or newline)"
+SEPARATED = "separator (`;` or newline)"
+TOP_SEPARATOR = f"top-level item {SEPARATED}"
 #: What an identifier is called in each rule of the grammar that takes one. The first that fits counts.
 _ROLES = {
     "fn_decl": "function name",
@@ -64,6 +65,13 @@ _ROLES = {
 }
 #: Where a reserved word is shown as what it is, not as a misplaced name.
 _NOT_PLAIN_NAMES = frozenset(["member name", "dict key", "attribute argument value (literal or identifier)"])
+_CLOSERS = frozenset(")]}")
+_LEXICAL_CODES = {
+    "Unexpected character": "unexpected-character",
+    "Unterminated string": "unterminated-string",
+    "Unterminated block comment": "unterminated-comment",
+    "Nesting too deep": "nesting-too-deep",
+}
 _AFTER_PUB = "fn, tool, skill, eval_pack, struct, enum, pipeline, or import after pub"
 _HELPS = {
     "}": "add a closing `}` to finish this block",
@@ -119,7 +127,11 @@ class Explainer:
         span = self.lines.span(error.at, error.at)
         message = f"{error.text} at {span.line}:{span.column}"
         help = help_for_text(self.source, error.at)
-        return LexFault(message, [Diagnostic("error", message, span, "here", help)], self.source, self.file)
+        code = next(code for text, code in _LEXICAL_CODES.items() if error.text.startswith(text))
+        if help is not None:
+            code = "foreign-syntax"
+        found = Diagnostic("error", message, span, "here", help, code=code)
+        return LexFault(message, [found], self.source, self.file)
 
     def add(self, tokens: Tokens, failure: Failure) -> int:
         """Report a failure; the token to go on with, or -1."""
@@ -133,7 +145,7 @@ class Explainer:
         if expected == _HEREDOC:
             got = "`<<` heredoc-like syntax"
         span = self.lines.span(tokens.starts[at], tokens.ends[at])
-        help = help_for(self.source, tokens, at, expected) or _HELPS.get(expected)
+        code, help = self._advice(tokens, at, expected)
         if tokens.kinds[at] == "$END" and not got:
             text, label = f"end of file, expected {expected}", "file ends here"
             message, headline = "Unexpected " + text, "unexpected " + text
@@ -143,8 +155,18 @@ class Explainer:
             message = f"Expected {expected}, got {got} at {span.line}:{span.column}"
             headline = f"expected {expected}, found {got}"
         self.message = self.message or message
-        self.diagnostics.append(Diagnostic("error", headline, span, label, help))
+        self.diagnostics.append(Diagnostic("error", headline, span, label, help, code=code))
         return -1 if expected == TOP_SEPARATOR else _next_item(tokens, failure.at)
+
+    def _advice(self, tokens: Tokens, at: int, expected: str) -> tuple[str, str | None]:
+        """The code of the error that ``expected`` was due at token ``at``, and what to do about it."""
+        habit = habit_for(self.source, tokens, at, expected)
+        if habit is not None:
+            return "foreign-syntax", habit
+        if is_reserved(tokens, at, expected):
+            word = tokens.kinds[at]
+            return "reserved-word", f"`{word}` is a word of the language: take another name"
+        return _code(tokens.kinds[at], expected), lacking(expected) or _HELPS.get(expected)
 
     # --- what was expected ------------------------------------------------------------------------
 
@@ -179,7 +201,7 @@ class Explainer:
     def _separator(self, tokens: Tokens, at: int, states: list[int], viable: set[str]) -> str:
         if "$END" in viable:
             return TOP_SEPARATOR
-        return f"{self._separated(tokens, at, states)} separator (`;` or newline)"
+        return f"{self._separated(tokens, at, states)} {SEPARATED}"
 
     def _separated(self, tokens: Tokens, at: int, states: list[int]) -> str:
         """What stands before the token that should have been a separator."""
@@ -194,6 +216,19 @@ class Explainer:
         if "summary" in completed:
             return "eval_pack item"
         return "eval_pack body statement" if "eval_items" in completed else "statement"
+
+
+def _code(got: str, expected: str) -> str:
+    """What `harnpy explain` knows the error by."""
+    if expected == "expression":
+        return "missing-expression"
+    if expected.endswith(SEPARATED):
+        return "missing-separator"
+    if expected in _ROLES.values():
+        return "missing-name"
+    if expected in _CLOSERS and (got == "$END" or got in _CLOSERS or got in _STATEMENT_STARTS):
+        return "unclosed-bracket"
+    return "unexpected-end" if got == "$END" else "unexpected-token"
 
 
 def _shown(tokens: Tokens, at: int, expected: str) -> str:

@@ -117,7 +117,7 @@ _CHARACTERS = {
 }
 
 
-def help_for(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
+def habit_for(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
     """Return what to write instead of the token ``at``, where ``expected`` was due; None if unknown."""
     before, got = _text(source, tokens, at - 1), _text(source, tokens, at)
     is_end = expected.endswith("separator (`;` or newline)")
@@ -125,9 +125,17 @@ def help_for(source: str, tokens: Tokens, at: int, expected: str) -> str | None:
     found = found or _EXPECTED.get((expected, got)) or _EXPECTED_AFTER.get((expected, before))
     if found is None and is_end:
         found = _AFTER.get(before) or _INSTEAD_OF_THE_END.get(got)
-    if found is None and got in RESERVED and ("name" in expected or expected.endswith("variable")):
-        found = f"`{got}` is a word of the language: take another name"
-    return found or _LACKING.get(expected)
+    return found
+
+
+def is_reserved(tokens: Tokens, at: int, expected: str) -> bool:
+    """Whether token ``at`` is a word of the language where a name was ``expected``."""
+    return tokens.kinds[at] in RESERVED and ("name" in expected or expected.endswith("variable"))
+
+
+def lacking(expected: str) -> str | None:
+    """Return what to say when no more is known than that something was ``expected``; None if nothing."""
+    return _LACKING.get(expected)
 
 
 def _split_in_two(source: str, tokens: Tokens, at: int, expected: str) -> str | None:

@@ -19,6 +19,8 @@ _FUNCTIONS = ast.FnDecl | ast.FnExpr | ast.Closure | ast.ToolDecl | ast.Pipeline
 _DETACHED = ast.Spawn | ast.Parallel | ast.Defer | ast.EvalPack
 _SPREADABLE = ast.List | ast.Dict | ast.StructLit | ast.Call | ast.MethodCall
 _FUNCTION_ATTRIBUTES = ("acp_tool", "acp_skill")
+_TRY_STAR = "try* requires an enclosing function (fn, tool, or pipeline) so the rethrow has a target"
+_SPREAD = "spread (...) can only be used inside list literals, dict literals, or function call arguments"
 
 #: A node, whether a loop and a function enclose it, and its parent.
 _Place = tuple[ast.Node, bool, bool, ast.Node | None]
@@ -26,14 +28,14 @@ _Place = tuple[ast.Node, bool, bool, ast.Node | None]
 
 def check_structure(program: ast.Program, source: str, file: str = "<script>") -> list[CompileFault]:
     """Every violation, in source order; the first is the one to report."""
-    violations: list[tuple[int, str]] = []
+    violations: list[tuple[ast.Node, str, str]] = []
     # A stack of our own: a sum of twenty thousand terms is a tree that deep.
     places: list[_Place] = [(program, False, False, None)]
     while places:
         node, in_loop, in_function, parent = places.pop()
-        text = _violation(node, in_loop, in_function, parent)
-        if text is not None:
-            violations.append((node.start, text))
+        violation = _violation(node, in_loop, in_function, parent)
+        if violation is not None:
+            violations.append((node, *violation))
         if isinstance(node, _FUNCTIONS):
             in_loop, in_function = False, True
         elif isinstance(node, _DETACHED):
@@ -44,42 +46,46 @@ def check_structure(program: ast.Program, source: str, file: str = "<script>") -
     return _faults(violations, source, file) if violations else []
 
 
-def _violation(node: ast.Node, in_loop: bool, in_function: bool, parent: ast.Node | None) -> str | None:
+def _violation(
+    node: ast.Node, in_loop: bool, in_function: bool, parent: ast.Node | None
+) -> tuple[str, str] | None:
+    """The code and the text of what is wrong with ``node``."""
     if isinstance(node, ast.Break) and not in_loop:
-        return "break outside of loop"
+        return "break-outside-loop", "break outside of loop"
     if isinstance(node, ast.Continue) and not in_loop:
-        return "continue outside of loop"
+        return "break-outside-loop", "continue outside of loop"
     if isinstance(node, ast.TryStar) and not in_function:
-        return "try* requires an enclosing function (fn, tool, or pipeline) so the rethrow has a target"
+        return "try-star-outside-function", _TRY_STAR
     if isinstance(node, ast.Spread) and not isinstance(parent, _SPREADABLE):
-        return "spread (...) can only be used inside list literals, dict literals, or function call arguments"
+        return "misplaced-spread", _SPREAD
     if isinstance(node, ast.Binary) and node.op == "|":
-        return "or-pattern (|) can only appear as a match arm pattern"
+        return "unexpected-token", "or-pattern (|) can only appear as a match arm pattern"
     if isinstance(node, ast.Duration) and node.ms > INT_MAX:
-        return "duration literal is too large"
+        return "duration-too-large", "duration literal is too large"
     if isinstance(node, ast.Attribute) and node.name in _FUNCTION_ATTRIBUTES:
         return _attribute_violation(node, parent)
     return None
 
 
-def _attribute_violation(node: ast.Attribute, target: ast.Node | None) -> str | None:
+def _attribute_violation(node: ast.Attribute, target: ast.Node | None) -> tuple[str, str] | None:
     if not isinstance(target, ast.FnDecl):
-        return f"@{node.name} can only be applied to function declarations"
+        return "misplaced-attribute", f"@{node.name} can only be applied to function declarations"
     if any(isinstance(arg.value, ast.Name | ast.List) for arg in node.args):
-        return "attribute argument must be a literal value"
+        return "attribute-not-literal", "attribute argument must be a literal value"
     return None
 
 
-def _faults(violations: list[tuple[int, str]], source: str, file: str) -> list[CompileFault]:
-    """The faults for offsets and texts. What reports errors is loaded when there are some."""
+def _faults(violations: list[tuple[ast.Node, str, str]], source: str, file: str) -> list[CompileFault]:
+    """The faults for nodes, codes and texts. What reports errors is loaded when there are some."""
     from harnpy.syntax.diagnostic import Diagnostic
     from harnpy.syntax.errors import CompileFault
     from harnpy.syntax.span import Lines
 
     lines = Lines(source)
     faults = []
-    for offset, text in violations:
-        line = lines.line(offset)
-        headline = f"compile error: Compile error at line {line}: {text}"
-        faults.append(CompileFault(line, text, [Diagnostic("error", headline)], source, file))
+    for node, code, text in violations:
+        span = lines.span(node.start, node.end)
+        headline = f"compile error: Compile error at line {span.line}: {text}"
+        found = Diagnostic("error", headline, span, code, code=code)
+        faults.append(CompileFault(span.line, text, [found], source, file))
     return faults

@@ -33,7 +33,9 @@ def test_violations(source: str, line: int, text: str) -> None:
     fault = check_structure(parse(source), source)[0]
     assert (fault.line, fault.text) == (line, text)
     assert fault.message == f"Compile error at line {line}: {text}"
-    assert fault.render() == f"error: compile error: {fault.message}\n"
+    head, _, place = fault.render().partition("\n")
+    assert head == f"error: compile error: {fault.message}"
+    assert place.startswith(f"  --> <script>:{line}:")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""The explanations of codes, read from the texts beside this module. Spec: 09 §4.4.
+
+A file is a family: a title, what its codes have in common, and a section a code:
+
+    ## the-code
+
+    What is wrong, in a sentence.
+
+    Why that matters, in one paragraph or several.
+
+    Wrong:
+
+    (a `harn` block)
+
+    Right:
+
+    (a `harn` block)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_SECTION = re.compile(
+    r"\A(?P<code>[a-z0-9-]+)\n\n(?P<what>.+?)\n\n(?P<why>.+?)\n\n"
+    r"Wrong:\n+```harn\n(?P<wrong>.*?)^```\n+Right:\n+```harn\n(?P<right>.*?)^```\n*\Z",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Explanation:
+    """A code: ``what`` is wrong, ``why`` that matters, a ``wrong`` program and a ``right`` one."""
+
+    __slots__ = ("code", "family", "right", "what", "why", "wrong")
+
+    def __init__(self, family: str, code: str, what: str, why: str, wrong: str, right: str) -> None:
+        self.family = family
+        self.code = code
+        self.what = what
+        self.why = why
+        self.wrong = wrong
+        self.right = right
+
+    @property
+    def summary(self) -> str:
+        """The first sentence, on one line."""
+        return re.split(r"(?<=\.)\s", self.what, maxsplit=1)[0].replace("\n", " ")
+
+
+class Family:
+    """The codes of one file: ``types``, ``syntax``, ``lint-style`` …"""
+
+    __slots__ = ("explanations", "introduction", "name", "title")
+
+    def __init__(self, name: str, text: str) -> None:
+        """Raises ValueError, which names the section that has another form."""
+        head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+        title, _, introduction = head.partition("\n")
+        self.name = name
+        self.title = title.removeprefix("# ")
+        self.introduction = introduction.strip()
+        self.explanations = [_explanation(name, section) for section in sections]
+
+
+def _explanation(family: str, section: str) -> Explanation:
+    found = _SECTION.match(section)
+    if found is None:
+        raise ValueError(f"{family}.md: the section `{section.partition(chr(10))[0]}` has another form")
+    return Explanation(family, *found.group("code", "what", "why", "wrong", "right"))
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """Every family, in the order of their names."""
+    names = sorted(name.removesuffix(".md") for name in os.listdir(_HERE) if name.endswith(".md"))
+    return tuple(Family(name, _text(name)) for name in names)
+
+
+@cache
+def explanations() -> dict[str, Explanation]:
+    """Every explanation, by its code."""
+    return {found.code: found for family in families() for found in family.explanations}
+
+
+def _text(family: str) -> str:
+    with open(os.path.join(_HERE, f"{family}.md"), encoding="utf-8") as file:
+        return file.read()

@@ -1,0 +1,75 @@
+"""Each code has an explanation: its wrong program has the diagnostic, its right one none. Spec: 09 §4.4."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harnpy.check.explanations.page import page
+from harnpy.check.explanations.reading import Explanation, Family, explanations, families
+from tests.check.programs import diagnostics
+
+ROOT = Path(__file__).parents[2]
+#: Where codes are given to findings.
+_ROOMS = ("harnpy/check", "harnpy/syntax")
+_CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")
+EXPLAINED = [pytest.param(each, id=each.code) for each in explanations().values()]
+
+
+def _trees() -> Iterator[ast.AST]:
+    for room in _ROOMS:
+        for file in (ROOT / room).rglob("*.py"):
+            yield from ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call has for a code: `findings.error("code", …)`, `Finding("code", …)`, `code="code"`."""
+    name = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+    if name in ("error", "warn", "Finding"):
+        yield from call.args[:1]
+    yield from (word.value for word in call.keywords if word.arg == "code")
+
+
+def codes_given() -> set[str]:
+    """The codes that stand in the code where a finding is made."""
+    given = (each for node in _trees() if isinstance(node, ast.Call) for each in _given(node))
+    values = {each.value for each in given if isinstance(each, ast.Constant)}
+    return {value for value in values if isinstance(value, str) and _CODE.fullmatch(value)}
+
+
+def test_each_code_is_explained() -> None:
+    assert codes_given() - set(explanations()) == set()
+
+
+def test_each_explanation_is_of_a_code() -> None:
+    texts = {node.value for node in _trees() if isinstance(node, ast.Constant)}
+    assert set(explanations()) - texts == set()
+
+
+def test_no_code_is_explained_twice() -> None:
+    found = [each.code for family in families() for each in family.explanations]
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("explained", EXPLAINED)
+def test_the_wrong_program_has_the_diagnostic(explained: Explanation) -> None:
+    assert explained.code in {found.code for found in diagnostics(explained.wrong)}
+
+
+@pytest.mark.parametrize("explained", EXPLAINED)
+def test_the_right_program_has_none(explained: Explanation) -> None:
+    assert [(found.code, found.message) for found in diagnostics(explained.right)] == []
+
+
+def test_the_page_is_what_the_texts_say() -> None:
+    text = (ROOT / "docs/diagnostics.md").read_text(encoding="utf-8")
+    assert text == page(), "write it anew: harnpy explain --markdown > docs/diagnostics.md"
+
+
+def test_a_section_in_another_form_is_named() -> None:
+    with pytest.raises(ValueError, match=r"types\.md: the section `argument-type` has another form"):
+        Family("types", "# Types\n\n## argument-type\n\nNo program.\n")
