@@ -35,6 +35,7 @@ EXCEPTIONS = {
     "cli/": "the command line is the process's own: its arguments, signals, test runs and reports",
     "cache.py": "what is computed from programs belongs to the interpreter, whatever world its programs see",
     "syntax/tables.py": "the table of the parser, likewise",
+    "check/explanations/reading.py": "the texts about diagnostics, which are shipped with the interpreter",
     "syntax/build.py": "makes that table when the package is built",
     "dates/zones.py": "reads the zones that come with the interpreter, in another package",
     "shipped.py": "finds the grammar and the library that are shipped with the interpreter",
