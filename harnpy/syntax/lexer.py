@@ -83,14 +83,21 @@ class Tokens:
         self.kinds = list(filter(None, self.kinds))
 
 
+def shebang_end(source: str) -> int:
+    """Where the program begins: behind the text of a first line ``#!…``, before its line break."""
+    if not source.startswith("#!"):
+        return 0
+    end = source.find("\n")
+    return end if end >= 0 else len(source)
+
+
 def lex(source: str, start: int, end: int) -> Tokens:
     """The tokens of ``source[start:end]``; raises `LexError` at the first character that begins none."""
     tokens = Tokens(source)
     add_kind, add_value = tokens.kinds.append, tokens.values.append
     add_start, add_end = tokens.starts.append, tokens.ends.append
     word_kind = _WORD_KINDS.get
-    at = source.find("\n", 0, end) if start == 0 and source.startswith("#!") else start
-    matches = _TOKEN.finditer(source, at if at >= 0 else end, end)
+    matches = _TOKEN.finditer(source, start or min(shebang_end(source), end), end)
     while (found := next(matches, None)) is not None:
         group = found.lastindex
         if group is None:
@@ -146,7 +153,7 @@ def _number(digits: str, fraction: str | None, unit: str | None) -> tuple[str, A
 def _closer_look(source: str, at: int, end: int) -> tuple[str, Any, int]:
     """Kind, value and end of the token at ``at``; a comment has the kind ``""``."""
     if source.startswith("/*", at, end):
-        return "", None, _comment_end(source, at, end)
+        return "", None, comment_end(source, at, end)
     if not source.startswith('"', at, end):
         raise LexError(f"Unexpected character '{source[at]}'", at)
     scan = scan_triple if source.startswith('"""', at, end) else scan_string
@@ -156,7 +163,8 @@ def _closer_look(source: str, at: int, end: int) -> tuple[str, Any, int]:
     return "INTERP", pieces, stop
 
 
-def _comment_end(source: str, at: int, end: int) -> int:
+def comment_end(source: str, at: int, end: int) -> int:
+    """Behind the ``/* … */`` that opens at ``at``; raises `LexError` when it is still open at ``end``."""
     depth = 0
     for found in _COMMENT_MARK.finditer(source, at, end):
         depth += 1 if found[0] == "/*" else -1
