@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
+    from harnpy.check.knowledge import Knowledge
     from harnpy.vm.declare.builtin import Declaration
+    from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.values.objects import Builtin, Value
 
 _PACKAGE = "harnpy.builtins"
@@ -81,6 +83,13 @@ def absence(name: str) -> str | None:
     from harnpy.builtins.absent import absence
 
     return absence(name, names())
+
+
+def knowledge(table: BuiltinTable) -> Knowledge:
+    """Return what checks are told of the builtins of a Vm."""
+    from harnpy.builtins.knowledge import BuiltinKnowledge
+
+    return BuiltinKnowledge(table)
 
 
 def all_declarations() -> list[Declaration]:

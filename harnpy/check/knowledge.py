@@ -5,10 +5,38 @@ Answers are looked up when they are asked for: a program that calls `println` al
 
 from __future__ import annotations
 
+
+class Problem:
+    """What a builtin would say of an argument, in the words of the run.
+
+    ``path`` leads to it: the argument's number, then keys and indexes. ``of_key``: the last key itself is
+    wrong, not what stands under it. ``near`` is the key that was probably meant.
+    """
+
+    __slots__ = ("code", "message", "near", "of_key", "path", "severity")
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        path: tuple[str | int, ...],
+        *,
+        of_key: bool = False,
+        near: str | None = None,
+        severity: str = "error",
+    ) -> None:
+        self.code = code
+        self.message = message
+        self.path = path
+        self.of_key = of_key
+        self.near = near
+        self.severity = severity
+
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from typing import Protocol
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Any, Protocol
 
     from harnpy.reading.option_tables import OptionTable
     from harnpy.syntax import ast
@@ -36,8 +64,21 @@ if TYPE_CHECKING:
         def properties(self, kind: str) -> Collection[str]:
             """The properties of a kind of value, such as `count`."""
 
+        def method_hint(self, kind: str, name: str, own: Collection[str] = ()) -> str:
+            """How the error of a call of an unknown method ends, "" or ` (did you mean …?)`.
+
+            ``own`` are the keys of a dict, or the methods of a struct.
+            """
+
         def options(self, function: str) -> tuple[int, OptionTable] | None:
             """Which argument of a builtin holds its options, counted from 0, and what those may be."""
+
+        def problems(self, function: str, arguments: Sequence[Any]) -> Iterable[Problem]:
+            """What a builtin refuses in its arguments, as far as those are known.
+
+            They are Python values as they come from JSON. What is no literal stands there as its node: a
+            closure, a call, a spread (under the key `...`, or as an item of a list).
+            """
 
         def fingerprint(self) -> str:
             """A text that changes whenever an answer does."""

@@ -32,6 +32,14 @@ class Option(NamedTuple):
     meaning: str
 
 
+class OptionFault(NamedTuple):
+    """An option that a call doesn't take, by its path; ``near`` is the one that was probably meant."""
+
+    path: tuple[str | int, ...]
+    message: str
+    near: str | None = None
+
+
 class OptionTable:
     """``inner`` are the tables of options that are dicts, or lists of dicts. ``removed``: options that are no
     more, each with the message that says so. ``providers``: a provider's name is an option as well.
@@ -83,39 +91,53 @@ class OptionTable:
         ``providers`` returns the names of the providers, ``others`` are the tables of other functions, of
         which the message names the one that takes the option.
         """
+        for fault in self.faults(function, given, providers, others):
+            raise OptionError(fault.message)
+
+    def faults(
+        self,
+        function: str,
+        given: Mapping[str, Any],
+        providers: Callable[[], Iterable[str]] = tuple,
+        others: Mapping[str, OptionTable] | None = None,
+    ) -> Iterator[OptionFault]:
+        """Yield what `check` has to say of every option, in that order."""
         for key, message in self._removed.items():
             if key in given:
-                raise OptionError(message)
-        self._check("", function, given, providers, others or {})
+                yield OptionFault((key,), message)
+        yield from self._faults((), function, given, providers, others or {})
 
-    def _check(
+    def _faults(
         self,
-        path: str,
+        path: tuple[str | int, ...],
         function: str,
         given: Mapping[str, Any],
         providers: Callable[[], Iterable[str]],
         others: Mapping[str, OptionTable],
-    ) -> None:
-        unknown = sorted(key for key in given if key not in self.own)
+    ) -> Iterator[OptionFault]:
+        unknown = sorted(key for key in given if key not in self.own and key not in self._removed)
         if unknown:
             more = set(providers()) if self._providers else set()
-            key = next((key for key in unknown if key not in more), None)
-            if key is not None:
-                hint = self._hint(key, function, sorted(more), {} if path else others)
-                raise OptionError(f"{function}: unknown option key '{path}{key}' ({hint})")
+            for key in [key for key in unknown if key not in more]:
+                near, hint = self._hint(key, function, sorted(more), {} if path else others)
+                place = _place((*path, key))
+                yield OptionFault((*path, key), f"{function}: unknown option key '{place}' ({hint})", near)
         for key, table in self._inner.items():
             for at, dict_ in _dicts(given.get(key)):
-                table._check(f"{path}{key}{at}.", function, dict_, providers, {})
+                yield from table._faults((*path, key, *at), function, dict_, providers, {})
 
-    def _hint(self, key: str, function: str, more: Sequence[str], others: Mapping[str, OptionTable]) -> str:
+    def _hint(
+        self, key: str, function: str, more: Sequence[str], others: Mapping[str, OptionTable]
+    ) -> tuple[str | None, str]:
+        """Return the option that was probably meant, and what an error about ``key`` has in brackets."""
+        near = nearest_at_run_time(key, (*self.own, *more))
         if len(self.own) <= _LISTED:
-            return expected(key, tuple(self.own))
+            return near, expected(key, tuple(self.own))
         lists = f"`harnpy builtins {function}` lists the options"
         for other, table in others.items():
             if key in table.own:
-                return f"an option of {other}; {lists}"
-        near = nearest_at_run_time(key, (*self.own, *more))
-        return f"did you mean '{near}'? {lists}" if near else lists
+                return None, f"an option of {other}; {lists}"
+        return near, f"did you mean '{near}'? {lists}" if near else lists
 
 
 def expected(key: str, known: Sequence[str], others: Iterable[str] = ()) -> str:
@@ -128,12 +150,17 @@ def expected(key: str, known: Sequence[str], others: Iterable[str] = ()) -> str:
     return f"{hint}expected one of: {', '.join(known)}"
 
 
-def _dicts(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _dicts(value: Any) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
     """Yield a dict, or the dicts in a list, each with its place."""
     if isinstance(value, dict):
-        yield "", value
+        yield (), value
     elif isinstance(value, list):
-        yield from ((f"[{i}]", item) for i, item in enumerate(value) if isinstance(item, dict))
+        yield from (((i,), item) for i, item in enumerate(value) if isinstance(item, dict))
+
+
+def _place(path: tuple[str | int, ...]) -> str:
+    """Return a path as messages have it: ``children[0].restart.max``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def _options(text: str) -> Iterator[Option]:

@@ -78,13 +78,39 @@ _AGENTS: Mapping[str, OptionTable] = {
 
 TABLES: Mapping[str, OptionTable] = {**_AGENTS, **_NETWORK}
 
+#: Which argument holds the options, counted from 0.
+_PLACES: Mapping[int, str] = {
+    0: "shared_cell shared_map mailbox_open supervisor_start spawn_agent daemon_spawn tool_synthesize "
+    "register_tool_hook waitpoint_create llm_mock assemble_context http_server sse_event sse_server_response "
+    "http_server_tls_edge egress_policy http_session http_mock_calls",
+    1: "shared_scope_id sub_agent_run ask_user request_approval waitpoint_cancel waitpoint_wait "
+    "llm_rate_limit llm_pick_model llm_healthcheck transcript_fork transcript_summarize transcript_compact "
+    "transcript_auto_compact http_server_request http_server_test http_server_listen http_server_serve "
+    "sse_server_send http_response_text http_response_json http_response_bytes http_get http_delete "
+    "http_stream_open websocket_connect",
+    2: "agent_loop waitpoint_complete llm_call llm_call_safe llm_call_structured llm_call_structured_safe "
+    "llm_call_structured_result llm_stream with_rate_limit http_post http_put http_patch http_request "
+    "http_download http_mock sse_connect websocket_send",
+    3: "llm_completion workflow_execute workflow.update http_session_request",
+    4: "http_server_route",
+}
+
+
+def argument_of(builtin: str) -> int:
+    """Return which argument of a builtin with a table holds its options, counted from 0."""
+    return next(place for place, names in _PLACES.items() if builtin in names.split())
+
+
+def others_than(builtin: str) -> Mapping[str, OptionTable]:
+    """Return the tables of its kin: an unknown option may be one of theirs."""
+    group = _NETWORK if builtin in _NETWORK else _AGENTS
+    return {name: table for name, table in group.items() if name != builtin}
+
 
 def check_options(vm: Vm, builtin: str, given: Value) -> None:
     """Raise `OptionError` for an option that ``builtin`` doesn't take. What is no dict passes."""
     if type(given) is dict:
-        group = _NETWORK if builtin in _NETWORK else _AGENTS
-        others = {name: table for name, table in group.items() if name != builtin}
-        TABLES[builtin].check(builtin, given, lambda: _providers(vm), others)
+        TABLES[builtin].check(builtin, given, lambda: known_providers(vm), others_than(builtin))
 
 
 def checked_system(vm: Vm, builtin: str, system: Value, given: Value) -> str | None:
@@ -100,7 +126,7 @@ def checked_system(vm: Vm, builtin: str, system: Value, given: Value) -> str | N
     return None if system is None else display(system)
 
 
-def _providers(vm: Vm) -> list[str]:
+def known_providers(vm: Vm) -> list[str]:
     from harnpy.builtins.bridge.live_models import models_of  # the catalog's help needs no models
 
     found = models_of(vm)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
+    from harnpy.check.knowledge import Knowledge
     from harnpy.vm.declare.builtin import Declaration
     from harnpy.vm.resolve.preparation import Preparation
     from harnpy.vm.vm import Vm
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         def names(self) -> Mapping[str, str]: ...
         def find(self, name: str, module: str = "") -> Declaration | None: ...
         def absence(self, name: str) -> str | None: ...
+        def knowledge(self, table: BuiltinTable) -> Knowledge: ...
         def fingerprint(self) -> str: ...
         def global_names(self) -> tuple[str, ...]: ...
         def global_value(self, name: str, bound: Callable[[str], Builtin]) -> Any: ...
@@ -62,6 +64,10 @@ class BuiltinTable:
     def absence(self, name: str) -> str | None:
         """Return what to say of a builtin that the language has and this table has not."""
         return self.catalog.absence(name)
+
+    def knowledge(self) -> Knowledge:
+        """Return what checks are told of these builtins."""
+        return self.catalog.knowledge(self)
 
     def is_global(self, name: str) -> bool:
         return name in self.vm.global_names()

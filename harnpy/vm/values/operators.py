@@ -259,6 +259,15 @@ _PROPERTIES: dict[type, Any] = {
 }
 
 
+#: What those functions know, by kind, for checks and completion. Any other property is nil, or an error.
+PROPERTIES: dict[str, tuple[str, ...]] = {
+    "list": ("count", "empty", "first", "last"),
+    "string": ("count", "empty"),
+    "enum": ("variant", "fields"),
+    "pair": ("first", "second"),
+}
+
+
 # Writing, always into a copy: 02 §8
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.text.spell import nearest_at_run_time
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.run.methods import receivers
 from harnpy.vm.values.objects import Struct, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from harnpy.vm.vm import Vm
 
@@ -47,7 +48,7 @@ def unknown_method(vm: Vm, receiver: Value, name: str, own: Iterable[str] = ()) 
         what = f"unknown method `{name}` on dict, and no entry of that name"
     else:
         what = f"unknown method `{name}` on {kind}"
-    return TypeFault(what + _hint(vm, kind, name, [*receivers.names(kind), *own]))
+    return TypeFault(what + hint(kind, name, [*receivers.names(kind), *own], vm.builtins.is_builtin))
 
 
 def not_callable(name: str, entry: Value) -> TypeFault:
@@ -55,11 +56,12 @@ def not_callable(name: str, entry: Value) -> TypeFault:
     return TypeFault(f"entry `{name}` of the dict is not callable, got {type_name(entry)}")
 
 
-def _hint(vm: Vm, kind: str, name: str, known: list[str]) -> str:
+def hint(kind: str, name: str, known: list[str], is_builtin: Callable[[str], bool]) -> str:
+    """Return how the error of a call of ``name`` ends, where values have the ``known`` methods."""
     meant = next((method for method in _ELSEWHERE.get(name, ()) if method in known), None)
-    if meant is None and vm.builtins.is_builtin(name):
+    if meant is None and is_builtin(name):
         return f" (did you mean `{name}(…)`?)"
-    meant = meant or vm.suggest(name, known)
+    meant = meant or nearest_at_run_time(name, known)
     if meant:
         return f" (did you mean `{meant}`?)"
     listed = kind in receivers.LISTED
