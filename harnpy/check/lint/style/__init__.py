@@ -1,0 +1,1 @@
+"""Rules about layout, style and idiom."""

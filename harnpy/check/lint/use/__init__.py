@@ -1,0 +1,1 @@
+"""Rules about how names are used and how control flows."""
