@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.check.lint.engine import lint
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
+from harnpy.syntax.span import Lines
 from harnpy.syntax.structure import check_structure
 
 if TYPE_CHECKING:
     from harnpy.syntax.diagnostic import Diagnostic
 
 
-def diagnostics(source: str) -> list[Diagnostic]:
-    """All that parser, structure, types and lint have to say of a program, in this order."""
+def diagnostics(source: str, *, linted: bool = False) -> list[Diagnostic]:
+    """All that parser, structure and types have to say of a program, and lint if asked for, in this order."""
     try:
         program = parse(source)
     except SyntaxFault as fault:
         return fault.diagnostics
-    return [found for fault in check_structure(program, source) for found in fault.diagnostics]
+    found = [found for fault in check_structure(program, source) for found in fault.diagnostics]
+    if linted:
+        found += [one.diagnostic(Lines(source)) for one in lint(source, program, "program.harn")]
+    return found

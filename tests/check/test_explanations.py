@@ -11,6 +11,8 @@ import pytest
 
 from harnpy.check.explanations.page import page
 from harnpy.check.explanations.reading import Explanation, Family, explanations, families
+from harnpy.check.lint.rules import RULES
+from harnpy.syntax.diagnostic import Diagnostic
 from tests.check.programs import diagnostics
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +43,17 @@ def codes_given() -> set[str]:
     return {value for value in values if isinstance(value, str) and _CODE.fullmatch(value)}
 
 
+def _said(explained: Explanation, program: str) -> list[Diagnostic]:
+    """Programs about habits have none; others may, as long as they are right."""
+    return diagnostics(program, linted=explained.family.startswith("lint"))
+
+
 def test_each_code_is_explained() -> None:
     assert codes_given() - set(explanations()) == set()
+
+
+def test_each_rule_of_the_linter_is_explained() -> None:
+    assert {rule.id for rule in RULES} - set(explanations()) == set()
 
 
 def test_each_explanation_is_of_a_code() -> None:
@@ -57,12 +68,12 @@ def test_no_code_is_explained_twice() -> None:
 
 @pytest.mark.parametrize("explained", EXPLAINED)
 def test_the_wrong_program_has_the_diagnostic(explained: Explanation) -> None:
-    assert explained.code in {found.code for found in diagnostics(explained.wrong)}
+    assert explained.code in {found.code for found in _said(explained, explained.wrong)}
 
 
 @pytest.mark.parametrize("explained", EXPLAINED)
 def test_the_right_program_has_none(explained: Explanation) -> None:
-    assert [(found.code, found.message) for found in diagnostics(explained.right)] == []
+    assert [(found.code, found.message) for found in _said(explained, explained.right)] == []
 
 
 def test_the_page_is_what_the_texts_say() -> None:

@@ -19,15 +19,15 @@ def lint(
     source: str,
     program: ast.Program,
     file: str,
-    knowledge: Knowledge,
+    knowledge: Knowledge | None = None,
     imported: Imported | None = None,
     settings: Settings | None = None,
     consumed: Collection[str] = (),
 ) -> list[Finding]:
     """The findings of one file; their code is the rule, their label `lint[rule]`.
 
-    ``consumed`` are the names of this file that others import by name; without ``imported`` nothing is said
-    that depends on imports.
+    ``consumed`` are the names of this file that others import by name; without ``knowledge`` of the
+    builtins, or ``imported``, nothing is said that depends on them.
     """
     settings = settings or Settings()
     subject = Subject(source, program, file, knowledge, imported, settings, consumed)

@@ -26,7 +26,7 @@ class Subject:
         source: str,
         program: ast.Program,
         file: str,
-        knowledge: Knowledge,
+        knowledge: Knowledge | None,
         imported: Imported | None,
         settings: Settings,
         consumed: Collection[str] = (),
