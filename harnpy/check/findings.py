@@ -11,7 +11,7 @@ from harnpy.syntax.span import Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.syntax.ast import Node
 
@@ -81,11 +81,14 @@ class Finding:
             label=self.label,
         )
 
-    def diagnostic(self, lines: Lines) -> Diagnostic:
-        """The finding as it is shown; ``lines`` are those of the file."""
-        related = tuple(
-            Related(place.message, lines.span(place.start, place.end), place.file) for place in self.places
-        )
+    def diagnostic(
+        self, lines: Lines, lines_of: Callable[[str], Lines | None] = lambda file: None
+    ) -> Diagnostic:
+        """The finding as it is shown; ``lines`` are those of the file.
+
+        ``lines_of`` are those of another file, None when it can't be read.
+        """
+        related = tuple(_related(place, lines, lines_of) for place in self.places)
         return Diagnostic(
             self.severity,
             self.message,
@@ -96,6 +99,14 @@ class Finding:
             related=related,
             fix=self.fix,
         )
+
+
+def _related(place: Place, lines: Lines, lines_of: Callable[[str], Lines | None]) -> Related:
+    if place.file is None:
+        return Related(place.message, lines.span(place.start, place.end))
+    others = lines_of(place.file)
+    span = others.span(place.start, place.end) if others is not None else None
+    return Related(place.message, span, place.file, others)
 
 
 class Findings:

@@ -93,6 +93,8 @@ _FORMS = {
     "NL": "\\n",
     "NOT_IN": "id(not)",
 }
+#: Longer tokens are shown in part, in characters.
+_LONGEST_TOKEN = 80
 _STATEMENT_STARTS = frozenset(
     """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
     struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
@@ -234,6 +236,8 @@ def _code(got: str, expected: str) -> str:
 def _shown(tokens: Tokens, at: int, expected: str) -> str:
     """A token as messages name it (01 §9.1)."""
     kind, value = tokens.kinds[at], tokens.values[at]
+    if isinstance(value, str) and len(value) > _LONGEST_TOKEN:
+        value = f"{value[:_LONGEST_TOKEN]}…"
     if kind in _FORMS:
         return _FORMS[kind].format(value)
     if kind == "FLOAT":
@@ -241,7 +245,7 @@ def _shown(tokens: Tokens, at: int, expected: str) -> str:
     if kind in RESERVED:
         plain_name = expected in _ROLES.values() and expected not in _NOT_PLAIN_NAMES
         return f"'{kind}' (reserved keyword)" if plain_name else kind
-    if kind == "IDENT" or value.isidentifier():
+    if kind == "IDENT" or str(value).isidentifier():
         return f"id({value})"
     return str(value)
 

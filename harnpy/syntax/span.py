@@ -68,9 +68,11 @@ class Lines:
     def excerpt(self, line: int, column: int) -> tuple[str, int] | None:
         """The line to show for a position, and the column in what is shown.
 
-        All of it, unless it is too long to find the place in: then what is around it.
+        All of it without a carriage return at its end, unless it is too long to find the place in: then what
+        is around it.
         """
         text = self.text(line)
+        text = text and text.removesuffix("\r")
         if text is None or len(text) <= _LONGEST_LINE:
             return None if text is None else (text, column)
         first = max(column - 1 - _LONGEST_LINE // 2, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.llm.errors import FixtureError
 from harnpy.project import ManifestError
 from harnpy.syntax.errors import SourceFault
+from harnpy.text.visible import visible
 from harnpy.vm.errors import VmError
 from harnpy.vm.run import backtrace
 
@@ -33,13 +34,14 @@ def render(error: Exception, stream: TextIO | None = None) -> str:
     if isinstance(error, VmError):
         return backtrace.render(error)
     if isinstance(error, OSError) and error.filename:
-        return f"Error reading {text(error)}\n"
+        return f"Error reading {visible(text(error))}\n"
     if isinstance(error, FixtureError | OSError):
-        return f"error: {text(error)}\n"
+        return f"error: {visible(text(error))}\n"
     if isinstance(error, ManifestError):
-        help_ = f"  = help: {error.help}\n" if error.help else ""
-        return f"error: {error.message}\n  --> {error.path}\n{help_}"
-    return f"error: {text(error)}\n  = help: this is a mistake in harnpy itself; `run --debug` shows where\n"
+        help_ = f"  = help: {visible(error.help)}\n" if error.help else ""
+        return f"error: {visible(error.message)}\n  --> {visible(str(error.path))}\n{help_}"
+    help_ = "this is a mistake in harnpy itself; `run --debug` shows where"
+    return f"error: {visible(text(error))}\n  = help: {help_}\n"
 
 
 def render_for_repl(error: Exception) -> str:

@@ -146,17 +146,21 @@ def limit_exceeded(leaving: Leaving) -> BaseException:
 
 def render(error: VmError, colour: bool = False) -> str:
     """The uncaught error as the command line shows it. Spec: 02 §19.7, 09 §1.4."""
+    from harnpy.text.visible import marked, visible
+
     if not error.frames:
-        return f"error: {error.text}\n"
+        return f"error: {visible(error.text)}\n"
     top, *outer = error.frames
     pad = " " * (len(str(top.line)) + 1)
-    out = [f"error: {error.text}", f"{pad}--> {top.file}:{top.line}:{top.column}"]
+    out = [f"error: {visible(error.text)}", f"{pad}--> {visible(top.file)}:{top.line}:{top.column}"]
     shown = top.unit.lines.excerpt(top.line, top.column)
     if shown is not None:
-        text, column = shown
-        carets = "^" * _token_length(text, column - 1)
-        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {' ' * (column - 1)}{carets}"]
-    notes = [f"  = note: called from {frame.name} at {frame.file}:{frame.line}" for frame in outer]
+        text, carets = marked(*shown, _token_length(shown[0], shown[1] - 1))
+        out += [f"{pad} |", f"{top.line:>{len(pad)}} | {text}", f"{pad} | {carets}"]
+    notes = [
+        f"  = note: called from {visible(frame.name)} at {visible(frame.file)}:{frame.line}"
+        for frame in outer
+    ]
     out += _shortened(notes, 12, 4, lambda n: f"  = note: … {n} more calls …")
     return "\n".join(out) + "\n"
 
