@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from os import walk
 from pathlib import Path
@@ -13,10 +12,9 @@ from harnpy import Vm
 from harnpy.cli import FAILED, OK
 from harnpy.cli.commands import preflight
 from harnpy.cli.commands.unbuilt import unbuilt_options
-from harnpy.cli.console import complain, has_colour
-from harnpy.cli.show import error_text
+from harnpy.cli.console import complain
+from harnpy.cli.show.reports import Report, report, report_options
 from harnpy.syntax.errors import SourceFault, SyntaxFault
-from harnpy.syntax.span import Lines
 from harnpy.vm.compile import compile_program
 from harnpy.vm.resolve.resolved import parsed
 
@@ -31,8 +29,9 @@ from harnpy.vm.resolve.resolved import parsed
     help="What to make of imports and templates that won't be found.",
 )
 @unbuilt_options("--host-capabilities", "--bundle-root", takes_value=True)
+@report_options
 @click.pass_context
-def command(context: click.Context, targets: tuple[Path, ...], severity: str | None) -> int:
+def command(context: click.Context, targets: tuple[Path, ...], severity: str | None, form: str | None) -> int:
     """Find the errors of programs without running them.
 
     A TARGET is a file or a directory, which means the .harn files below it.
@@ -46,17 +45,18 @@ def command(context: click.Context, targets: tuple[Path, ...], severity: str | N
     if not files:
         complain("no .harn files found under the given target(s)")
         return FAILED
-    status = OK
+    status, told = OK, report(form)
     for file in files:
         try:
-            clean = _check(file, severity)
+            clean = _check(file, severity, told)
         except (OSError, SourceFault) as error:
-            sys.stderr.write(error_text.render(error, sys.stderr))
+            told.fail(error)
             status = FAILED
             if isinstance(error, SyntaxFault):
                 break
         else:
             status = status if clean else FAILED
+    told.end()
     return status
 
 
@@ -68,7 +68,7 @@ def _files(target: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names if name.endswith(".harn"))
 
 
-def _check(file: Path, severity: str | None) -> bool:
+def _check(file: Path, severity: str | None, told: Report) -> bool:
     """Compile the program as `run` would, and check what it needs; False when it would fail.
 
     Raises OSError and SourceFault.
@@ -78,8 +78,7 @@ def _check(file: Path, severity: str | None) -> bool:
     imports = vm.imports_of(source, directory)
     compile_program(source, str(file), None, vm.builtins, checked=True, imports=imports)
     found = list(preflight.findings(vm, parsed(source, str(file)), file, source, severity))
-    for diagnostic in found:
-        sys.stderr.write(diagnostic.render(Lines(source), str(file), colour=has_colour(sys.stderr)))
+    told.add(str(file), source, found)
     if not found:
-        print(f"{file}: ok")
+        told.say(f"{file}: ok")
     return all(diagnostic.severity != "error" for diagnostic in found)
