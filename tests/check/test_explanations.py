@@ -45,7 +45,7 @@ def codes_given() -> set[str]:
 
 def _said(explained: Explanation, program: str) -> list[Diagnostic]:
     """Programs about habits have none; others may, as long as they are right."""
-    return diagnostics(program, linted=explained.family.startswith("lint"))
+    return diagnostics(program, linted=explained.family.startswith("lint"), enabled=[explained.code])
 
 
 def test_each_code_is_explained() -> None:

@@ -39,6 +39,7 @@ def lint(
             remark.start,
             remark.end,
             help=remark.help,
+            places=remark.places,
             fix=remark.fix,
             label=f"lint[{rule.id}]",
         )

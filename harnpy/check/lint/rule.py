@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from harnpy.check.findings import Place
 from harnpy.check.lint.subject import Subject
 from harnpy.syntax.ast import Node
 from harnpy.syntax.diagnostic import Edit, Fix
@@ -12,7 +13,7 @@ from harnpy.syntax.diagnostic import Edit, Fix
 class Remark:
     """What a rule says of ``source[start:end]``. ``edits`` mend it; ``safe`` ones change nothing else."""
 
-    __slots__ = ("end", "fix", "help", "message", "start")
+    __slots__ = ("end", "fix", "help", "message", "places", "start")
 
     def __init__(
         self,
@@ -21,6 +22,7 @@ class Remark:
         message: str,
         *,
         help: str | None = None,
+        places: Sequence[Place] = (),
         edits: Sequence[Edit] = (),
         safe: bool = True,
     ) -> None:
@@ -28,6 +30,7 @@ class Remark:
         self.end = end
         self.message = message
         self.help = help
+        self.places = places
         self.fix = Fix(edits, safe) if edits else None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from harnpy.check.lint.settings import Settings
 from harnpy.check.lint.uses import Uses
 from harnpy.syntax import ast
+from harnpy.syntax.comments import Comment, comments_of
 from harnpy.syntax.lexer import Tokens, lex
 
 if TYPE_CHECKING:
@@ -91,6 +92,11 @@ class Subject:
     def tokens(self) -> Tokens:
         """The tokens; those of an interpolated string are one."""
         return lex(self.source, 0, len(self.source))
+
+    @cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """The comments, those in interpolations included."""
+        return comments_of(self.source)
 
     @cached_property
     def is_library(self) -> bool:

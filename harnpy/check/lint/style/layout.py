@@ -1,0 +1,157 @@
+"""Blank lines, trailing commas and the order of imports, as the formatter has them. Spec: 01 §12, 03 §15."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from harnpy.check.lint.rule import Remark, remark
+from harnpy.check.lint.style.commentary import comments_between
+from harnpy.check.lint.style.operands import Extent
+from harnpy.check.lint.subject import Subject
+from harnpy.syntax import ast
+from harnpy.syntax.diagnostic import Edit
+
+_DECLARATIONS = (
+    ast.Import,
+    ast.Pipeline,
+    ast.Override,
+    ast.FnDecl,
+    ast.ToolDecl,
+    ast.SkillDecl,
+    ast.EvalPack,
+    ast.EnumDecl,
+    ast.StructDecl,
+    ast.InterfaceDecl,
+    ast.ImplDecl,
+    ast.TypeDecl,
+)
+_WITH_PARAMS = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.MethodSig, ast.Variant)
+
+
+def blank_line_between_items(subject: Subject) -> Iterator[Remark]:
+    """Statements may follow each other, and imports do; a declaration stands by itself."""
+    for before, item in pairwise(subject.program.items):
+        pair = (before, item)
+        imports = all(isinstance(one, ast.Import) for one in pair)
+        if imports or not any(isinstance(one, _DECLARATIONS) for one in pair):
+            continue
+        start, end = _gap(subject, before, item)
+        gap = subject.source[start:end]
+        if gap.count("\n") < 2:
+            at = start + gap.find("\n") + 1
+            edits = [Edit(at, at, "\n")] if "\n" in gap else []
+            text = "top-level items should be separated by a blank line"
+            yield Remark(item.start, _line_end(subject.source, item), text, edits=edits)
+
+
+def _gap(subject: Subject, before: ast.Node, item: ast.Node) -> Extent:
+    """From an item, with the comments on its last line, to what comes next: a comment or an item."""
+    start = before.end
+    for comment in comments_between(subject, before.end, item.start):
+        if "\n" in subject.source[start : comment.start]:
+            return start, comment.start
+        start = comment.end
+    return start, item.start
+
+
+def _line_end(source: str, node: ast.Node) -> int:
+    end = source.find("\n", node.start, node.end)
+    return node.end if end < 0 else end
+
+
+def trailing_comma(subject: Subject) -> Iterator[Remark]:
+    lists = _Lists(subject)
+    for items, end in lists.extents():
+        last = lists.missing_after(items, end)
+        if last is not None:
+            edit = Edit(last[1], last[1], ",")
+            yield Remark(*last, "multiline comma-separated list is missing a trailing comma", edits=[edit])
+
+
+class _Lists:
+    """The lists of a file by their tokens; those in interpolated strings have none, and are let be."""
+
+    def __init__(self, subject: Subject) -> None:
+        tokens = subject.tokens
+        kept = [i for i, kind in enumerate(tokens.kinds) if kind not in ("NL", "$END")]
+        self.subject = subject
+        self.kinds = [tokens.kinds[i] for i in kept]
+        self.spans = [(tokens.starts[i], tokens.ends[i]) for i in kept]
+        self.first = {start: i for i, (start, _) in enumerate(self.spans)}
+        self.last = {end: i for i, (_, end) in enumerate(self.spans)}
+
+    def extents(self) -> Iterator[tuple[Sequence[ast.Node], int]]:
+        """Each list of two items or more, with the offset behind its closing bracket."""
+        each = self.subject.each
+        found: list[tuple[Sequence[ast.Node], int]] = []
+        found += [(node.args, node.end) for node in each(ast.Call)]
+        found += [(node.args, node.end) for node in each(ast.MethodCall)]
+        found += [(node.items, node.end) for node in each(ast.List)]
+        found += [(node.entries, node.end) for node in each(ast.Dict)]
+        found += [(node.entries, node.end) for node in each(ast.StructLit)]
+        # Nothing may follow a rest parameter.
+        nodes = [node for kind in _WITH_PARAMS for node in each(kind)]
+        params = [node.params for node in nodes if isinstance(node, _WITH_PARAMS)]
+        found += [(some, self._params_end(some)) for some in params if some and not some[-1].rest]
+        return ((items, end) for items, end in found if len(items) > 1)
+
+    def _params_end(self, params: Sequence[ast.Param]) -> int:
+        """The offset behind the parenthesis that closes parameters, 0 when there is no such token."""
+        last = self.last.get(params[-1].end)
+        if last is None:
+            return 0
+        at = last + 1 + (self.kinds[last + 1] == ",")
+        return self.spans[at][1] if self.kinds[at] == ")" else 0
+
+    def missing_after(self, items: Sequence[ast.Node], end: int) -> Extent | None:
+        """The last token of a list whose bracket closes on a later line, where a comma should follow it."""
+        close, begin = self.last.get(end), self.first.get(items[-1].start)
+        if close is None or begin is None:
+            return None
+        begin -= 1
+        while self.kinds[begin] == "(":
+            begin -= 1
+        last = self.spans[close - 1]
+        later = "\n" in self.subject.source[last[1] : self.spans[close][0]]
+        return last if later and self.kinds[close - 1] != "," and self.kinds[begin] == "," else None
+
+
+def import_order(subject: Subject) -> Iterator[Remark]:
+    leading: list[ast.Import] = []
+    for item in subject.program.items:
+        if not isinstance(item, ast.Import):
+            break
+        leading.append(item)
+    misplaced = next((node for before, node in pairwise(leading) if _place(node) < _place(before)), None)
+    if misplaced is not None:
+        order = sorted(leading, key=_place)
+        # Loading a module of the program's own may do something, so those must keep their order.
+        own = [[node for node in nodes if not node.path.startswith("std/")] for nodes in (leading, order)]
+        yield remark(
+            misplaced,
+            "imports are not in canonical order (stdlib first, then alphabetical by path)",
+            edits=_reordered(subject, leading, order),
+            safe=own[0] == own[1],
+        )
+
+
+def _place(node: ast.Import) -> tuple[bool, str, bool]:
+    return not node.path.startswith("std/"), node.path, node.names is not None
+
+
+def _reordered(subject: Subject, imports: list[ast.Import], order: list[ast.Import]) -> list[Edit]:
+    """Each import with the comments above it and behind it; what stands above the first stays there."""
+    source = subject.source
+    texts: dict[int, str] = {}
+    at = imports[0].start
+    for node in imports:
+        line_end = source.find("\n", node.end)
+        end = len(source) if line_end < 0 else line_end
+        behind = comments_between(subject, node.end, end)
+        rest = behind[0].start if behind else end
+        if at > node.start or source[node.end : rest].strip() or (behind and behind[-1].end > end):
+            return []
+        texts[id(node)] = source[at:end].strip()
+        at = end
+    return [Edit(imports[0].start, at, "\n".join(texts[id(node)] for node in order))]
