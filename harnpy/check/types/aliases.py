@@ -1,0 +1,127 @@
+"""What the names of type aliases stand for. Spec: 03 §3.3.
+
+An applied alias takes its arguments by substitution, and distributes over those that are unions:
+`Box<A | B>` is `Box<A> | Box<B>`. An alias inside itself stays a name.
+"""
+
+from __future__ import annotations
+
+from harnpy.check.types.names import rebuilt
+from harnpy.check.types.unions import union
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harnpy.check.types.names import Type
+
+#: An application that would distribute into more members than these takes its unions whole.
+_MOST_MEMBERS = 256
+
+
+class Aliases:
+    """The aliases of one `Declared`."""
+
+    __slots__ = ("_expanded", "_unfolded", "declared")
+
+    def __init__(self, declared: Mapping[str, ast.TypeDecl]) -> None:
+        self.declared = declared
+        self._unfolded: dict[ast.TypeName, Type] = {}
+        self._expanded: dict[ast.TypeName, Type] = {}
+
+    def unfolded(self, type: Type) -> Type:
+        """``type`` with the aliases at its head taken away: what remains is no alias, its parts may be."""
+        if not isinstance(type, ast.TypeName) or type.name not in self.declared:
+            return type
+        known = self._unfolded.get(type)
+        if known is None:
+            known = self._unfolded[type] = self._unfold(type)
+        return known
+
+    def _unfold(self, type: Type) -> Type:
+        seen: set[Type] = set()
+        while isinstance(type, ast.TypeName) and type not in seen and len(seen) < _MOST_MEMBERS:
+            seen.add(type)
+            type = self._applied(type)
+        return type
+
+    def members(self, type: Type) -> tuple[Type, ...]:
+        """The members of a union, those of aliases among them; any other type is its own only member."""
+        found: dict[Type, None] = {}
+        self._add_members(type, found, set())
+        return tuple(found)
+
+    def _add_members(self, type: Type, found: dict[Type, None], within: set[Type]) -> None:
+        unfolded = self.unfolded(type)
+        if not isinstance(unfolded, ast.TypeUnion):
+            found[type] = None
+        elif type not in within:
+            within.add(type)
+            for member in unfolded.members:
+                self._add_members(member, found, within)
+
+    def expanded(self, type: Type) -> Type:
+        """``type`` without aliases, however deep; those inside themselves stay names."""
+        return self._expand(type, frozenset())
+
+    def _expand(self, type: Type, within: frozenset[str]) -> Type:
+        if isinstance(type, ast.TypeName) and type.name in self.declared and type.name not in within:
+            if within:
+                return self._expand_alias(type, within)
+            known = self._expanded.get(type)
+            if known is None:
+                known = self._expanded[type] = self._expand_alias(type, within)
+            return known
+        return rebuilt(type, lambda part: self._expand(part, within))
+
+    def _expand_alias(self, type: ast.TypeName, within: frozenset[str]) -> Type:
+        args = tuple(self._expand(arg, within) for arg in type.args)
+        applied = self._applied(ast.TypeName(0, 0, type.name, args))
+        if isinstance(applied, ast.TypeName) and applied.name == type.name:
+            return applied
+        if isinstance(applied, ast.TypeUnion):
+            # What distribution yields are applications of the same alias, to be unfolded as well.
+            members = [self._applied(m) if _applies(m, type.name) else m for m in applied.members]
+            applied = ast.TypeUnion(0, 0, tuple(members))
+        expanded = self._expand(applied, within | {type.name})
+        return union(expanded.members) if isinstance(expanded, ast.TypeUnion) else expanded
+
+    def _applied(self, type: Type) -> Type:
+        """One step: the body of an alias with its arguments, or the union that distribution makes of it."""
+        declared = self.declared.get(type.name) if isinstance(type, ast.TypeName) else None
+        if declared is None or not isinstance(type, ast.TypeName):
+            return type
+        if len(type.args) != len(declared.type_params):
+            return type
+        if not type.args:
+            return declared.type
+        choices = self._choices(type.args)
+        if len(choices) > 1:
+            return ast.TypeUnion(0, 0, tuple(ast.TypeName(0, 0, type.name, args) for args in choices))
+        names = [param.name for param in declared.type_params]
+        return substituted(declared.type, dict(zip(names, choices[0], strict=True)))
+
+    def _choices(self, args: Sequence[Type]) -> list[tuple[Type, ...]]:
+        """Every way to take one member of each argument; the arguments themselves when those are too many."""
+        choices: list[tuple[Type, ...]] = [()]
+        for arg in args:
+            members = self.members(arg)
+            if len(choices) * len(members) > _MOST_MEMBERS:
+                return [tuple(args)]
+            # An alias of anything but a union is passed on by its name.
+            choices = [(*choice, member) for choice in choices for member in members]
+        return choices
+
+
+def _applies(type: Type, name: str) -> bool:
+    return isinstance(type, ast.TypeName) and type.name == name
+
+
+def substituted(type: Type, bound: Mapping[str, Type]) -> Type:
+    """``type`` with each name in ``bound`` replaced by what it is bound to."""
+    if not bound:
+        return type
+    if isinstance(type, ast.TypeName) and not type.args and type.name in bound:
+        return bound[type.name]
+    return rebuilt(type, lambda part: substituted(part, bound))
