@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy.check.allow import silenced
 from harnpy.check.lint.engine import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.syntax.errors import SyntaxFault
@@ -27,9 +28,6 @@ def diagnostics(source: str, *, linted: bool = False, enabled: Sequence[str] = (
     except SyntaxFault as fault:
         return fault.diagnostics
     found = [found for fault in check_structure(program, source) for found in fault.diagnostics]
-    if linted:
-        found += [
-            one.diagnostic(Lines(source))
-            for one in lint(source, program, "program.harn", settings=Settings(enabled=enabled))
-        ]
-    return found
+    settings = Settings(enabled=enabled)
+    findings = lint(source, program, "program.harn", settings=settings) if linted else []
+    return [*found, *(one.diagnostic(Lines(source)) for one in silenced(source, findings))]
