@@ -20,6 +20,7 @@ _MODULES = {
     "debug": "harnpy.cli.commands.debug",
     "dap": "harnpy.cli.commands.dap",
     "check": "harnpy.cli.commands.check",
+    "lint": "harnpy.cli.commands.lint",
     "explain": "harnpy.cli.commands.explain",
     "viz": "harnpy.cli.commands.viz",
     "bench": "harnpy.cli.commands.bench",

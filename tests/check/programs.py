@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.lint.engine import lint
 from harnpy.check.lint.settings import Settings
@@ -29,5 +30,7 @@ def diagnostics(source: str, *, linted: bool = False, enabled: Sequence[str] = (
         return fault.diagnostics
     found = [found for fault in check_structure(program, source) for found in fault.diagnostics]
     settings = Settings(enabled=enabled)
-    findings = lint(source, program, "program.harn", settings=settings) if linted else []
+    vm = Vm()
+    known = vm.builtins.knowledge(), vm.imports_of(source, ".")
+    findings = lint(source, program, "program.harn", *known, settings) if linted else []
     return [*found, *(one.diagnostic(Lines(source)) for one in silenced(source, findings))]

@@ -12,12 +12,24 @@ from harnpy.check.lint.style import (
     layout,
     names,
 )
-from harnpy.check.lint.use import bindings
+from harnpy.check.lint.use import (
+    bindings,
+    boundaries,
+    complexity,
+    declarations,
+    flow,
+    pipelines,
+    results,
+    sessions,
+)
 
 RULES = (
     Rule("unused-variable", bindings.unused_variable),
     Rule("unused-pattern-binding", bindings.unused_pattern_binding),
     Rule("unused-parameter", bindings.unused_parameter),
+    Rule("unused-import", declarations.unused_import),
+    Rule("unused-function", declarations.unused_function),
+    Rule("unused-type", declarations.unused_type),
     Rule("mutable-never-reassigned", bindings.mutable_never_reassigned),
     Rule("shadow-variable", bindings.shadow_variable),
     Rule("comparison-to-bool", comparisons.comparison_to_bool),
@@ -36,4 +48,20 @@ RULES = (
     Rule("blank-line-between-items", layout.blank_line_between_items),
     Rule("trailing-comma", layout.trailing_comma),
     Rule("import-order", layout.import_order),
+    Rule("undefined-function", declarations.undefined_function),
+    Rule("dead-code-after-return", flow.dead_code_after_return),
+    Rule("break-outside-loop", flow.break_outside_loop, severity="error"),
+    Rule("let-then-return", flow.let_then_return),
+    Rule("unnecessary-else-return", flow.unnecessary_else_return),
+    Rule("cyclomatic-complexity", complexity.cyclomatic_complexity),
+    Rule("pipeline-return-type", pipelines.pipeline_return_type),
+    Rule("assert-outside-test", pipelines.assert_outside_test),
+    Rule("require-in-test", pipelines.require_in_test),
+    Rule("untyped-dict-access", boundaries.untyped_dict_access),
+    Rule("prompt-injection-risk", boundaries.prompt_injection_risk),
+    Rule("unhandled-approval-result", boundaries.unhandled_approval_result),
+    Rule("unhandled-result", results.unhandled_result),
+    Rule("needless-await", results.needless_await),
+    Rule("rebuilt-list", results.rebuilt_list),
+    Rule("session-never-closed", sessions.session_never_closed),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from harnpy.check.lint.settings import Settings
 from harnpy.check.lint.uses import Uses
@@ -16,7 +16,9 @@ from harnpy.syntax.lexer import Tokens, lex
 if TYPE_CHECKING:
     from harnpy.check.knowledge import Imported, Knowledge
 
-_N = TypeVar("_N", bound=ast.Node)
+_A = TypeVar("_A", bound=ast.Node)
+_B = TypeVar("_B", bound=ast.Node)
+_C = TypeVar("_C", bound=ast.Node)
 
 
 class Subject:
@@ -41,19 +43,23 @@ class Subject:
         self.consumed = consumed
         self._parents: dict[int, ast.Node] = {}
         self._by_type: dict[type[ast.Node], list[ast.Node]] = {}
-        stack: list[ast.Node] = [program]
-        while stack:
-            node = stack.pop()
+        for node in below(program):
             self._by_type.setdefault(type(node), []).append(node)
-            below = list(node.children())
-            for child in below:
+            for child in node.children():
                 self._parents[id(child)] = node
-            stack.extend(reversed(below))
 
-    def each(self, *types: type[_N]) -> Iterator[_N]:
+    @overload
+    def each(self, one: type[_A], /) -> Iterator[_A]: ...
+    @overload
+    def each(self, one: type[_A], two: type[_B], /) -> Iterator[_A | _B]: ...
+    @overload
+    def each(self, one: type[_A], two: type[_B], three: type[_C], /) -> Iterator[_A | _B | _C]: ...
+    @overload
+    def each(self, *types: type[ast.Node]) -> Iterator[Any]: ...
+    def each(self, *types: type[ast.Node]) -> Iterator[Any]:
         """The nodes of these types, in source order for each type."""
         for type_ in types:
-            yield from self._by_type.get(type_, ())  # type: ignore[misc]
+            yield from self._by_type.get(type_, ())
 
     def parent(self, node: ast.Node) -> ast.Node | None:
         return self._parents.get(id(node))
@@ -64,6 +70,29 @@ class Subject:
         while parent is not None:
             yield parent
             parent = self.parent(parent)
+
+    def is_discarded(self, node: ast.Node) -> bool:
+        """Whether ``node`` is a statement whose value nobody can get.
+
+        The last statement of a block may be the block's value, and a function's result.
+        """
+        block = self.parent(node)
+        if isinstance(block, ast.Program):
+            return True
+        if not isinstance(block, ast.Block):
+            return False
+        loops = isinstance(self.parent(block), ast.For | ast.While | ast.Defer)
+        return loops or node is not block.statements[-1]
+
+    def means_builtin(self, call: ast.Call) -> bool:
+        """Whether a call is surely one of a builtin, since nothing else has the name."""
+        if call.name not in self._own_names:
+            return self.imported is None or call.name not in self.imported.functions
+        return False
+
+    @cached_property
+    def _own_names(self) -> set[str]:
+        return {binding.name for binding in self.uses.bindings}
 
     def text(self, node: ast.Node) -> str:
         return self.source[node.start : node.end]
@@ -102,6 +131,15 @@ class Subject:
     def is_library(self) -> bool:
         """Whether the file only declares: then others may use whatever it exports (06 §2)."""
         return all(isinstance(item, _DECLARATIONS) for item in self.program.items)
+
+
+def below(node: ast.Node) -> Iterator[ast.Node]:
+    """``node`` and everything below it, each before its children."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(list(top.children())))
 
 
 _DECLARATIONS = (

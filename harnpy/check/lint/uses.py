@@ -26,6 +26,7 @@ class Binding:
     """
 
     __slots__ = (
+        "by_callees",
         "captured",
         "kind",
         "mutable",
@@ -59,6 +60,8 @@ class Binding:
         """What had the name before in the same block."""
         self.sharing = False
         """Whether its block declares the name more than once."""
+        self.by_callees = False
+        """Whether functions that are called may call it by its name: they see their callers' functions."""
 
     def note(self, use: ast.Node, owner: ast.Node) -> None:
         """Note a use of it in the function ``owner``; an `Assign` writes it."""
@@ -70,11 +73,12 @@ class Binding:
 
     @property
     def used(self) -> bool:
-        return bool(self.reads or self.writes)
+        return bool(self.reads or self.writes or self.by_callees)
 
-    def read_from_outside(self, node: ast.Node) -> bool:
+    def used_outside(self, node: ast.Node) -> bool:
         """Whether it is used anywhere but within ``node``."""
-        return any(not node.start <= use.start < node.end for use in (*self.reads, *self.writes))
+        outside = any(not node.start <= use.start < node.end for use in (*self.reads, *self.writes))
+        return outside or self.by_callees
 
 
 class _Scope:
@@ -94,14 +98,16 @@ class _Scope:
 class Uses:
     """The bindings of a file in the order of their places.
 
-    ``mentioned``: all names that are read or called or stand for a type, and all texts. ``undefined``: calls
-    of names that the file doesn't declare. ``meaning``: by the id of a `Name`, the binding that it means.
-    ``enums`` are the enums that are known, whose variants are patterns.
+    ``mentioned``: all names that are read or called or stand for a type. ``texts``: all string literals, by
+    which things may be named too. ``undefined``: calls of names that the file doesn't declare. ``meaning``:
+    by the id of a `Name`, the binding that it means. ``enums`` are those that are known: their variants are
+    patterns.
     """
 
     def __init__(self, program: ast.Program, enums: Collection[str]) -> None:
         self.bindings: list[Binding] = []
         self.mentioned: set[str] = set()
+        self.texts: set[str] = set()
         self.undefined: list[ast.Call] = []
         self.meaning: dict[int, Binding] = {}
         self._enums = enums
@@ -110,6 +116,9 @@ class Uses:
         self._pipelines: dict[str, list[_Scope]] = {}
         self._walk(program)
         self.bindings.sort(key=lambda binding: binding.place.start)
+        undefined = {call.name for call in self.undefined}
+        for binding in self.bindings:
+            binding.by_callees = binding.name in undefined
 
     # --- the walk ---------------------------------------------------------------------------------
 
@@ -198,8 +207,7 @@ class Uses:
         return node.children()
 
     def _text(self, node: ast.Str) -> _Steps:
-        """A text that is a name may be looked up by it: `@handler("name")`, options."""
-        self.mentioned.add(node.value)
+        self.texts.add(node.value)
         return iter(())
 
     def _assign(self, node: ast.Assign) -> _Steps:

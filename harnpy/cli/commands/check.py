@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from os import walk
 from pathlib import Path
 
 import click
@@ -14,6 +12,7 @@ from harnpy.cli.commands import preflight
 from harnpy.cli.commands.unbuilt import unbuilt_options
 from harnpy.cli.console import complain
 from harnpy.cli.show.reports import Report, report, report_options
+from harnpy.cli.targets import program_files
 from harnpy.syntax.errors import SourceFault, SyntaxFault
 from harnpy.vm.compile import compile_program
 from harnpy.vm.resolve.resolved import parsed
@@ -41,7 +40,7 @@ def command(context: click.Context, targets: tuple[Path, ...], severity: str | N
             "`harnpy check` requires at least one target path, or `--workspace` with `[workspace].pipelines`",
             context,
         )
-    files = sorted({file for target in targets for file in _files(target)})
+    files = program_files(targets)
     if not files:
         complain("no .harn files found under the given target(s)")
         return FAILED
@@ -58,14 +57,6 @@ def command(context: click.Context, targets: tuple[Path, ...], severity: str | N
             status = status if clean else FAILED
     told.end()
     return status
-
-
-def _files(target: Path) -> Iterator[Path]:
-    if not target.is_dir():
-        yield target
-        return
-    for folder, _, names in walk(target):
-        yield from (Path(folder, name) for name in names if name.endswith(".harn"))
 
 
 def _check(file: Path, severity: str | None, told: Report) -> bool:

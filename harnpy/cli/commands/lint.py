@@ -1,0 +1,146 @@
+"""`harnpy lint`: habits that programs would be better without, and their cure. Spec: 09 §4.2, 03 §15."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import click
+
+from harnpy import Vm
+from harnpy.check.allow import silenced
+from harnpy.check.findings import Finding, has_errors
+from harnpy.check.lint.engine import lint
+from harnpy.check.lint.fixing import fix_all
+from harnpy.cli import FAILED, OK
+from harnpy.cli.console import complain
+from harnpy.cli.lint_settings import NAMES, LintSettings
+from harnpy.cli.show.reports import Report, report, report_options
+from harnpy.cli.targets import program_files
+from harnpy.syntax import ast
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.parser import parse
+from harnpy.syntax.span import Lines
+from harnpy.text.spell import hint
+from harnpy.vm.modules.program_modules import Modules
+
+
+def _known(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in NAMES:
+            raise click.UsageError(f"there is no lint rule `{name}`; {hint(name, NAMES)}", context)
+    return names
+
+
+@click.command("lint", short_help="Find bad habits in programs, and mend them.")
+@click.argument("targets", nargs=-1, type=click.Path(path_type=Path), metavar="TARGET...")
+@click.option("--fix", is_flag=True, help="Apply the fixes that can't change what the program does.")
+@click.option("--unsafe-fixes", is_flag=True, help="Apply all fixes; look at what they have done.")
+@click.option("--require-file-header", is_flag=True, help="Require a /** */ block at the top of each file.")
+@click.option("--select", multiple=True, callback=_known, metavar="RULE", help="Look for this rule alone.")
+@click.option("--disable", multiple=True, callback=_known, metavar="RULE", help="Don't look for this rule.")
+@report_options
+@click.pass_context
+def command(
+    context: click.Context,
+    targets: tuple[Path, ...],
+    fix: bool,
+    unsafe_fixes: bool,
+    require_file_header: bool,
+    select: tuple[str, ...],
+    disable: tuple[str, ...],
+    form: str | None,
+) -> int:
+    """Find bad habits in programs: names that nobody uses, code that isn't reached, and the like.
+
+    A TARGET is a file or a directory, which means the .harn files below it. `harnpy explain RULE` shows why a
+    rule is one. `// harnpy: allow RULE` at the end of a line silences it there, `[lint] disabled` of
+    harn.toml everywhere.
+    """
+    if not targets:
+        raise click.UsageError("`harnpy lint` requires at least one target path", context)
+    files = program_files(targets)
+    if not files:
+        complain("no .harn files found under the given target(s)")
+        return FAILED
+    settings = LintSettings(
+        enabled=("require-file-header",) if require_file_header else (), selected=select, disabled=disable
+    )
+    fixing = ("unsafe" if unsafe_fixes else "safe") if fix or unsafe_fixes else None
+    told = report(form)
+    status = _Linting(settings, fixing, told).run(files)
+    told.end()
+    return status
+
+
+class _Linting:
+    """One run of the command. ``fixing``: the fixes to apply, ``"safe"`` ones or all with ``"unsafe"``."""
+
+    def __init__(self, settings: LintSettings, fixing: str | None, told: Report) -> None:
+        self._settings = settings
+        self._fixing = fixing
+        self._told = told
+        self._vm = Vm()
+        self._modules = self._vm.state(Modules)
+
+    def run(self, files: Sequence[Path]) -> int:
+        """Lint the files; return the exit status."""
+        status = OK
+        programs: dict[Path, str] = {}
+        for file in files:
+            try:
+                programs[file] = _text(file)
+                parse(programs[file], file=str(file))
+            except (OSError, SyntaxFault) as error:
+                programs.pop(file, None)
+                self._told.fail(error)
+                status = FAILED
+        consumed = self._consumed(programs)
+        for file, source in programs.items():
+            names = consumed.get(str(file.resolve()), ())
+            found = self._mended(file, source, names) if self._fixing else self._found(file, source, names)
+            if not self._fixing and (has_errors(found) or (found and self._settings.strict(file))):
+                status = FAILED
+        return status
+
+    def _consumed(self, programs: dict[Path, str]) -> dict[str, set[str]]:
+        """By the paths of modules, the names of them that the files import one by one."""
+        consumed: dict[str, set[str]] = {}
+        for file, source in programs.items():
+            for node in parse(source).items:
+                if isinstance(node, ast.Import) and node.names is not None:
+                    module = self._modules.look(self._vm, node.path, str(file.absolute().parent))
+                    if module is not None:
+                        consumed.setdefault(module.name, set()).update(node.names)
+        return consumed
+
+    def _look(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
+        imports = self._vm.imports_of(source, str(file.absolute().parent))
+        knowledge = self._vm.builtins.knowledge()
+        settings = self._settings.of(file)
+        found = lint(source, parse(source), str(file), knowledge, imports, settings, consumed)
+        return silenced(source, found)
+
+    def _found(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
+        """Lint a file and show the findings."""
+        found = self._look(file, source, consumed)
+        self._told.add(str(file), source, [finding.diagnostic(Lines(source)) for finding in found])
+        if not found:
+            self._told.say(f"{file}: no issues found")
+        return found
+
+    def _mended(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
+        """Fix a file, and show what is left."""
+        unsafe = self._fixing == "unsafe"
+        mended, count = fix_all(source, lambda text: self._look(file, text, consumed), unsafe=unsafe)
+        if count:
+            with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
+                stream.write(mended)
+            self._told.say(f"{file}: applied {count} fix(es)")
+        return self._found(file, mended, consumed)
+
+
+def _text(file: Path) -> str:
+    """The text of a file, its line ends as they are. Raises OSError."""
+    with open(file, encoding="utf-8", errors="surrogateescape", newline="") as stream:
+        return stream.read()
