@@ -119,7 +119,7 @@ def rebuilt(type: Type, change: Callable[[Type], Type]) -> Type:
         return type if _same(args, type.args) else ast.TypeName(type.start, type.end, type.name, args)
     if isinstance(type, ast.TypeUnion):
         members = tuple(map(change, type.members))
-        return type if _same(members, type.members) else ast.TypeUnion(type.start, type.end, members)
+        return type if _same(members, type.members) else ast.TypeUnion(type.start, type.end, flat(members))
     if isinstance(type, ast.TypeShape):
         fields = tuple(_rebuilt_field(field, change) for field in type.fields)
         return type if _same(fields, type.fields) else ast.TypeShape(type.start, type.end, fields)
@@ -129,6 +129,14 @@ def rebuilt(type: Type, change: Callable[[Type], Type]) -> Type:
             return type
         return ast.TypeFn(type.start, type.end, params, returns)
     return type
+
+
+def flat(types: Iterable[Type]) -> tuple[Type, ...]:
+    """The types with unions replaced by their members: no union is a member of another."""
+    members: list[Type] = []
+    for type in types:
+        members += flat(type.members) if isinstance(type, ast.TypeUnion) else (type,)
+    return tuple(members)
 
 
 def _rebuilt_field(field: ast.ShapeField, change: Callable[[Type], Type]) -> ast.ShapeField:

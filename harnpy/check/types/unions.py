@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.check.types.names import NEVER
+from harnpy.check.types.names import NEVER, flat
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -17,12 +17,7 @@ def union(types: Iterable[Type]) -> Type:
 
     A single one is that type.
     """
-    members: dict[Type, None] = {}
-    for type in types:
-        if isinstance(type, ast.TypeUnion):
-            members.update(dict.fromkeys(type.members))
-        else:
-            members[type] = None
+    members = dict.fromkeys(flat(types))
     members.pop(NEVER, None)
     if len(members) == 1:
         return next(iter(members))

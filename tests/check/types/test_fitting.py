@@ -164,6 +164,8 @@ def _types_of(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
 
 
 TYPES = st.recursive(LEAVES, _types_of, max_leaves=4)
+#: Without recursive aliases.
+FINITE = st.recursive(LEAVES.filter(lambda type: type != written("Tree")), _types_of, max_leaves=4)
 
 
 @EXAMPLES
