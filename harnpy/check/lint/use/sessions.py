@@ -32,7 +32,9 @@ def session_never_closed(subject: Subject) -> Iterator[Remark]:
 def _session(subject: Subject, binding: Binding) -> ast.Node | None:
     """The call that opens the session whose id a variable of a function holds, and nothing else."""
     let = binding.node
-    if binding.kind != "let" or not isinstance(binding.owner, _FUNCTIONS) or binding.writes:
+    if binding.kind != "let" or not isinstance(binding.owner, _FUNCTIONS):
+        return None
+    if binding.writes or binding.captured:
         return None
     return let.value if isinstance(let, ast.Let) and _opens(subject, let.value) else None
 

@@ -1,0 +1,103 @@
+"""Safe fixes change nothing that a program does: the conformance programs, before and after. Spec: 03 §15.
+
+Every so many of them; HARNPY_PROGRAMS=100000 takes all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from harnpy import Vm
+from harnpy.check.allow import silenced
+from harnpy.check.findings import Finding
+from harnpy.check.lint.engine import lint
+from harnpy.check.lint.fixing import fix_all
+from harnpy.cli.testing.sandbox import Outcome, run_program
+from harnpy.cli.testing.suite import Case, find_cases
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.parser import parse
+from tests.clock import simulated_time
+from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
+
+PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "100"))
+#: What may differ: where lines stand, and what a misspelt name is near to, as variables get other names.
+_BESIDE = re.compile(r"\bline \d+|:\d+:\d+|^ *\d+ \||did you mean `\w+`", re.MULTILINE)
+
+
+def _cases() -> list[Case]:
+    cases = [case for case in find_cases(ROOT) if case.kind == "expected"]
+    return cases[:: max(1, len(cases) // PROGRAMS)]
+
+
+def _fixed(file: Path, source: str) -> str:
+    vm = Vm()
+    knowledge = vm.builtins.knowledge()
+
+    def look(text: str) -> list[Finding]:
+        imports = vm.imports_of(text, str(file.parent))
+        return silenced(text, lint(text, parse(text), str(file), knowledge, imports))
+
+    return fix_all(source, look)[0]
+
+
+def _neighbours(root: Path, original: Path) -> Path:
+    """Where a program stands among links to all that stands around it."""
+    place = root
+    for part in original.relative_to(ROOT).parts:
+        for other in (ROOT / place.relative_to(root)).iterdir():
+            if other.name != part:
+                (place / other.name).symlink_to(other)
+        place /= part
+        if place.suffix != ".harn":
+            place.mkdir()
+    return place
+
+
+def _run(program: Path, source: str) -> Outcome:
+    program.write_text(source, encoding="utf-8")
+    with run_directory(), simulated_time(), TemporaryDirectory() as scratch:
+        return run_program(program, timeout_ms=TIMEOUT_MS, scratch=scratch)
+
+
+@pytest.fixture(scope="module")
+def changed() -> list[tuple[Case, str, str]]:
+    """The programs that have something to fix, with their text before and after."""
+    found = []
+    for case in _cases():
+        source = case.path.read_text(encoding="utf-8")
+        try:
+            fixed = _fixed(case.path, source)
+        except SyntaxFault:
+            continue
+        if fixed != source:
+            found.append((case, source, fixed))
+    return found
+
+
+def test_what_programs_print_stays_the_same(changed: list[tuple[Case, str, str]], tmp_path: Path) -> None:
+    assert changed
+    different = []
+    for i, (case, source, fixed) in enumerate(changed):
+        root = tmp_path / str(i)
+        root.mkdir()
+        program = _neighbours(root, case.path)
+        before, after = _run(program, source), _run(program, fixed)
+        if (_plain(before.output), before.error) != (_plain(after.output), after.error):
+            different.append(
+                f"{case.name}\n{before.output}{before.error}\n---\n{after.output}{after.error}\n{fixed}"
+            )
+    assert not different, "\n\n".join(different)
+
+
+def test_what_is_fixed_needs_no_more_fixes(changed: list[tuple[Case, str, str]]) -> None:
+    for case, _, fixed in changed:
+        assert _fixed(case.path, fixed) == fixed, case.name
+
+
+def _plain(text: str) -> str:
+    return _BESIDE.sub("", text)
