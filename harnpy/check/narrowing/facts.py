@@ -1,0 +1,213 @@
+"""What holds of the variables where a condition is true, and where it is false. Spec: 03 §6."""
+
+from __future__ import annotations
+
+from harnpy.check.narrowing.coverage import KINDS
+from harnpy.check.narrowing.literals import kind_of, literal_value
+from harnpy.check.types.names import NIL, is_named, named
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from harnpy.check.types import Types
+    from harnpy.check.types.names import Type
+
+    #: The type that a variable has where it is asked for, if any.
+    Variables = Callable[[str], Type | None]
+    #: The type that the values of a schema have, if the expression can be read as one.
+    Schemas = Callable[[ast.Node], Type | None]
+
+#: What tests a value against a schema.
+SCHEMA_TESTS = ("schema_is", "is_type")
+
+
+class Facts:
+    """``types``: by name the type that a variable has; ``ruled_out``: the kinds that an `unknown` is not."""
+
+    __slots__ = ("ruled_out", "types")
+
+    def __init__(self) -> None:
+        self.types: dict[str, Type] = {}
+        self.ruled_out: dict[str, frozenset[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.types or self.ruled_out)
+
+
+#: Nothing is known.
+NO_FACTS = Facts()
+
+
+def facts_of(cond: ast.Node, variables: Variables, schemas: Schemas, types: Types) -> tuple[Facts, Facts]:
+    """The facts of the true side and of the false side of a condition."""
+    return (
+        _Side(variables, schemas, types).learnt(cond, True),
+        _Side(variables, schemas, types).learnt(cond, False),
+    )
+
+
+def tests(cond: ast.Node, holds: bool) -> Iterator[tuple[ast.Node, bool]]:
+    """The tests in a condition whose outcome is known when its own is, in the order of the run."""
+    # A stack of our own: `a && b && …` is a tree as deep as it has terms.
+    parts = [(cond, holds)]
+    while parts:
+        part, true = parts.pop()
+        if isinstance(part, ast.Unary) and part.op == "!":
+            parts.append((part.operand, not true))
+        elif isinstance(part, ast.Binary) and part.op in ("&&", "||"):
+            # Of a false `&&` and a true `||` nobody knows which operand made it so.
+            if true == (part.op == "&&"):
+                parts += [(part.right, true), (part.left, true)]
+        else:
+            yield part, true
+
+
+def after_if(sides: tuple[Facts, Facts], then_exits: bool, else_exits: bool) -> Facts:
+    """What holds after an `if`: the facts of the one branch that doesn't definitely exit."""
+    if then_exits == else_exits:
+        return NO_FACTS
+    return sides[1] if then_exits else sides[0]
+
+
+def expected_by(statement: ast.Node, schemas: Schemas) -> Facts:
+    """What holds after a statement `schema_expect(x, S)`: the value of x has the type of S."""
+    facts = Facts()
+    if isinstance(statement, ast.Call) and statement.name == "schema_expect" and len(statement.args) > 1:
+        subject, type = statement.args[0], schemas(statement.args[1])
+        if isinstance(subject, ast.Name) and type is not None:
+            facts.types[subject.name] = type
+    return facts
+
+
+class _Side:
+    """One side of a condition. Its parts are read in the order of the run, each knowing those before it."""
+
+    def __init__(self, variables: Variables, schemas: Schemas, types: Types) -> None:
+        self.facts = Facts()
+        self._variables = variables
+        self._schemas = schemas
+        self._types = types
+
+    def learnt(self, cond: ast.Node, holds: bool) -> Facts:
+        """The facts when ``cond`` is ``holds``."""
+        for test, true in tests(cond, holds):
+            self._read(test, true)
+        return self.facts
+
+    def _read(self, test: ast.Node, true: bool) -> None:
+        if isinstance(test, ast.Name):
+            self._nil(test.name, not true, truthiness=True)
+        elif isinstance(test, ast.Binary) and test.op in ("==", "!="):
+            equal = true == (test.op == "==")
+            if not self._equal(test.left, test.right, equal):
+                self._equal(test.right, test.left, equal)
+        elif isinstance(test, ast.MethodCall) and test.name == "has" and true:
+            self._has(test)
+        elif isinstance(test, ast.Call) and test.name in SCHEMA_TESTS and len(test.args) > 1:
+            self._schema(test.args[0], test.args[1], true)
+
+    def _equal(self, subject: ast.Node, value: ast.Node, equal: bool) -> bool:
+        """Read ``subject == value``; whether it has a form that narrows."""
+        if isinstance(subject, ast.Name) and isinstance(value, ast.Nil):
+            self._nil(subject.name, equal)
+        elif isinstance(subject, ast.Call) and isinstance(value, ast.Str):
+            self._type_of(subject, value.value, equal)
+        elif isinstance(subject, ast.Member) and literal_value(value) is not None:
+            self._tag(subject, value, equal)
+        else:
+            return False
+        return True
+
+    def _nil(self, name: str, is_nil: bool, *, truthiness: bool = False) -> None:
+        type = self._type(name)
+        if type is None:
+            return
+        members = self._types.members(type)
+        others = [member for member in members if not is_named(member, "nil")]
+        if truthiness and not 0 < len(others) < len(members):
+            return
+        if len(members) == 1 and others:
+            return
+        self._choose(name, members, [NIL] if is_nil else others)
+
+    def _type_of(self, call: ast.Call, kind: str, equal: bool) -> None:
+        """`type_of(x) == kind`."""
+        if call.name != "type_of" or len(call.args) != 1 or kind not in KINDS:
+            return
+        subject = call.args[0]
+        type = self._type(subject.name) if isinstance(subject, ast.Name) else None
+        if not isinstance(subject, ast.Name) or type is None:
+            return
+        if is_named(type, "unknown"):
+            self._unknown(subject.name, kind, equal)
+            return
+        members = self._types.members(type)
+        of_kind = [member for member in members if kind_of(self._types.unfolded(member)) == kind]
+        if not equal:
+            # A shape may be a struct, and a function a builtin: neither is ruled out by its kind.
+            self._choose(subject.name, members, [m for m in members if not self._is_surely(m, kind)])
+        elif of_kind:
+            self._choose(subject.name, members, of_kind)
+
+    def _is_surely(self, member: Type, kind: str) -> bool:
+        type = self._types.unfolded(member)
+        return kind_of(type) == kind and not isinstance(type, ast.TypeShape | ast.TypeFn)
+
+    def _unknown(self, name: str, kind: str, equal: bool) -> None:
+        if equal:
+            self.facts.types[name] = named(kind)
+        else:
+            self.facts.ruled_out[name] = self.facts.ruled_out.get(name, frozenset()) | {kind}
+
+    def _tag(self, tag: ast.Member, value: ast.Node, equal: bool) -> None:
+        """`x.tag == value`."""
+        if not isinstance(tag.object, ast.Name) or tag.optional:
+            return
+        type = self._type(tag.object.name)
+        tagged = self._types.tagged(type) if type is not None else None
+        if tagged is not None and tagged[0] == tag.name:
+            wanted = literal_value(value)
+            chosen = [variant for given, variant in tagged[1] if (given == wanted) == equal]
+            self._choose(tag.object.name, [variant for _, variant in tagged[1]], chosen)
+
+    def _has(self, call: ast.MethodCall) -> None:
+        """`x.has("k")`: what is there isn't optional."""
+        if not isinstance(call.object, ast.Name) or call.optional or len(call.args) != 1:
+            return
+        type, key = self._type(call.object.name), call.args[0]
+        shape = self._types.unfolded(type) if type is not None else None
+        if not isinstance(shape, ast.TypeShape) or not isinstance(key, ast.Str):
+            return
+        if any(field.name == key.value and field.optional for field in shape.fields):
+            fields = tuple(
+                ast.ShapeField(f.start, f.end, f.name, f.optional and f.name != key.value, f.type)
+                for f in shape.fields
+            )
+            self.facts.types[call.object.name] = ast.TypeShape(shape.start, shape.end, fields)
+
+    def _schema(self, subject: ast.Node, schema: ast.Node, true: bool) -> None:
+        """`schema_is(x, S)`."""
+        type = self._type(subject.name) if isinstance(subject, ast.Name) else None
+        expected = self._schemas(schema) if type is not None else None
+        if not isinstance(subject, ast.Name) or type is None or expected is None:
+            return
+        members = self._types.members(type)
+        if true:
+            both = self._types.intersection(type, expected)
+            if both is not None:
+                self._choose(subject.name, [type], [both])
+        elif len(members) > 1:
+            rest = [member for member in members if not self._types.fits(member, expected)]
+            self._choose(subject.name, members, rest)
+
+    def _type(self, name: str) -> Type | None:
+        """What a variable is known to be so far. Of `any` nothing is known."""
+        type = self.facts.types.get(name) or self._variables(name)
+        return None if is_named(type, "any") else type
+
+    def _choose(self, name: str, members: Sequence[Type], chosen: Sequence[Type]) -> None:
+        """Of the members of a variable's type these are left; when those are all it stays as written."""
+        if list(chosen) != list(members):
+            self.facts.types[name] = self._types.union(chosen)
