@@ -45,7 +45,12 @@ def codes_given() -> set[str]:
 
 def _said(explained: Explanation, program: str) -> list[Diagnostic]:
     """Programs about habits have none; others may, as long as they are right."""
-    return diagnostics(program, linted=explained.family.startswith("lint"), enabled=[explained.code])
+    return diagnostics(
+        program,
+        linted=explained.family.startswith("lint"),
+        enabled=[explained.code],
+        strict=explained.family == "strict",
+    )
 
 
 def test_each_code_is_explained() -> None:

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """The checks of one file, whose text is ``source``."""
+    """The checks of one file."""
 
-    def __init__(self, knowledge: Knowledge, findings: Findings, source: str) -> None:
+    def __init__(self, knowledge: Knowledge, findings: Findings) -> None:
         self._knowledge = knowledge
         self._findings = findings
-        self._source = source
 
     def program(self, program: ast.Program) -> None:
         """Check the imports."""

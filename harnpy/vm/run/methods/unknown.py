@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.text import unknown_methods as words
 from harnpy.text.spell import nearest_at_run_time
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.run.methods import receivers
@@ -38,17 +39,16 @@ _ELSEWHERE = {
 def unknown_method(vm: Vm, receiver: Value, name: str, own: Iterable[str] = ()) -> TypeFault:
     """Return the error of ``receiver.name(…)``; ``own``: what a dict or struct brings itself."""
     kind = type_name(receiver)
-    if type(receiver) is Struct:
-        what = f"unknown method `{name}` on struct {receiver.type}"
-        if name in receiver:
-            return TypeFault(f"{what} (`{name}` is a field; bind it to a name before calling it)")
-    elif not receivers.has_methods(kind):
-        what = f"cannot call method `{name}` on {kind}"
-    elif type(receiver) is dict:
-        what = f"unknown method `{name}` on dict, and no entry of that name"
-    else:
-        what = f"unknown method `{name}` on {kind}"
-    return TypeFault(what + hint(kind, name, [*receivers.names(kind), *own], vm.builtins.is_builtin))
+    struct = receiver.type if type(receiver) is Struct else ""
+    text = words.unknown_method(
+        kind,
+        name,
+        hint(kind, name, [*receivers.names(kind), *own], vm.builtins.is_builtin),
+        has_methods=receivers.has_methods(kind),
+        struct=struct,
+        is_field=bool(struct) and name in receiver,
+    )
+    return TypeFault(text)
 
 
 def not_callable(name: str, entry: Value) -> TypeFault:

@@ -1,0 +1,162 @@
+"""What the whole of a file sees: its declarations, the builtins, its imports. Spec: 03 §3.3, §5, §9.
+
+Made once from all items; each item is then checked by itself against it.
+"""
+
+from __future__ import annotations
+
+from harnpy.check.scopes import Binding
+from harnpy.check.surface import Surface, bound_names, file_variables
+from harnpy.check.types import Declared, Types
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.check.knowledge import Imported, Knowledge
+
+#: What runs by itself: a `yield` inside isn't one of the function around.
+_BODIES = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.Closure, ast.Spawn, ast.Parallel)
+#: What can be called though nothing declares it.
+_CONSTRUCTORS = frozenset(["Ok", "Err", "Some", "None"])
+
+
+class Environment:
+    """The file around an item. ``complete``: what it doesn't declare and no import brings doesn't exist."""
+
+    def __init__(
+        self,
+        items: Sequence[ast.Node],
+        knowledge: Knowledge,
+        imported: Imported | None,
+        source: str = "",
+        strict: bool = False,
+        surfaces: Sequence[Surface] | None = None,
+    ) -> None:
+        self.items = items
+        self.knowledge = knowledge
+        self.imported = imported
+        self.source = source
+        self.strict = strict
+        self.complete = imported is not None and imported.complete
+        self.foreign_functions = frozenset(imported.functions) if imported else frozenset()
+        self.foreign_names = frozenset(imported.names) if imported else frozenset()
+        if imported is None:
+            self.complete = not any(isinstance(item, ast.Import) for item in items)
+        self.surfaces = [Surface(item) for item in items] if surfaces is None else surfaces
+        self.called_anywhere: set[str] = set()
+        self.places: dict[str, ast.Node] = {}
+        self.methods: dict[str, set[str]] = {}
+        self.structs_anywhere: set[str] = set()
+        self.enums_anywhere = {"Result"}
+        self.functions: dict[str, ast.FnDecl] = {}
+        self.pipelines: dict[str, ast.Pipeline] = {}
+        self.host_names: set[str] = set()
+        """Parameters of pipelines: values that a host may give to the whole file (02 §10.3)."""
+        self._yields: dict[int, bool] = {}
+        self._places = {id(item): index for index, item in enumerate(items)}
+        self.declared = self._declarations()
+        self.types = Types(self.declared)
+        self.is_script = not self.pipelines
+        self.bindings, self.order = self._file_level()
+
+    def _declarations(self) -> Declared:
+        declared = Declared()
+        if self.imported:
+            declared.enter_imported(self.imported.types)
+        for item, surface in zip(self.items, self.surfaces, strict=True):
+            for node in surface.types:
+                declared.enter(node)
+            for name, node in surface.places.items():
+                self.places.setdefault(name, node)
+            self.called_anywhere.update(surface.called)
+            self.structs_anywhere |= surface.structs
+            self.enums_anywhere |= surface.enums
+            for struct, method in surface.methods:
+                self.methods.setdefault(struct, set()).add(method)
+            if isinstance(item, ast.FnDecl):
+                self.functions[item.name] = item
+            elif isinstance(item, ast.Pipeline):
+                self.pipelines[item.name] = item
+            if isinstance(item, ast.Pipeline | ast.Override):
+                self.host_names.update(item.params)
+        return declared
+
+    def _file_level(self) -> tuple[dict[str, Binding], dict[str, int]]:
+        """The file's own names, and of each variable the item that declares it first."""
+        bindings: dict[str, Binding] = {}
+        order: dict[str, int] = {}
+        for index, item in enumerate(self.items):
+            if isinstance(item, ast.FnDecl):
+                bindings[item.name] = Binding(item.name, item, fn=item)
+            elif isinstance(item, ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
+                bindings[item.name] = Binding(item.name, item)
+            for let in file_variables(item):
+                for name in bound_names(let.target):
+                    bindings[name] = Binding(name, let.target, mutable=let.mutable)
+                    order.setdefault(name, index)
+        return bindings, order
+
+    def is_callable(self, name: str) -> bool:
+        """Whether a call of ``name`` may mean something whatever is in scope (03 §9)."""
+        return (
+            name in self.called_anywhere
+            or name in _CONSTRUCTORS
+            or name in self.foreign_functions
+            or name in self.foreign_names
+            or name in self.structs_anywhere
+            or name in self.enums_anywhere
+            or name in self.declared.structs
+            or name in self.declared.enums
+            or name.startswith(("__", "hostlib_"))
+            or self.knowledge.is_builtin(name)
+            or self.knowledge.is_global(name)
+        )
+
+    def is_value(self, name: str) -> bool:
+        """Whether something gives ``name`` a value that this file doesn't declare as a variable."""
+        declared = self.declared
+        return (
+            name in self.host_names
+            or name in self.foreign_functions
+            or name in self.foreign_names
+            or name in self.structs_anywhere
+            or name in self.enums_anywhere
+            or name in declared.structs
+            or name in declared.enums
+            or name in declared.aliases
+            or name in declared.interfaces
+            or name.startswith(("__", "hostlib_"))
+            or self.knowledge.is_builtin(name)
+            or self.knowledge.is_global(name)
+        )
+
+    def index_of(self, item: ast.Node) -> int:
+        """The place of an item among those of the file."""
+        return self._places[id(item)]
+
+    def yields(self, fn: ast.FnDecl) -> bool:
+        """Whether the body of a function yields itself, which makes it a generator."""
+        known = self._yields.get(id(fn))
+        if known is None:
+            known = self._yields[id(fn)] = _yields(fn.body)
+        return known
+
+    def lineage(self, pipeline: ast.Pipeline) -> list[ast.Pipeline]:
+        """The pipelines that one extends, furthest ancestor first (02 §10.4)."""
+        chain = [pipeline]
+        while (parent := self.pipelines.get(chain[-1].extends or "")) and parent not in chain:
+            chain.append(parent)
+        return chain[:0:-1]
+
+
+def _yields(body: ast.Block) -> bool:
+    stack: list[ast.Node] = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Yield):
+            return True
+        if not isinstance(node, _BODIES):
+            stack.extend(node.children())
+    return False

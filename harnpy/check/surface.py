@@ -1,0 +1,163 @@
+"""What the rest of a file can see of one of its items. Spec: 03 §3.3, §9.
+
+As long as that stays the same, an edit inside the item changes no other item's findings.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Declared with `fn`, `tool` or `pipeline`: what a call may name wherever it stands (03 §9).
+_CALLED = (ast.FnDecl, ast.ToolDecl, ast.Pipeline)
+_TYPES = (ast.StructDecl, ast.EnumDecl, ast.InterfaceDecl, ast.TypeDecl, ast.ImplDecl)
+#: What has a name that it declares.
+_NAMED = (
+    ast.Param,
+    ast.FnDecl,
+    ast.ToolDecl,
+    ast.SkillDecl,
+    ast.EvalPack,
+    ast.StructDecl,
+    ast.EnumDecl,
+    ast.InterfaceDecl,
+    ast.TypeDecl,
+    ast.TypeParam,
+    ast.SelectCase,
+    ast.Catch,
+)
+
+
+class Surface:
+    """What the rest of a file can see of one item. Two are equal when they look the same from outside."""
+
+    __slots__ = ("called", "enums", "methods", "parts", "places", "structs", "types", "variables")
+
+    def __init__(self, item: ast.Node) -> None:
+        self.called: dict[str, ast.Node] = {}
+        """Functions, tools and pipelines, nested ones too."""
+        self.types: list[ast.Node] = []
+        """Declarations of types that hold in the whole file."""
+        self.methods: set[tuple[str, str]] = set()
+        """Structs with the names of their methods, from `impl` blocks anywhere."""
+        self.structs: set[str] = set()
+        self.enums: set[str] = set()
+        self.places: dict[str, ast.Node] = {}
+        """Where a name is declared, at the top or inside, first of all."""
+        self.variables: tuple[tuple[str, bool], ...] = ()
+        """The variables that an item at the top declares, and whether each is mutable."""
+        self._collect(item)
+        self.parts = (
+            tuple(_signature(node) for node in self.called.values()),
+            tuple(_outside(node) for node in self.types),
+            frozenset(self.methods),
+            frozenset(self.structs),
+            frozenset(self.enums),
+            self.variables,
+            _signature(item),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Surface) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def _collect(self, item: ast.Node) -> None:
+        self.variables = tuple(
+            (name, let.mutable) for let in file_variables(item) for name in bound_names(let.target)
+        )
+        whole_file = [item, *(item.body.statements if isinstance(item, ast.Pipeline) else ())]
+        self.types = [node for node in whole_file if isinstance(node, _TYPES)]
+        stack = [item]
+        while stack:
+            node = stack.pop()
+            for name in declared_names(node):
+                self.places.setdefault(name, node)
+            if isinstance(node, _CALLED):
+                self.called.setdefault(node.name, node)
+            elif isinstance(node, ast.StructDecl):
+                self.structs.add(node.name)
+            elif isinstance(node, ast.EnumDecl):
+                self.enums.add(node.name)
+            elif isinstance(node, ast.ImplDecl):
+                self.methods.update((node.name, method.name) for method in node.methods)
+            stack.extend(reversed(list(node.children())))
+
+
+def file_variables(item: ast.Node) -> Iterator[ast.Let]:
+    """The declarations of variables at the top; the body of a `retry` opens no scope (02 §7.2)."""
+    if isinstance(item, ast.Let):
+        yield item
+    elif isinstance(item, ast.Retry):
+        for statement in item.body.statements:
+            yield from file_variables(statement)
+
+
+def bound_names(pattern: ast.Node) -> list[str]:
+    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
+    if isinstance(pattern, ast.NamePattern):
+        names = [pattern.name]
+    elif isinstance(pattern, ast.PairPattern):
+        names = [pattern.first, pattern.second]
+    elif isinstance(pattern, ast.DictPattern | ast.ListPattern):
+        names = [entry.name for entry in pattern.entries] + ([pattern.rest] if pattern.rest else [])
+    else:
+        names = []
+    return [name for name in names if name != "_"]
+
+
+def declared_names(node: ast.Node) -> Iterator[str]:
+    """The names that ``node`` itself declares, of values and types, in whichever scope."""
+    if isinstance(node, ast.NamePattern | ast.PairPattern | ast.DictPattern | ast.ListPattern):
+        yield from bound_names(node)
+    elif isinstance(node, _NAMED):
+        if node.name:
+            yield node.name
+    elif isinstance(node, ast.Parallel):
+        if node.param:
+            yield node.param
+    elif isinstance(node, ast.Pipeline | ast.Override):
+        yield from node.params
+    elif isinstance(node, ast.Match):
+        for arm in node.arms:
+            for pattern in arm.patterns:
+                yield from _pattern_names(pattern)
+
+
+def _pattern_names(pattern: ast.Node) -> Iterator[str]:
+    """Every name in a match pattern: each may be bound there."""
+    stack = [pattern]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name) and node.name != "_":
+            yield node.name
+        stack.extend(node.children())
+
+
+def _signature(node: ast.Node) -> object:
+    """What a call sees of a declaration: all but the body."""
+    if isinstance(node, ast.Pipeline):
+        # Those that extend it see what its body declares.
+        inside = [
+            (name, statement.mutable)
+            for statement in node.body.statements
+            if isinstance(statement, ast.Let)
+            for name in bound_names(statement.target)
+        ]
+        return ("pipeline", node.attrs, node.name, node.params, node.returns, node.extends, tuple(inside))
+    if isinstance(node, ast.FnDecl | ast.ToolDecl):
+        return (type(node), *(getattr(node, field) for field in node.__slots__ if field != "body"))
+    if isinstance(node, ast.Import):
+        return node
+    return type(node)
+
+
+def _outside(node: ast.Node) -> object:
+    """What others see of a type's declaration: methods without their bodies."""
+    if isinstance(node, ast.ImplDecl):
+        return (node.name, tuple(_signature(method) for method in node.methods))
+    return node

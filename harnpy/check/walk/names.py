@@ -1,0 +1,105 @@
+"""Names that nothing declares, where they are read, assigned or called. Spec: 02 §7, §9.3; 03 §9.
+
+That a name is declared after its use, or in another block, is an error only where the run is sure not to find
+it: what a function reads may be declared by the time it is called.
+"""
+
+from __future__ import annotations
+
+from harnpy.check.findings import declared_here
+from harnpy.syntax.habits import name_for
+from harnpy.text.spell import STATIC_LIMIT, nearest, nearest_at_run_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.check.findings import Place
+    from harnpy.check.walk.visitor import Walk
+    from harnpy.syntax import ast
+
+
+def name(walk: Walk, node: ast.Name) -> None:
+    if not is_missing(walk, node.name) or node.name == "_":
+        return
+    text = f"Undefined variable: {node.name}"
+    absence = walk.environment.knowledge.absence(node.name)
+    if absence:
+        _report(walk, node, node.name, f"{text} ({absence})", None)
+        return
+    hint = name_for(node.name) or nearest_at_run_time(node.name, _readable(walk))
+    _report(walk, node, node.name, f"{text} (did you mean `{hint}`?)" if hint else text, hint)
+
+
+def assigned(walk: Walk, node: ast.Name) -> None:
+    """Refuse an assignment to a name that nothing binds (02 §8)."""
+    if is_missing(walk, node.name) and node.name != "_":
+        hint = nearest_at_run_time(node.name, walk.scope.visible()) or f"var {node.name} = …"
+        text = f"Undefined variable: {node.name} (did you mean `{hint}`?)"
+        _report(walk, node, node.name, text, hint)
+
+
+def is_missing(walk: Walk, name: str) -> bool:
+    """Whether reading ``name`` here is sure to fail."""
+    environment = walk.environment
+    if not environment.complete or walk.quiet or environment.is_value(name):
+        return False
+    found = walk.scope.find(name)
+    if found is None:
+        return walk.scope.will_declare(name) is None
+    return found is environment.bindings.get(name) and _is_early(walk, name)
+
+
+def _is_early(walk: Walk, name: str) -> bool:
+    """Whether a variable of the file is read by what runs before its declaration."""
+    declared = walk.environment.order.get(name)
+    return declared is not None and walk.in_order and declared >= walk.environment.index_of(walk.item)
+
+
+def called(walk: Walk, node: ast.Call) -> bool:
+    """Report a call whose target nothing declares; whether there was something to report."""
+    environment = walk.environment
+    if not environment.complete or environment.is_callable(node.name):
+        return False
+    if walk.scope.find(node.name) is not None or walk.scope.will_declare(node.name) is not None:
+        return False
+    if node.name in walk.function.type_params:
+        return False
+    absence = environment.knowledge.absence(node.name)
+    if absence:
+        walk.reported.error("undefined-call", node, f"call target `{node.name}` is {absence}")
+        return True
+    text = f"call target `{node.name}` is not defined or imported"
+    hint = name_for(node.name) or nearest(node.name, _callable(walk), limit=STATIC_LIMIT)
+    help = f"did you mean `{hint}`?" if hint else None
+    text = f"{text} — {help}" if help else text
+    places = _elsewhere(walk, node.name)
+    walk.reported.error("undefined-call", node, text, help=help, places=places)
+    return True
+
+
+def _callable(walk: Walk) -> Iterator[str]:
+    """What a call may have meant, the likelier first among equally near ones."""
+    environment = walk.environment
+    yield from sorted(name for name in environment.knowledge.names() if not name.startswith("__"))
+    yield from walk.scope.visible()
+    yield from sorted(environment.foreign_functions | environment.foreign_names)
+
+
+def _readable(walk: Walk) -> Iterator[str]:
+    knowledge = walk.environment.knowledge
+    yield from walk.scope.visible()
+    yield from walk.environment.foreign_functions
+    yield from knowledge.globals()
+    yield from knowledge.names()
+
+
+def _report(walk: Walk, node: ast.Node, name: str, text: str, hint: str | None) -> None:
+    help = f"did you mean `{hint}`?" if hint else None
+    walk.reported.error("undefined-name", node, text, help=help, places=_elsewhere(walk, name))
+
+
+def _elsewhere(walk: Walk, name: str) -> list[Place]:
+    """Where the name is declared, out of reach."""
+    declared = walk.environment.places.get(name)
+    return [declared_here(declared)] if declared is not None else []

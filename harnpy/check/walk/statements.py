@@ -1,0 +1,50 @@
+"""Statements that leave a block, and imports. Spec: 03 §8.1, §10.2; 06 §6."""
+
+from __future__ import annotations
+
+from harnpy.check.narrowing.coverage import check_coverage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.check.walk.visitor import Walk
+    from harnpy.syntax import ast
+
+
+def return_(walk: Walk, node: ast.Return) -> bool:
+    walk.optional(node.value)
+    return True
+
+
+def throw(walk: Walk, node: ast.Throw) -> bool:
+    walk.visit(node.value)
+    never_returns(walk, "throw", node)
+    return True
+
+
+def leave(walk: Walk, node: ast.Node) -> bool:
+    return True
+
+
+def never_returns(walk: Walk, site: str, node: ast.Node) -> None:
+    """Judge which `unknown` variables have been tested in part where control never comes back."""
+    unknowns = [
+        (binding.name, binding.excluded)
+        for binding in walk.scope.locals()
+        if binding.excluded and _is_unknown(binding.type)
+    ]
+    if unknowns:
+        check_coverage(site, node, unknowns[::-1], walk.findings)
+
+
+def _is_unknown(type: ast.Node | None) -> bool:
+    return getattr(type, "name", None) == "unknown"
+
+
+def import_(walk: Walk, node: ast.Import) -> None:
+    """Listed names that a module hasn't, with the words of the run (06 §6)."""
+    imported = walk.environment.imported
+    missing = imported.missing(node) if imported is not None and not walk.quiet else None
+    if missing is not None:
+        module, names = missing
+        for name in names:
+            walk.findings.error("unknown-import", node, f"Import error: '{name}' is not defined in {module}")
