@@ -405,14 +405,15 @@ class Scheduler:
     def work(self, task: Task) -> None:
         """A pooled greenlet's life: one task after another.
 
-        Its frame must not refer to it: the garbage collector doesn't see into greenlets that wait.
+        Its frame must refer neither to it nor to where it gives way to. The garbage collector doesn't see
+        into greenlets that wait; and when a thread ends, greenlet releases references to the thread's own
+        that it believes to be lost, while tracebacks may keep this frame.
         """
         while True:
             self.run_task(task)
             self.pool.append(task.greenlet)
-            back = task.aborter or self.hub
             task.greenlet = None
-            task = back.switch()
+            task = (task.aborter or self.hub).switch()
 
     def run_task(self, task: Task) -> None:
         assert task.body
