@@ -9,8 +9,6 @@ from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harnpy.check.findings import Findings
     from harnpy.check.narrowing.facts import Variables
     from harnpy.check.types import Types
@@ -33,53 +31,53 @@ _JUDGED = {
 }
 
 
-def arm_facts(match: ast.Match, arm: ast.Arm, variables: Variables, types: Types) -> Facts:
-    """What holds of the matched variable in the guard and the body of an arm."""
+def arm_facts(match: ast.Match, variables: Variables, types: Types) -> list[Facts]:
+    """What holds of the matched variable in the guard and the body of each arm."""
     value = match.value
     subject = value.object if isinstance(value, ast.Member) and not value.optional else value
     type = variables(subject.name) if isinstance(subject, ast.Name) else None
     if not isinstance(subject, ast.Name) or type is None:
-        return NO_FACTS
-    if isinstance(value, ast.Member):
-        chosen = _tagged(value.name, arm.patterns, type, types)
-    else:
-        chosen = _equal(arm.patterns, types.members(type))
-    if chosen is None:
-        return NO_FACTS
-    facts = Facts()
-    facts.types[subject.name] = types.union(chosen)
+        return [NO_FACTS] * len(match.arms)
+    choices = _variants(types, type, value.name) if isinstance(value, ast.Member) else _members(types, type)
+    facts = []
+    for arm in match.arms:
+        chosen = [choices.equal(pattern) for pattern in arm.patterns]
+        facts.append(Facts())
+        if all(chosen):
+            facts[-1].types[subject.name] = types.union(member for part in chosen for member in part)
     return facts
 
 
-def _tagged(tag: str, patterns: Sequence[ast.Node], type: Type, types: Types) -> list[Type] | None:
-    """The variants of a tagged union whose tags the patterns name."""
-    tagged = types.tagged(type)
-    wanted = [literal_value(pattern) for pattern in patterns]
-    if tagged is None or tagged[0] != tag or None in wanted:
-        return None
-    return [variant for value, variant in tagged[1] if value in wanted]
+class _Choices:
+    """What the value may be, by the literals that it is compared with."""
+
+    def __init__(self) -> None:
+        self.values: dict[str | int | None, list[Type]] = {}
+        self.kinds: dict[str | None, list[Type]] = {}
+
+    def equal(self, pattern: ast.Node) -> list[Type]:
+        """What is of the literal that a pattern is, or else of its kind; none when that says nothing."""
+        return self.values.get(literal_value(pattern)) or self.kinds.get(literal_kind(pattern)) or []
 
 
-def _equal(patterns: Sequence[ast.Node], members: Sequence[Type]) -> list[Type] | None:
-    """The members of a union that the literals among which the value is are of."""
-    if len(members) < 2:
-        return None
-    chosen: list[Type] = []
-    for pattern in patterns:
-        alternative = _alternative(pattern, members)
-        if not alternative:
-            return None
-        chosen += alternative
-    return [member for member in members if member in chosen]
+def _members(types: Types, type: Type) -> _Choices:
+    """The members of a union; a type that is no union leaves no choice."""
+    choices = _Choices()
+    members = types.members(type)
+    for member in members if len(members) > 1 else ():
+        if isinstance(member, ast.TypeLiteral):
+            choices.values.setdefault(member.value, []).append(member)
+        elif isinstance(member, ast.TypeName):
+            choices.kinds.setdefault(member.name, []).append(member)
+    return choices
 
 
-def _alternative(pattern: ast.Node, members: Sequence[Type]) -> list[Type]:
-    """The equal literal member, or those that are named by the literal's kind."""
-    value, kind = literal_value(pattern), literal_kind(pattern)
-    named: list[Type] = [m for m in members if isinstance(m, ast.TypeName) and m.name == kind]
-    if value is None:
-        return named
-    return [m for m in members if isinstance(m, ast.TypeLiteral) and m.value == value] or named
+def _variants(types: Types, type: Type, tag: str) -> _Choices:
+    """The variants of a tagged union, when ``tag`` is what tells them apart."""
+    choices = _Choices()
+    field, variants = types.tagged(type) or ("", [])
+    choices.values = {value: [variant] for value, variant in variants if field == tag}
+    return choices
 
 
 def check_arm(arm: ast.Arm, value_type: Type | None, types: Types, findings: Findings) -> None:

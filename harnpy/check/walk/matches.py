@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.check.narrowing.facts import Facts
     from harnpy.check.walk.visitor import Walk
 
 
@@ -18,13 +19,12 @@ def match(walk: Walk, node: ast.Match) -> None:
     walk.visit(node.value)
     value_type = walk.type(node.value)
     object_type = walk.type(node.value.object) if isinstance(node.value, ast.Member) else None
-    for arm in node.arms:
-        _arm(walk, node, arm, value_type)
+    for arm, facts in zip(node.arms, arm_facts(node, walk.scope.type_of, walk.types), strict=True):
+        _arm(walk, arm, facts, value_type)
     check_exhaustive(node, value_type, object_type, walk.types, walk.function.type_params, walk.findings)
 
 
-def _arm(walk: Walk, node: ast.Match, arm: ast.Arm, value_type: ast.Node | None) -> None:
-    facts = arm_facts(node, arm, walk.scope.type_of, walk.types)
+def _arm(walk: Walk, arm: ast.Arm, facts: Facts, value_type: ast.Node | None) -> None:
     outer = walk.scope
     walk.scope = inner = Scope(outer)
     for pattern in arm.patterns:

@@ -28,13 +28,13 @@ SQ, CI, PT = '{kind: "sq", side: int}', '{kind: "ci", radius: int}', '{kind: "pt
 ARMS = """
 int | string        ; x      ; 1          ; int
 int | string | nil  ; x      ; 1 | nil    ; int | nil
-int | string | nil  ; x      ; nil | 1    ; int | nil
+int | string | nil  ; x      ; nil | 1    ; nil | int
 int | string        ; x      ; true       ; =
 int | string        ; x      ; 1 | _      ; =
 int | string        ; x      ; other      ; =
 int                 ; x      ; 1          ; =
 Mode                ; x      ; "on"       ; "on"
-Mode                ; x      ; 3 | "off"  ; "off" | 3
+Mode                ; x      ; 3 | "off"  ; 3 | "off"
 "a" | string        ; x      ; "a"        ; "a"
 "a" | string        ; x      ; "b"        ; string
 Maybe               ; x      ; nil        ; nil
@@ -58,7 +58,7 @@ def _match(value: str, arms: str) -> ast.Match:
 def test_what_holds_in_an_arm(row: str) -> None:
     type, value, patterns, expected = (part.strip() for part in row.split(";"))
     match = _match(value, patterns)
-    facts = arm_facts(match, match.arms[0], {"x": type_of(type)}.get, types(DECLARED))
+    (facts,) = arm_facts(match, {"x": type_of(type)}.get, types(DECLARED))
     found = shown(facts.types["x"]) if facts else "="
     assert found == expected.replace("SQ", SQ).replace("CI", CI).replace("PT", PT)
 
