@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from harnpy.check.types import unions
 from harnpy.check.types.aliases import Aliases, substituted
-from harnpy.check.types.fitting import Fitting, variances
+from harnpy.check.types.fitting import Fitting, is_fresh, variances
 from harnpy.check.types.names import NEVER, shown
 from harnpy.syntax import ast
 
@@ -43,6 +43,15 @@ class Types:
     def fits(self, actual: Type, expected: Type, params: Set[str] = _NONE) -> bool:
         """Whether ``actual`` may flow into ``expected``; ``params`` are the type parameters in scope."""
         return actual is expected or Fitting(self, params).fits(actual, expected)
+
+    def accepts(self, expected: Type, node: ast.Node, actual: Type, params: Set[str] = _NONE) -> bool:
+        """Whether the value of ``node``, of type ``actual``, may flow into ``expected``.
+
+        What a literal holds is compared item by item: `[1]` fits `list<int | nil>`, a `list<int>` doesn't.
+        """
+        return self.fits(actual, expected, params) or (
+            is_fresh(node) and Fitting(self, params, fresh=True).fits(actual, expected)
+        )
 
     def detail(self, actual: Type, expected: Type) -> str:
         """`` (missing field …)``: what a shape lacks of another, as messages end (03 §8.1); or nothing."""

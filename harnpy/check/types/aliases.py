@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: An application that would distribute into more members than these takes its unions whole.
 _MOST_MEMBERS = 256
+#: Aliases of aliases below this depth stay names.
+_DEEPEST = 100
 
 
 class Aliases:
@@ -67,6 +69,8 @@ class Aliases:
 
     def _expand(self, type: Type, within: frozenset[str]) -> Type:
         if isinstance(type, ast.TypeName) and type.name in self.declared and type.name not in within:
+            if len(within) > _DEEPEST:
+                return type
             if within:
                 return self._expand_alias(type, within)
             known = self._expanded.get(type)

@@ -6,7 +6,7 @@ unfolded where it is met: a comparison that comes back to itself through a recur
 
 from __future__ import annotations
 
-from harnpy.check.types.names import LAZY, base
+from harnpy.check.types.names import LAZY, base, is_named
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -23,16 +23,21 @@ _DYNAMIC = frozenset(["_", "any"])
 
 
 class Fitting:
-    """One comparison; ``params`` are the type parameters in scope, which fit everything."""
+    """One comparison; ``params`` are the type parameters in scope, which fit everything.
 
-    __slots__ = ("_aliases", "_answers", "_params", "_pending", "_types")
+    ``fresh``: the value has just been written down, so nobody else can see it change.
+    """
 
-    def __init__(self, types: Questions, params: Set[str]) -> None:
+    __slots__ = ("_aliases", "_answers", "_fresh", "_params", "_pending", "_types")
+
+    def __init__(self, types: Questions, params: Set[str], fresh: bool = False) -> None:
         self._types = types
+        self._fresh = fresh
         self._aliases = types.declared.aliases
         self._params = params
-        self._pending: set[tuple[Type, Type]] = set()
-        # Invariance compares both ways: each level of nesting would double the work. All nodes outlive this.
+        # Both by identity: all nodes outlive this, those that unfolding makes are kept.
+        self._pending: set[tuple[int, int]] = set()
+        # Invariance compares both ways: without it each level of nesting would double the work.
         self._answers: dict[tuple[int, int], bool] = {}
 
     def fits(self, actual: Type, expected: Type) -> bool:
@@ -53,7 +58,7 @@ class Fitting:
         return isinstance(type, ast.TypeName) and type.name in self._aliases
 
     def _unfolded_fits(self, actual: Type, expected: Type) -> bool:
-        pair = (actual, expected)
+        pair = (id(actual), id(expected))
         if actual == expected or pair in self._pending or len(self._pending) > _MOST_UNFOLDED:
             return True
         self._pending.add(pair)
@@ -114,9 +119,16 @@ class Fitting:
         return all(map(self._arg_fits, variances, actual.args, expected.args))
 
     def _arg_fits(self, variance: str, actual: Type, expected: Type) -> bool:
+        if self._fresh and not variance:
+            return self.fits(actual, expected) and not self._widens(actual, expected)
         if variance != "in" and not self.fits(actual, expected):
             return False
         return variance == "out" or self.fits(expected, actual)
+
+    def _widens(self, actual: Type, expected: Type) -> bool:
+        """Whether ints would have to become floats, which those in a list don't."""
+        actual, expected = self._types.unfolded(actual), self._types.unfolded(expected)
+        return is_named(actual, "int") and is_named(expected, "float")
 
     def _shape_fits_name(self, actual: ast.TypeShape, expected: ast.TypeName) -> bool:
         if expected.name != "dict":
@@ -174,3 +186,10 @@ def variances(types: Questions, name: str, count: int) -> tuple[str, ...]:
     if declared is None or len(declared.type_params) != count:
         return ("",) * count
     return tuple([param.variance for param in declared.type_params])
+
+
+def is_fresh(node: ast.Node) -> bool:
+    """Whether an expression is a literal with parts, or a choice between such."""
+    if isinstance(node, ast.Ternary):
+        return is_fresh(node.then) and is_fresh(node.otherwise)
+    return isinstance(node, ast.List | ast.Dict | ast.StructLit)

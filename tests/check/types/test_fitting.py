@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harnpy.check.types.names import ANY, DICT, HOLE, LIST, NEVER, UNKNOWN, Type, list_of, shown
 from harnpy.syntax import ast
 
-from .written import types, written
+from .written import expression, types, written
 
 DECLARATIONS = """
 type Id = int
@@ -139,6 +139,29 @@ def test_a_type_parameter_in_scope_fits_everything() -> None:
     assert not types().fits(written("T"), written("int"))
     assert types().fits(written("list<T>"), written("list<int>"), {"T"})
     assert types("type T = string").fits(written("int"), written("T"), {"T"})
+
+
+@pytest.mark.parametrize(
+    ("literal", "actual", "expected", "accepted"),
+    [
+        ("[1]", "list<int>", "list<int | nil>", True),
+        ("[Point {x: 1, y: 2}]", "list<Point>", "list<Sized>", True),
+        ("[{x: 1}]", "list<{x: int}>", "list<{x: float}>", True),
+        ("{a: [1]}", "{a: list<int>}", "{a: list<int | nil>}", True),
+        ("Slot {value: 1}", "Slot<int>", "Slot<int | nil>", True),
+        ("true ? ([1]) : [2]", "list<int>", "list<int | nil>", True),
+        ("[1]", "list<int>", "list<float>", False),
+        ("[[1]]", "list<list<int>>", "list<list<float>>", False),
+        ("[1]", "list<int>", "list<string | nil>", False),
+        ("xs", "list<int>", "list<int | nil>", False),
+        ("true ? ([1]) : xs", "list<int>", "list<int | nil>", False),
+    ],
+)
+def test_what_a_literal_holds_is_compared_item_by_item(
+    literal: str, actual: str, expected: str, accepted: bool
+) -> None:
+    algebra = types(DECLARATIONS)
+    assert algebra.accepts(written(expected), expression(literal), written(actual)) == accepted
 
 
 # Laws. HARNPY_PROGRAMS=5000 tries more.

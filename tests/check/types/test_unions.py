@@ -70,6 +70,14 @@ def test_many_unions_as_arguments_do_not_multiply_without_end() -> None:
     assert shown(algebra.expanded(many)).startswith("{f0: int | string | nil, ")
 
 
+def test_chains_of_aliases_are_expanded_down_to_some_depth() -> None:
+    chain = "\n".join(f"type A{i} = list<A{i + 1}>" for i in range(3000))
+    algebra = types(f"{chain}\ntype A3000 = int")
+    assert shown(algebra.expanded(written("A0"))).startswith("list<list<")
+    assert algebra.fits(written("A0"), written("A1"))
+    assert algebra.members(written("A0")) == (written("A0"),)
+
+
 def test_members() -> None:
     algebra = types(ALIASES)
     assert [shown(m) for m in algebra.members(written("Both | nil | Box<int>"))] == [
