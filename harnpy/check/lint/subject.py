@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from harnpy.check.lint.settings import Settings
 from harnpy.check.lint.uses import Uses
 from harnpy.syntax import ast
-from harnpy.syntax.comments import Comment, comments_of
-from harnpy.syntax.lexer import Tokens, lex
+from harnpy.syntax.comments import Comment, comments_between
+from harnpy.syntax.lexer import Tokens, lex, shebang_end
 
 if TYPE_CHECKING:
     from harnpy.check.knowledge import Imported, Knowledge
@@ -43,10 +42,14 @@ class Subject:
         self.consumed = consumed
         self._parents: dict[int, ast.Node] = {}
         self._by_type: dict[type[ast.Node], list[ast.Node]] = {}
-        for node in below(program):
+        stack: list[ast.Node] = [program]
+        while stack:
+            node = stack.pop()
             self._by_type.setdefault(type(node), []).append(node)
-            for child in node.children():
+            inner = list(node.children())
+            for child in inner:
                 self._parents[id(child)] = node
+            stack.extend(reversed(inner))
 
     @overload
     def each(self, one: type[_A], /) -> Iterator[_A]: ...
@@ -101,15 +104,11 @@ class Subject:
         """Where ``node``, which declares ``name``, has it."""
         attrs = getattr(node, "attrs", ())
         start = attrs[-1].end if attrs else node.start
-        found = list(_words(self.source, name, start, node.end))
-        if (
-            isinstance(node, ast.PatternEntry)
-            and node.key == name
-            and len(found) > 1
-            and node.default is None
-        ):
-            return found[1]
-        return found[0] if found else (node.start, node.end)
+        if isinstance(node, ast.PatternEntry) and node.key not in (None, name):
+            start = self.source.index(":", start)
+        elif isinstance(node, ast.Parallel):
+            start = self.source.rindex(name, start, node.body.start)
+        return next(_words(self.source, name, start, node.end), (node.start, node.end))
 
     @cached_property
     def uses(self) -> Uses:
@@ -125,7 +124,7 @@ class Subject:
     @cached_property
     def comments(self) -> tuple[Comment, ...]:
         """The comments, those in interpolations included."""
-        return comments_of(self.source)
+        return comments_between(self.tokens, shebang_end(self.source))
 
     @cached_property
     def is_library(self) -> bool:
@@ -159,5 +158,11 @@ _DECLARATIONS = (
 
 def _words(source: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Where ``name`` stands as a word in ``source[start:end]``."""
-    for found in re.compile(rf"(?<!\w){re.escape(name)}(?!\w)").finditer(source, start, end):
-        yield found.span()
+    while (at := source.find(name, start, end)) >= 0:
+        start = at + len(name)
+        if not (_in_word(source[at - 1 : at]) or _in_word(source[start : start + 1])):
+            yield at, start
+
+
+def _in_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"

@@ -26,7 +26,7 @@ def unused_import(subject: Subject) -> Iterator[Remark]:
         for name in unused:
             start, end = subject.name_span(node, name)
             message = f"imported name `{name}` is never used"
-            yield Remark(start, end, message, help=f"import `{name}` no more", edits=[edit], safe=safe)
+            yield Remark(start, end, message, edits=[edit], safe=safe)
 
 
 def _without(subject: Subject, node: ast.Import, unused: list[str]) -> Edit:
