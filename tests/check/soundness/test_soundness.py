@@ -15,7 +15,7 @@ from tests.check.soundness.planting import planted
 from tests.check.soundness.programs import program_of
 from tests.vm.differential.outcomes import Program, outcome
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "40"))
+PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "24"))
 PARTS = 4
 #: Of the mistakes, so many must be found, in hundredths.
 FOUND = 98

@@ -1,0 +1,69 @@
+"""No program that is right has a finding: those of conformance/, examples/, stdlib/ and the documentation.
+
+Some of the many in conformance/ are looked at; all of them with `HARNPY_PROGRAMS`. Spec: 03 §1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harnpy import Vm
+from harnpy.check.allow import silenced
+from harnpy.check.checker import check_program
+from harnpy.cli.testing.suite import case_of
+from harnpy.syntax.parser import parse_cached
+from harnpy.syntax.span import Lines
+from tests.support import ROOT
+from tests.test_docs import PROGRAMS as SNIPPETS
+
+CONFORMANCE = ROOT / "conformance"
+#: One of so many programs of conformance/.
+SHARE = 1 if "HARNPY_PROGRAMS" in os.environ else 12
+
+
+def said(vm: Vm, source: str, place: Path) -> list[str]:
+    """What the type checker says of a program, each as `file:line: code: message`."""
+    program = parse_cached(source)
+    imports = vm.imports_of(source, str(place.parent))
+    knowledge = vm.builtins.knowledge()
+    found = silenced(source, check_program(program, source, str(place), knowledge, imports))
+    lines = Lines(source)
+    return [f"{place}:{lines.line(one.start)}: {one.code}: {one.message}" for one in found]
+
+
+@pytest.fixture(scope="module")
+def vm() -> Vm:
+    """With the servers that the manifest of docs/mcp.md declares."""
+    vm = Vm()
+    vm.set_global("mcp", {})
+    return vm
+
+
+def files(folder: str) -> Iterator[Path]:
+    yield from sorted((ROOT / folder).rglob("*.harn"))
+
+
+@pytest.mark.parametrize("folder", ["examples", "stdlib"])
+def test_what_is_shipped(vm: Vm, folder: str) -> None:
+    for path in files(folder):
+        assert said(vm, path.read_text(encoding="utf-8"), path) == []
+
+
+def test_conformance_programs_without_an_error(vm: Vm) -> None:
+    looked = 0
+    for path in list(files("conformance"))[::SHARE]:
+        case = case_of(CONFORMANCE, path)
+        if case is not None and case.kind == "expected":
+            looked += 1
+            assert said(vm, path.read_text(encoding="utf-8"), path) == []
+    assert looked * SHARE > 3000
+
+
+def test_snippets_of_the_documentation(vm: Vm) -> None:
+    for snippet in SNIPPETS:
+        code = snippet.values[0].code
+        assert said(vm, code, ROOT / f"{snippet.id}.harn") == []
