@@ -50,6 +50,7 @@ class Environment:
         self.methods: dict[str, set[str]] = {}
         self.structs_anywhere: set[str] = set()
         self.enums_anywhere = {"Result"}
+        self.types_anywhere = {"Result"}
         self.functions: dict[str, ast.FnDecl] = {}
         self.pipelines: dict[str, ast.Pipeline] = {}
         self.host_names: set[str] = set()
@@ -73,6 +74,7 @@ class Environment:
             self.called_anywhere.update(surface.called)
             self.structs_anywhere |= surface.structs
             self.enums_anywhere |= surface.enums
+            self.types_anywhere |= surface.type_names
             for struct, method in surface.methods:
                 self.methods.setdefault(struct, set()).add(method)
             if isinstance(item, ast.FnDecl):
@@ -84,14 +86,16 @@ class Environment:
         return declared
 
     def _file_level(self) -> tuple[dict[str, Binding], dict[str, int]]:
-        """The file's own names, and of each variable the item that declares it first."""
+        """The file's own names, and the item that declares each first."""
         bindings: dict[str, Binding] = {}
         order: dict[str, int] = {}
         for index, item in enumerate(self.items):
             if isinstance(item, ast.FnDecl):
                 bindings[item.name] = Binding(item.name, item, fn=item)
+                order.setdefault(item.name, index)
             elif isinstance(item, ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
                 bindings[item.name] = Binding(item.name, item)
+                order.setdefault(item.name, index)
             for let in file_variables(item):
                 for name in bound_names(let.target):
                     bindings[name] = Binding(name, let.target, mutable=let.mutable)
@@ -115,22 +119,31 @@ class Environment:
         )
 
     def is_value(self, name: str) -> bool:
-        """Whether something gives ``name`` a value that this file doesn't declare as a variable."""
-        declared = self.declared
+        """Whether something gives ``name`` a value that this file doesn't declare as a variable.
+
+        A type's name may stand for its schema, wherever the type is declared.
+        """
         return (
             name in self.host_names
             or name in self.foreign_functions
             or name in self.foreign_names
-            or name in self.structs_anywhere
-            or name in self.enums_anywhere
-            or name in declared.structs
-            or name in declared.enums
-            or name in declared.aliases
-            or name in declared.interfaces
+            or name in self.types_anywhere
             or name.startswith(("__", "hostlib_"))
             or self.knowledge.is_builtin(name)
             or self.knowledge.is_global(name)
         )
+
+    def is_declared_before(self, name: str, item: ast.Node) -> bool:
+        """Whether a name of the file has been declared when ``item`` is reached (02 §10.2)."""
+        place = self.order.get(name)
+        return place is not None and self._turn(place) < self._turn(self.index_of(item))
+
+    def _turn(self, index: int) -> tuple[int, int]:
+        """When an item has its turn: beside pipelines, variables come first, then declarations."""
+        item = self.items[index]
+        if self.is_script or isinstance(item, ast.Let):
+            return 0, index
+        return 2 if isinstance(item, ast.Pipeline) else 1, index
 
     def index_of(self, item: ast.Node) -> int:
         """The place of an item among those of the file."""

@@ -34,7 +34,17 @@ _NAMED = (
 class Surface:
     """What the rest of a file can see of one item. Two are equal when they look the same from outside."""
 
-    __slots__ = ("called", "enums", "methods", "parts", "places", "structs", "types", "variables")
+    __slots__ = (
+        "called",
+        "enums",
+        "methods",
+        "parts",
+        "places",
+        "structs",
+        "type_names",
+        "types",
+        "variables",
+    )
 
     def __init__(self, item: ast.Node) -> None:
         self.called: dict[str, ast.Node] = {}
@@ -45,6 +55,7 @@ class Surface:
         """Structs with the names of their methods, from `impl` blocks anywhere."""
         self.structs: set[str] = set()
         self.enums: set[str] = set()
+        self.type_names: set[str] = set()
         self.places: dict[str, ast.Node] = {}
         """Where a name is declared, at the top or inside, first of all."""
         self.variables: tuple[tuple[str, bool], ...] = ()
@@ -56,6 +67,7 @@ class Surface:
             frozenset(self.methods),
             frozenset(self.structs),
             frozenset(self.enums),
+            frozenset(self.type_names),
             self.variables,
             _signature(item),
         )
@@ -77,6 +89,8 @@ class Surface:
             node = stack.pop()
             for name in declared_names(node):
                 self.places.setdefault(name, node)
+            if isinstance(node, _TYPES):
+                self.type_names.add(node.name)
             if isinstance(node, _CALLED):
                 self.called.setdefault(node.name, node)
             elif isinstance(node, ast.StructDecl):

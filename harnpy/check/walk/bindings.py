@@ -69,7 +69,7 @@ def assign(walk: Walk, node: ast.Assign) -> None:
     walk.visit(node.value)
     target = node.target
     if not isinstance(target, ast.Name):
-        walk.names_only(lambda: walk.visit(target))
+        walk.names_only(lambda: _target(walk, target))
         return
     names.assigned(walk, target)
     found = walk.scope.find(target.name)
@@ -86,6 +86,16 @@ def assign(walk: Walk, node: ast.Assign) -> None:
     if found.declared is not None and actual is not None and known(actual) is not None:
         _check(walk, node, found, found.declared, actual)
     _restore(walk, found)
+
+
+def _target(walk: Walk, target: ast.Node) -> None:
+    """The names in a target such as `a.b[i]`, whose root must be a variable."""
+    while isinstance(target, ast.Member | ast.Index):
+        if isinstance(target, ast.Index):
+            walk.visit(target.index)
+        target = target.object
+    if isinstance(target, ast.Name):
+        names.assigned(walk, target)
 
 
 def _assigned_type(walk: Walk, node: ast.Assign, found: Binding) -> Type | None:

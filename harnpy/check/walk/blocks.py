@@ -25,8 +25,7 @@ def if_(walk: Walk, node: ast.If) -> bool:
     sides = walk.inference.sides(node.cond, walk.scope)
     then_leaves = walk.block(node.then, sides[0])
     else_leaves = _otherwise(walk, node.otherwise, sides[1])
-    facts = after_if(sides, then_leaves, else_leaves)
-    walk.scope.narrow(facts.types, facts.ruled_out)
+    walk.learn(after_if(sides, then_leaves, else_leaves))
     return then_leaves and else_leaves
 
 
@@ -108,7 +107,7 @@ def guard(walk: Walk, node: ast.Guard) -> None:
     walk.visit(node.cond)
     sides = walk.inference.sides(node.cond, walk.scope)
     walk.block(node.otherwise, sides[1])
-    walk.scope.narrow(sides[0].types, sides[0].ruled_out)
+    walk.learn(sides[0])
 
 
 def try_(walk: Walk, node: ast.Try) -> None:

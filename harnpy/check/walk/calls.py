@@ -5,7 +5,6 @@ from __future__ import annotations
 from harnpy.check.findings import declared_here
 from harnpy.check.inference import calls
 from harnpy.check.inference.dynamic import known
-from harnpy.check.narrowing.facts import expected_by
 from harnpy.check.types.names import is_named, shown
 from harnpy.check.types.results import signature_of
 from harnpy.check.walk import names
@@ -31,8 +30,6 @@ def call(walk: Walk, node: ast.Call) -> None:
     handled = not _is_builtin(walk, node)
     for arg in node.args:
         argument(walk, arg, handled)
-    narrowed = expected_by(node, walk.inference.schemas(walk.scope))
-    walk.scope.narrow(narrowed.types, narrowed.ruled_out)
 
 
 def argument(walk: Walk, arg: ast.Node, handled: bool) -> None:
@@ -120,13 +117,17 @@ def _pairs(fn: ast.FnDecl, args: Sequence[ast.Node]) -> _Pairs:
 
 def _conflicts(walk: Walk, fn: ast.FnDecl, pairs: _Pairs, bound: dict[str, Type]) -> None:
     params = frozenset(param.name for param in fn.type_params)
+    given = frozenset(bound)
     if not params:
         return
     for _, param, arg in pairs:
         assert param.type is not None
         conflict = calls.bind_argument(walk.inference, params, param.type, arg, bound, walk.scope)
-        if conflict is not None:
-            name, first, second = conflict
+        if conflict is None:
+            continue
+        name, first, second = conflict
+        # What is said outright holds: an argument has only to fit it.
+        if name not in given or not walk.fits(second, first):
             text = f"type parameter '{name}' was inferred as both {shown(first)} and {shown(second)}"
             walk.findings.error("type-parameter-conflict", arg, text)
 

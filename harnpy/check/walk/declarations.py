@@ -21,7 +21,8 @@ def skill(walk: Walk, node: ast.SkillDecl) -> None:
     check_attributes(node, walk.findings)
     for field in node.fields:
         walk.visit(field.value)
-    _declare(walk, node)
+    if not walk.at_file_level:
+        walk.scope.declare(Binding(node.name, node))
 
 
 def eval_pack(walk: Walk, node: ast.EvalPack) -> None:
@@ -29,7 +30,7 @@ def eval_pack(walk: Walk, node: ast.EvalPack) -> None:
     check_attributes(node, walk.findings)
     for field in node.fields:
         walk.visit(field.value)
-    _declare(walk, node)
+    walk.scope.declare(Binding(node.name, node))
     inner = Scope(walk.scope)
     for name in ("id", "version", *(field.name for field in node.fields)):
         if name != node.name:
@@ -38,8 +39,3 @@ def eval_pack(walk: Walk, node: ast.EvalPack) -> None:
     walk.statements(node.body)
     walk.optional(node.summarize)
     walk.scope = outer
-
-
-def _declare(walk: Walk, node: ast.SkillDecl | ast.EvalPack) -> None:
-    if not walk.at_file_level:
-        walk.scope.declare(Binding(node.name, node))

@@ -34,7 +34,7 @@ def name(walk: Walk, node: ast.Name) -> None:
 def assigned(walk: Walk, node: ast.Name) -> None:
     """Refuse an assignment to a name that nothing binds (02 §8)."""
     if is_missing(walk, node.name) and node.name != "_":
-        hint = nearest_at_run_time(node.name, walk.scope.visible()) or f"var {node.name} = …"
+        hint = nearest_at_run_time(node.name, _seen(walk)) or f"var {node.name} = …"
         text = f"Undefined variable: {node.name} (did you mean `{hint}`?)"
         _report(walk, node, node.name, text, hint)
 
@@ -47,13 +47,9 @@ def is_missing(walk: Walk, name: str) -> bool:
     found = walk.scope.find(name)
     if found is None:
         return walk.scope.will_declare(name) is None
-    return found is environment.bindings.get(name) and _is_early(walk, name)
-
-
-def _is_early(walk: Walk, name: str) -> bool:
-    """Whether a variable of the file is read by what runs before its declaration."""
-    declared = walk.environment.order.get(name)
-    return declared is not None and walk.in_order and declared >= walk.environment.index_of(walk.item)
+    # What runs in its turn sees no variable of the file that is declared later.
+    is_own = found is environment.bindings.get(name) and found.fn is None
+    return is_own and walk.in_order and not environment.is_declared_before(name, walk.item)
 
 
 def called(walk: Walk, node: ast.Call) -> bool:
@@ -86,10 +82,18 @@ def _callable(walk: Walk) -> Iterator[str]:
     yield from sorted(environment.foreign_functions | environment.foreign_names)
 
 
+def _seen(walk: Walk) -> Iterator[str]:
+    """The names that have been declared when the run comes here."""
+    environment = walk.environment
+    for name in walk.scope.visible():
+        if name not in environment.order or environment.is_declared_before(name, walk.item):
+            yield name
+    yield from environment.foreign_functions
+
+
 def _readable(walk: Walk) -> Iterator[str]:
     knowledge = walk.environment.knowledge
-    yield from walk.scope.visible()
-    yield from walk.environment.foreign_functions
+    yield from _seen(walk)
     yield from knowledge.globals()
     yield from knowledge.names()
 

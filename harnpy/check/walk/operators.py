@@ -50,6 +50,8 @@ def _multiplied(walk: Walk, node: ast.Node, op: str, a: str, b: str) -> None:
 
 
 def _compared(walk: Walk, node: ast.Node, op: str, a: str, b: str) -> None:
+    if a == b == "duration":
+        return
     if not {a, b} <= _ORDERED:
         text = f"Comparison '{op}' may not be meaningful for types {a} and {b}"
         walk.findings.warn("comparison-type", node, text)

@@ -10,6 +10,7 @@ from harnpy.check.agents.agents import Agents
 from harnpy.check.findings import Findings
 from harnpy.check.inference.engine import Inference
 from harnpy.check.inference.table import STEPS, WHOLE
+from harnpy.check.narrowing.facts import expected_by
 from harnpy.check.scopes import Scope
 from harnpy.syntax import ast
 
@@ -142,9 +143,9 @@ class Walk:
     def block(self, block: ast.Block, facts: Facts | None = None, scope: Scope | None = None) -> bool:
         """Visit a block in a scope of its own, or in ``scope``; whether it certainly leaves."""
         inner = Scope(self.scope) if scope is None else scope
-        if facts is not None:
-            inner.narrow(facts.types, facts.ruled_out)
         outer, self.scope = self.scope, inner
+        if facts is not None:
+            self.learn(facts)
         leaves = self.statements(block.statements)
         self.scope = outer
         return leaves
@@ -161,8 +162,13 @@ class Walk:
                 self.findings.warn("unreachable-code", statement, "unreachable code")
                 break
             leaves = bool(self.visit(statement))
+            self.learn(expected_by(statement, self.inference.schemas(self.scope)))
         self.inference.types = types
         return leaves
+
+    def learn(self, facts: Facts) -> None:
+        """Let facts hold from here to the end of the block."""
+        self.scope.narrow(facts.types, facts.ruled_out)
 
     def predeclare(self, statements: Sequence[ast.Node]) -> None:
         """Note what a block will declare, for functions that are called later (02 §7.4)."""
