@@ -23,6 +23,10 @@ UNDEFINED = {
     "let x = [1] |> zqzqzq": "1 error undefined-name: Undefined variable: zqzqzq",
     "fn f() { return zqzqzq }": "1 error undefined-name: Undefined variable: zqzqzq",
     "zqzqzq = 1": ("1 error undefined-name: Undefined variable: zqzqzq (did you mean `var zqzqzq = …`?)"),
+    'zqzqzq.name = "Ada"': (
+        "1 error undefined-name: Undefined variable: zqzqzq (did you mean `var zqzqzq = …`?)"
+    ),
+    "fn n0() { n1 = 1 }": "1 error undefined-name: Undefined variable: n1 (did you mean `var n1 = …`?)",
     "let xs = [1, 2]\nprintln(xs.map({ x -> x + zqzqzq }))": (
         "2 error undefined-name: Undefined variable: zqzqzq"
     ),
@@ -41,6 +45,8 @@ UNSURE = [
     # Found by the time the function is called, or perhaps given by the host.
     "fn f() { return later }\nlet later = { -> 1 }",
     "fn f() { let g = { -> later }; let later = 1; return g }",
+    "fn f() { return later }\npipeline default() { f() }\nlet later = 1",
+    "let r = { -> helper() }\nfn helper() { return r }\npipeline default() { r() }",
     "pipeline a(task) { }\nfn f() { return task }",
     # A handler, which the loop around it protects.
     'let reg = tool_define(tool_registry(), "t", "d", {parameters: {}, handler: { a -> zqzqzq }})',

@@ -157,6 +157,11 @@ SILENT = [
     "eval_pack p {\n  version: 1\n  cases: [1]\n  println(cases, version)\n}",
     "fn f() { struct Q { x: int }; let q = Q {x: 1}; return q }\n",
     "let f = { x -> x?.name ?? 5 }\nprintln(f(nil))\nprintln(nil?.foo())",
+    "fn same<T>(a: T, b: T) -> T { return a }\nprintln(same<float>(1, 2.5))",
+    "let xs: list<int | nil> = [1]\nfn f(xs: list<float | nil>) { }\nf([1.5])",
+    "fn f(a: duration, b: duration) { return a < b }",
+    "fn f() { type T = {a: int}; return schema_is({a: 1}, T) }",
+    'fn f(x) { schema_expect(x, {type: "string"}); return x }',
     "retry 3 { let kept = 1 }\nprintln(kept)",
     "fn f(n) { defer { println(n) }; deadline 5s { println(n) }; mutex { println(n) } }",
 ]

@@ -31,7 +31,7 @@ def let(walk: Walk, node: ast.Let) -> None:
 
 def _let_name(walk: Walk, node: ast.Let, target: ast.NamePattern) -> None:
     actual = walk.type(node.value)
-    if node.type is not None and actual is not None and not walk.fits(actual, node.type):
+    if node.type is not None and actual is not None and not walk.accepts(node.type, node.value, actual):
         detail = walk.types.detail(actual, node.type)
         text = f"'{target.name}' declared as {shown(node.type)}, but assigned {shown(actual)}{detail}"
         walk.findings.error("assignment-type", node.value, text, places=[declared_here(node.type)])
@@ -108,7 +108,8 @@ def _assigned_type(walk: Walk, node: ast.Assign, found: Binding) -> Type | None:
 
 
 def _check(walk: Walk, node: ast.Assign, found: Binding, expected: Type, actual: Type) -> None:
-    if not walk.fits(actual, expected):
+    fits = walk.accepts(expected, node.value, actual) if node.op == "=" else walk.fits(actual, expected)
+    if not fits:
         text = f"can't assign {shown(actual)} to '{found.name}' (declared as {shown(expected)})"
         places = [declared_here(found.node)] if found.node is not None else []
         walk.findings.error("assignment-type", node.value, text, places=places)

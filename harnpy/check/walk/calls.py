@@ -139,7 +139,7 @@ def _arguments(walk: Walk, fn: ast.FnDecl, pairs: _Pairs, bound: dict[str, Type]
         assert param.type is not None
         expected = walk.types.substitute(param.type, bound) if bound else param.type
         actual = calls.argument(walk.inference, expected, arg, walk.scope)
-        if actual is not None and not walk.types.fits(actual, expected, params):
+        if actual is not None and not walk.types.accepts(expected, arg, actual, params):
             text = f"Argument {i} ('{param.name}'): expected {shown(expected)}, got {shown(actual)}"
             walk.findings.error("argument-type", arg, text, places=[declared_here(param)])
 

@@ -59,7 +59,7 @@ def _fields(
         actual = walk.type(entry.value) if entry is not None and field.type is not None else None
         if entry is None or field.type is None or actual is None:
             continue
-        if not walk.types.fits(actual, field.type, params):
+        if not walk.types.accepts(field.type, entry.value, actual, params):
             text = f"Field '{field.name}' in struct '{node.name}' expects {shown(field.type)}"
             walk.findings.error("struct-field-type", entry.value, f"{text}, got {shown(actual)}")
 

@@ -50,7 +50,9 @@ def _hidden(statement: ast.Node, scope: Scope) -> Scope:
 
 def _compare(walk: Walk, node: ast.Return, expected: Type, scope: Scope) -> None:
     actual = walk.inference.of(node.value, scope) if node.value is not None else None
-    if actual is not None and node.value is not None and not walk.fits(actual, expected):
+    if actual is None or node.value is None:
+        return
+    if not walk.accepts(expected, node.value, actual):
         text = f"return type doesn't match: expected {shown(expected)}, got {shown(actual)}"
         walk.findings.error("return-type", node.value, text)
 

@@ -28,7 +28,7 @@ def emit(walk: Walk, node: ast.Emit) -> None:
     if expected is None:
         return
     actual = walk.type(node.value)
-    if actual is not None and not walk.fits(actual, expected):
+    if actual is not None and not walk.accepts(expected, node.value, actual):
         text = f"emit type doesn't match: expected {shown(expected)}, got {shown(actual)}"
         walk.findings.error("emit-type", node.value, text)
 

@@ -110,6 +110,10 @@ class Walk:
     def fits(self, actual: Type, expected: Type) -> bool:
         return self.types.fits(actual, expected, self.function.type_params)
 
+    def accepts(self, expected: Type, node: ast.Node, actual: Type) -> bool:
+        """Whether the value of ``node``, of type ``actual``, may flow into ``expected``."""
+        return self.types.accepts(expected, node, actual, self.function.type_params)
+
     def visit(self, node: ast.Node) -> bool | None:
         """Judge ``node`` and all below it; whether control certainly leaves the block there."""
         chain = []
