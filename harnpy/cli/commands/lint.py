@@ -9,6 +9,7 @@ import click
 
 from harnpy import Vm
 from harnpy.check.allow import silenced
+from harnpy.check.checker import check_program
 from harnpy.check.findings import Finding, has_errors
 from harnpy.check.lint.engine import lint
 from harnpy.check.lint.fixing import fix_all
@@ -114,11 +115,15 @@ class _Linting:
                         consumed.setdefault(module.name, set()).update(node.names)
         return consumed
 
-    def _look(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
+    def _look(self, file: Path, source: str, consumed: Collection[str], typed: bool = False) -> list[Finding]:
+        """The findings of a file; ``typed``: and those of its types (03 §1)."""
+        program = parse(source)
         imports = self._vm.imports_of(source, str(file.absolute().parent))
         knowledge = self._vm.builtins.knowledge()
         settings = self._settings.of(file)
-        found = lint(source, parse(source), str(file), knowledge, imports, settings, consumed)
+        found = lint(source, program, str(file), knowledge, imports, settings, consumed)
+        if typed:
+            found += check_program(program, source, str(file), knowledge, imports)
         return silenced(source, found)
 
     def _found(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
@@ -132,7 +137,9 @@ class _Linting:
     def _mended(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
         """Fix a file, and show what is left."""
         unsafe = self._fixing == "unsafe"
-        mended, count = fix_all(source, lambda text: self._look(file, text, consumed), unsafe=unsafe)
+        mended, count = fix_all(
+            source, lambda text: self._look(file, text, consumed, typed=True), unsafe=unsafe
+        )
         if count:
             with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
                 stream.write(mended)

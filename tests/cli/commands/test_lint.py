@@ -151,6 +151,18 @@ def test_safe_fixes(harnpy: Command, write, tmp_path: Path) -> None:
     assert (again.stdout, again.returncode) == ("a.harn: no issues found\n", 0)
 
 
+def test_fixes_of_types_are_applied_too(harnpy: Command, write, tmp_path: Path) -> None:
+    program = write("a.harn", 'println("n: " + 3)\n')
+    assert harnpy("lint", program).stdout == "a.harn: no issues found\n"
+    assert harnpy("lint", "--fix", program).stdout.startswith("a.harn: applied 1 fix(es)\n")
+    assert (tmp_path / "a.harn").read_text() == 'println("n: ${3}")\n'
+
+
+def test_a_comment_silences_a_rule_and_its_fix(harnpy: Command, write) -> None:
+    program = write("a.harn", "let a = 1 // harnpy: allow unused-variable\n")
+    assert harnpy("lint", "--fix", program).stdout == "a.harn: no issues found\n"
+
+
 def test_fixes_that_need_to_be_asked_for(harnpy: Command, write, tmp_path: Path) -> None:
     source = "fn f(x) {\n  let y = text(x)\n  return y\n}\n\nfn text(x) {\n  return x\n}\n\nprintln(f(1))\n"
     write("a.harn", source)
