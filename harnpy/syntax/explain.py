@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.brackets import CLOSERS, innermost
+from harnpy.syntax.diagnostic import Diagnostic, Related
 from harnpy.syntax.errors import LexFault, SyntaxFault
 from harnpy.syntax.habits import habit_for, help_for_text, is_reserved, lacking
 from harnpy.syntax.lexer import RESERVED, Tokens
 from harnpy.syntax.literals import LexError
+from harnpy.syntax.recovery import STATEMENT_STARTS
 from harnpy.syntax.refusal import SEPARATOR, Failure
 from harnpy.syntax.span import Lines
 from harnpy.syntax.tables import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.syntax.brackets import Unclosed
 
 SEPARATED = "separator (`;` or newline)"
 TOP_SEPARATOR = f"top-level item {SEPARATED}"
@@ -95,10 +101,6 @@ _FORMS = {
 }
 #: Longer tokens are shown in part, in characters.
 _LONGEST_TOKEN = 80
-_STATEMENT_STARTS = frozenset(
-    """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
-    struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
-)
 #: Required tokens by what they are called; the closest to the offending token first.
 _REQUIRED = {
     **{kind: kind for kind in ") ] }".split()},
@@ -118,11 +120,13 @@ class Explainer:
         self.source = source
         self.file = file
         self.lines = Lines(source)
-        self.diagnostics: list[Diagnostic] = []
-        self.message = ""
+        #: Each with its message form, by its offset.
+        self.diagnostics: dict[int, tuple[Diagnostic, str]] = {}
 
     def fault(self) -> SyntaxFault:
-        return SyntaxFault(self.message, self.diagnostics, self.source, self.file)
+        """All errors in source order."""
+        found = [self.diagnostics[start] for start in sorted(self.diagnostics)]
+        return SyntaxFault(found[0][1], [each for each, _ in found], self.source, self.file)
 
     def lexical(self, error: LexError) -> SyntaxFault:
         """A lexer error is reported alone."""
@@ -135,8 +139,8 @@ class Explainer:
         found = Diagnostic("error", message, span, "here", help, code=code)
         return LexFault(message, [found], self.source, self.file)
 
-    def add(self, tokens: Tokens, failure: Failure) -> int:
-        """Report a failure; the token to go on with, or -1."""
+    def add(self, tokens: Tokens, failure: Failure) -> None:
+        """Report a failure."""
         at, got, reject = failure.at, "", failure.reject
         if reject is None or reject.expected == SEPARATOR:
             expected = self.expected(tokens, failure)
@@ -146,8 +150,18 @@ class Explainer:
                 at = bisect_left(tokens.starts, reject.at) + reject.skip
         if expected == _HEREDOC:
             got = "`<<` heredoc-like syntax"
+        self._report(tokens, at, expected, got)
+
+    def add_unclosed(self, tokens: Tokens, found: Unclosed) -> None:
+        """Report that a bracket should have been closed before a token."""
+        self._report(tokens, found.before, CLOSERS[tokens.kinds[found.opener]], "", found.opener)
+
+    def _report(self, tokens: Tokens, at: int, expected: str, got: str, opener: int | None = None) -> None:
+        """Add the error that ``expected`` was due at token ``at``; ``opener`` is the bracket it is about."""
         span = self.lines.span(tokens.starts[at], tokens.ends[at])
         code, help = self._advice(tokens, at, expected)
+        if opener is None and expected in _CLOSERS:
+            opener = innermost(tokens, at, expected)
         if tokens.kinds[at] == "$END" and not got:
             text, label = f"end of file, expected {expected}", "file ends here"
             message, headline = "Unexpected " + text, "unexpected " + text
@@ -156,9 +170,16 @@ class Explainer:
             label = "line break not allowed here" if tokens.kinds[at] == "NL" else "unexpected token"
             message = f"Expected {expected}, got {got} at {span.line}:{span.column}"
             headline = f"expected {expected}, found {got}"
-        self.message = self.message or message
-        self.diagnostics.append(Diagnostic("error", headline, span, label, help, code=code))
-        return -1 if expected == TOP_SEPARATOR else _next_item(tokens, failure.at)
+        related = () if opener is None else self._opened(tokens, opener, span.line)
+        if related:
+            code = "unclosed-bracket"
+        found = Diagnostic("error", headline, span, label, help, code=code, related=related)
+        self.diagnostics.setdefault(span.start, (found, message))
+
+    def _opened(self, tokens: Tokens, opener: int, line: int) -> tuple[Related, ...]:
+        """The place of a bracket on another line."""
+        span = self.lines.span(tokens.starts[opener], tokens.ends[opener])
+        return () if span.line == line else (Related("opened here, never closed", span),)
 
     def _advice(self, tokens: Tokens, at: int, expected: str) -> tuple[str, str | None]:
         """The code of the error that ``expected`` was due at token ``at``, and what to do about it."""
@@ -228,7 +249,7 @@ def _code(got: str, expected: str) -> str:
         return "missing-separator"
     if expected in _ROLES.values():
         return "missing-name"
-    if expected in _CLOSERS and (got == "$END" or got in _CLOSERS or got in _STATEMENT_STARTS):
+    if expected in _CLOSERS and (got == "$END" or got in _CLOSERS or got in STATEMENT_STARTS):
         return "unclosed-bracket"
     return "unexpected-end" if got == "$END" else "unexpected-token"
 
@@ -248,15 +269,3 @@ def _shown(tokens: Tokens, at: int, expected: str) -> str:
     if kind == "IDENT" or str(value).isidentifier():
         return f"id({value})"
     return str(value)
-
-
-def _next_item(tokens: Tokens, at: int) -> int:
-    """Where the next top-level item begins behind the error at token ``at``, or -1 (01 §9.4)."""
-    kinds = tokens.kinds
-    while kinds[at] != "$END":
-        if kinds[at] == ";" or (kinds[at] == "NL" and kinds[at + 1] in _STATEMENT_STARTS):
-            return at + 1
-        if kinds[at] == "}":
-            return at
-        at += 1
-    return -1

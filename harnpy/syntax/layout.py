@@ -35,7 +35,7 @@ _OPERAND_ENDS = frozenset(
 )
 
 
-_PLAIN_OPENERS = ("(", "[", "LP_WHILE")
+PLAIN_OPENERS = ("(", "[", "LP_WHILE")
 
 
 def arrange(tokens: Tokens) -> None:
@@ -123,11 +123,11 @@ class _Layout:
             self.kinds[i] = "LP_WHILE"
 
     def close(self, i: int) -> None:
-        if self.open and self.kinds[self.open[-1]] in _PLAIN_OPENERS:
+        if self.open and self.kinds[self.open[-1]] in PLAIN_OPENERS:
             self.open.pop()
 
     def close_brace(self, i: int) -> None:
-        while self.open and self.kinds[self.open.pop()] in _PLAIN_OPENERS:
+        while self.open and self.kinds[self.open.pop()] in PLAIN_OPENERS:
             pass
 
     def brace(self, i: int) -> None:

@@ -75,6 +75,19 @@ class Tokens:
         """Whether token ``i`` starts on a later line than the token before it ends."""
         return self.source.find("\n", self.ends[i - 1], self.starts[i]) >= 0
 
+    def insert(self, i: int, kind: str, value: Any, at: int) -> None:
+        """Put a token before token ``i`` that the source lacks, at offset ``at``."""
+        self.kinds.insert(i, kind)
+        self.values.insert(i, value)
+        self.starts.insert(i, at)
+        self.ends.insert(i, at)
+
+    def copy(self) -> Tokens:
+        copied = Tokens(self.source)
+        copied.kinds, copied.values = self.kinds.copy(), self.values.copy()
+        copied.starts, copied.ends = self.starts.copy(), self.ends.copy()
+        return copied
+
     def drop_empty(self) -> None:
         """Remove the tokens whose kind is ``""``."""
         self.values = list(compress(self.values, self.kinds))

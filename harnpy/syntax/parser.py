@@ -6,6 +6,8 @@ an error the parser goes on with the next top-level item, to report the others.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from harnpy import cache
 from harnpy.syntax import ast
 from harnpy.syntax.layout import arrange
@@ -19,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from harnpy.syntax.brackets import Unclosed
     from harnpy.syntax.errors import SyntaxFault
     from harnpy.syntax.explain import Explainer
 
@@ -29,7 +32,11 @@ MAX_STACK = 10 * MAX_NESTING
 #: Interpolations inside interpolations.
 MAX_STRINGS = 16
 #: A text that is not a program at all yields an error a line; more than these help no reader.
-MAX_ERRORS = 100
+MAX_ERRORS = 20
+#: How many brackets that may not be closed are tried, one after the other.
+_SUSPECTS = 8
+#: An error within fewer tokens of where parsing went on comes of the one before.
+_FAR = 3
 
 
 def parse(source: str, *, file: str = "<script>") -> ast.Program:
@@ -73,18 +80,68 @@ class Parser:
 
         return Explainer(self.table, source, file)
 
-    def _all_errors(self, source: str, file: str, tokens: Tokens, first: Failure) -> SyntaxFault:
-        """The fault for this failure and those in the items behind it (01 §9.4)."""
+    def _all_errors(self, source: str, file: str, tokens: Tokens, failure: Failure) -> SyntaxFault:
+        """The fault for this failure, and for those that are left when it is mended (01 §9.4, §9.6)."""
+        from harnpy.syntax.recovery import next_item, recover
+
         explainer = self._explainer(source, file)
-        failure: Failure | None = first
-        while failure is not None and len(explainer.diagnostics) < MAX_ERRORS:
-            at = explainer.add(tokens, failure)
-            failure = self._failure_from(tokens, at) if at >= 0 else None
+        tokens, left = self._close_brackets(explainer, source, tokens, failure)
+        resumed = -_FAR
+        while left is not None and len(explainer.diagnostics) < MAX_ERRORS:
+            if left.at - resumed >= _FAR:
+                explainer.add(tokens, left)
+            before: Failure | None = left
+            if left.at > resumed + 1:
+                resumed = recover(self.table, tokens, left)
+            else:
+                resumed, before = next_item(tokens, left.at), None
+            left = self._failure(tokens, resumed, before) if resumed < len(tokens.kinds) - 1 else None
         return explainer.fault()
 
-    def _failure_from(self, tokens: Tokens, at: int) -> Failure | None:
+    def _close_brackets(
+        self, explainer: Explainer, source: str, tokens: Tokens, failure: Failure
+    ) -> tuple[Tokens, Failure | None]:
+        """Report the brackets that the indentation shows not to be closed.
+
+        The tokens with those closed, and what still fails.
+        """
+        from harnpy.syntax.brackets import unclosed
+
+        raw = lex(source, 0, len(source))
+        while len(explainer.diagnostics) < MAX_ERRORS and (lacking := unclosed(raw)):
+            mended = self._close_one(raw, lacking, tokens.starts[failure.at])
+            if mended is None:
+                break
+            found, closed, tokens, again = mended
+            explainer.add_unclosed(raw, found)
+            if again is None:
+                return tokens, None
+            raw, failure = closed, again
+        return tokens, failure
+
+    def _close_one(
+        self, raw: Tokens, lacking: int, failed: int
+    ) -> tuple[Unclosed, Tokens, Tokens, Failure | None] | None:
+        """The first bracket with which closed the program fails no earlier than at offset ``failed``."""
+        from harnpy.syntax.brackets import closed, suspects, unclosed
+
+        for found in islice(suspects(raw), _SUSPECTS):
+            mended = closed(raw, found)
+            if unclosed(mended) >= lacking:
+                continue
+            try:
+                tokens = self._arranged(mended.copy(), 0)
+            except LexError:
+                continue
+            failure = self._failure(tokens, 0)
+            if failure is None or tokens.starts[failure.at] >= failed:
+                return found, mended, tokens, failure
+        return None
+
+    def _failure(self, tokens: Tokens, at: int, before: Failure | None = None) -> Failure | None:
+        """How parsing fails from token ``at`` on, with the stacks of a failure ``before``."""
         try:
-            self.run(tokens, at, "program")
+            self.run(tokens, at, "program", before)
         except Failure as failure:
             return failure
         except LexError:
@@ -94,7 +151,11 @@ class Parser:
 
     def _tokens(self, source: str, start: int, end: int, depth: int) -> Tokens:
         """The tokens of ``source[start:end]``, each `INTERP` with its parts as nodes."""
-        tokens = lex(source, start, end)
+        return self._arranged(lex(source, start, end), depth)
+
+    def _arranged(self, tokens: Tokens, depth: int) -> Tokens:
+        """The same from tokens as the lexer gives them, which are changed."""
+        source = tokens.source
         arrange(tokens)
         for i, kind in enumerate(tokens.kinds):
             if kind == "INTERP":
@@ -139,21 +200,27 @@ class Parser:
             return ast.Str(start, end, text, False)
         return node
 
-    def run(self, tokens: Tokens, i: int, start: str) -> Any:
-        """Parse from token ``i`` on. Raises `Failure`."""
+    def run(self, tokens: Tokens, i: int, start: str, before: Failure | None = None) -> Any:
+        """Parse from token ``i`` on, with the stacks of a failure ``before`` if there was one.
+
+        Raises `Failure`.
+        """
         kinds, token_values, starts, ends = tokens.kinds, tokens.values, tokens.starts, tokens.ends
         table = self.table
         actions, gotos, rules, row, rule = table.actions, table.gotos, table.rules, table.row, table.rule
         first_unit, climb = table.first_unit, table.climb
-        state = table.starts[start]
-        states, values, begins = [state], [], []
+        if before is None:
+            states, values, begins = [table.starts[start]], [], []
+        else:
+            states, values, begins = before.states, before.values, before.begins
+        state = states[-1]
         last = starts[i]
         while True:
             action = (actions[state] or row(state)).get(kinds[i])
             if action is None:
                 resumed = self._resume(tokens, i, states, start)
                 if resumed < 0:
-                    raise Failure(i, states)
+                    raise Failure(i, states, values, begins)
                 i = resumed
             elif action > 0:
                 state = action
@@ -179,7 +246,7 @@ class Parser:
                     try:
                         value = make(begin, end, *args)
                     except Reject as reject:
-                        raise Failure(i, states, reject) from None
+                        raise Failure(i, states, values, begins, reject) from None
                 else:
                     value = args[0] if args else None
                 if size:
@@ -205,7 +272,13 @@ class Parser:
             return i + 1
         # Statements on different lines need no separator, even where the line break is in a comment or
         # joined away (01 §3 rule 2). The token already parsed makes room for one.
-        if i and kinds[i - 1] != "NL" and tokens.breaks_line(i) and accepts(states, ";"):
+        if (
+            i
+            and kinds[i] != "$END"
+            and kinds[i - 1] != "NL"
+            and tokens.breaks_line(i)
+            and accepts(states, ";")
+        ):
             kinds[i - 1] = "NL"
             return i - 1
         return -1

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Reject(Exception):
     """The production is well-formed, but refused: ``expected``, in the words of 01 §9.2.
@@ -25,11 +29,21 @@ SEPARATOR = "separator"
 class Failure(Exception):
     """The parser cannot take token ``at``; or a builder rejected what stands before it.
 
-    ``states`` is the parser's stack.
+    ``states`` is the parser's stack; ``values`` and ``begins`` hold what has been parsed, an entry for each
+    state but the first, and where in the source that begins.
     """
 
-    def __init__(self, at: int, states: list[int], reject: Reject | None = None) -> None:
+    def __init__(
+        self,
+        at: int,
+        states: list[int],
+        values: list[Any],
+        begins: list[int],
+        reject: Reject | None = None,
+    ) -> None:
         super().__init__(at)
         self.at = at
         self.states = states
+        self.values = values
+        self.begins = begins
         self.reject = reject

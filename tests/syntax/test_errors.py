@@ -186,6 +186,10 @@ def test_an_error_shows_its_line_and_what_to_do() -> None:
         "   |\n"
         " 3 | }\n"
         "   | ^ unexpected token\n"
+        "  ::: d.harn:2:11\n"
+        "   |\n"
+        " 2 |   let c = (1\n"
+        "   |           - opened here, never closed\n"
         "   = help: add a closing `)` to finish this expression or parameter list\n"
     )
 
@@ -216,6 +220,10 @@ def test_the_end_of_the_file_may_have_no_line() -> None:
         "error: unexpected end of file, expected }\n"
         "  --> d.harn:2:1\n"
         "   |\n"
+        "  ::: d.harn:1:8\n"
+        "   |\n"
+        " 1 | fn g() {\n"
+        "   |        - opened here, never closed\n"
         "   = help: add a closing `}` to finish this block\n"
     )
     assert fault("fn g() {").render() == (
@@ -254,10 +262,69 @@ def test_colours_are_optional() -> None:
         ("let = 1\nb()\nlet c = )", ["1:5", "3:9"]),
         ("fn f() {\n let x = (1\n}\nlet y = )\n", ["3:1", "4:9"]),
         ("if x {\n  let = 3\n  f()\n}\n}\nlet q = )\nz()", ["2:7", "6:9"]),
-        # A missing separator between top-level items stops parsing.
-        ("let a = 1 2\nlet b = )", ["1:11"]),
+        ("let a = 1 2\nlet b = )", ["1:11", "2:9"]),
+        # In the same block.
+        (
+            "fn f() {\n  if x {\n    let = 1\n  } else {\n    let b = )\n  }\n}\nlet 1 = 2",
+            ["3:9", "5:13", "8:5"],
+        ),
+        ("xs.map({ x ->\n  let = 1\n  x.a.\n})\nlet b = )", ["2:7", "4:1", "5:9"]),
+        ("let d = {a: 1 b: 2}\nlet e = {a: 1, b 2}\nlet f = )", ["2:18", "3:9"]),
+        ("match a {\n  1 { }\n  2 -> { let = 1 }\n}\nlet b = )", ["2:5", "5:9"]),
+        ("struct S {\n  1\n  2\n}\nlet b = )", ["2:3", "5:9"]),
+        # What only follows from the first error isn't reported.
+        ("let a = 1 2 3 4 5\n", ["1:11"]),
+        ("else { a() }\nb()", ["1:1"]),
     ],
 )
-def test_parsing_goes_on_with_the_next_item(source: str, places: list[str]) -> None:
+def test_parsing_goes_on_behind_the_statement(source: str, places: list[str]) -> None:
     found = [f"{d.span.line}:{d.span.column}" for d in fault(source).diagnostics if d.span]
     assert found == places
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "opener"),
+    [
+        # The block that isn't closed, though the last `}` of the file is the one that is missing.
+        (
+            "fn f() {\n  if x {\n    a()\n  b()\n}\nfn g() {\n  c()\n}\n",
+            "Expected }, got id(b) at 4:3",
+            "2:8",
+        ),
+        ("fn f() {\n  if x {\n    a()\n}\nfn g() {\n  c()\n}\n", "Expected }, got } at 4:1", "2:8"),
+        ("fn f() {\n  a()\n\nfn g() {\n}\n", "Expected }, got fn at 4:1", "1:8"),
+        ("fn f() {\n  a(1, 2\n  b()\n}\n", "Expected ), got id(b) at 3:3", "2:4"),
+        ("println((a)\nprintln(b)\nprintln(c)\n", "Expected ), got id(println) at 2:1", "1:8"),
+        ("let xs = [\n  1,\n  2\nlet b = 1\n", "Expected ], got let at 4:1", "1:10"),
+        ("let d = {\n  a: [1, 2,\n  b: 3,\n}\nlet e = 1\n", "Expected ], got id(b) at 3:3", "2:6"),
+        ("f({\n  a: 1,\n)\ng()\n", "Expected }, got ) at 3:1", "1:3"),
+        ("for i in x { f({\n  a: 1,\n})\ng()\n", "Expected }, got id(g) at 4:1", "1:12"),
+        ("fn f() {\n  a()\n", "Unexpected end of file, expected }", "1:8"),
+        ("fn f() {\n  g(\n", "Unexpected end of file, expected )", "2:4"),
+        ("fn f() {\nfn g() {\n}\n", "Expected }, got fn at 2:1", "1:8"),
+        # Nothing is indented, so the indentation tells nothing.
+        ("if a {\nb()\nlet c = 1\n", "Unexpected end of file, expected }", "1:6"),
+    ],
+)
+def test_the_bracket_that_is_not_closed_is_shown(source: str, message: str, opener: str) -> None:
+    found = fault(source)
+    (diagnostic,) = found.diagnostics
+    (related,) = diagnostic.related
+    assert (found.message, diagnostic.code) == (message, "unclosed-bracket")
+    assert related.span is not None
+    assert f"{related.span.line}:{related.span.column}" == opener
+    assert related.message == "opened here, never closed"
+
+
+def test_two_brackets_and_another_error_are_three_errors() -> None:
+    source = "fn f() {\n  if x {\n    a()\n  b(1\n}\nlet = 1\nfn g() {\n  c(2\n}\n"
+    assert [each.message for each in fault(source).diagnostics] == [
+        "expected }, found id(b)",
+        "expected ), found }",
+        "expected variable name or destructuring pattern, found =",
+        "expected ), found }",
+    ]
+
+
+def test_a_text_that_is_no_program_has_few_errors() -> None:
+    assert len(fault("this is prose\n" * 500).diagnostics) == 20
