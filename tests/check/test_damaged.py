@@ -1,0 +1,56 @@
+"""Damaged programs: whatever the text, diagnostics; and the first error is where the damage is. Spec: 01 §9.
+
+HARNPY_PROGRAMS=2000 damages so many; by hand, since each is checked and linted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.parser import parse
+from harnpy.syntax.span import Lines
+from harnpy.syntax.structure import check_structure
+from tests.check.damage import DAMAGES, Damaged, damaged
+from tests.check.programs import diagnostics
+from tests.syntax.programs import programs
+
+COUNT = int(os.environ.get("HARNPY_PROGRAMS", "96"))
+#: How far from the damage the first error may be, in lines, and how often it is no further.
+NEAR, OFTEN = 3, 0.9
+
+
+def is_program(text: str) -> bool:
+    try:
+        return not check_structure(parse(text), text)
+    except SyntaxFault:
+        return False
+
+
+def is_near(damage: Damaged, line: int) -> bool:
+    return any(abs(line - each) <= NEAR for each in damage.lines)
+
+
+def test_damaged_programs_have_diagnostics_near_the_damage() -> None:
+    random = Random(COUNT)
+    sources = programs()
+    # Long programs are damaged more often: in a short one everything is near.
+    weights = [len(source) for source in sources]
+    near, far = Counter[str](), Counter[str]()
+    for number in range(COUNT):
+        kind = list(DAMAGES)[number % len(DAMAGES)]
+        source = random.choices(sources, weights)[0]
+        damage = damaged(random, kind, source) if is_program(source) else None
+        if damage is None:
+            continue
+        found = diagnostics(damage.text, linted=True)
+        lines = Lines(damage.text)
+        assert all(each.render(lines, "damaged.harn").startswith(each.severity) for each in found)
+        if not is_program(damage.text):
+            assert found[0].span is not None
+            (near if is_near(damage, found[0].span.line) else far)[kind] += 1
+    print({kind: f"{near[kind]} of {near[kind] + far[kind]}" for kind in DAMAGES})
+    assert near.total() >= OFTEN * (near.total() + far.total()), far
+    assert near.total() > COUNT // 2
