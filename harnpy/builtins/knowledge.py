@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from harnpy.vm.declare.table import BuiltinTable
 
 
+#: What returns its graph, in another form.
+_PASSED_ON = frozenset(["workflow_graph", "workflow_clone", "workflow_commit"])
+
+
 class BuiltinKnowledge:
     """`harnpy.check.knowledge.Knowledge` of one table: the catalog's builtins, and the embedder's."""
 
@@ -53,16 +57,24 @@ class BuiltinKnowledge:
 
         return hint(kind, name, [*self.methods(kind), *own], self.is_builtin)
 
+    def modules(self) -> Collection[str]:
+        from harnpy.vm.modules.paths import bundled_names
+
+        return bundled_names()
+
     def options(self, function: str) -> tuple[int, OptionTable] | None:
         if not self._judges(function):
             return None
-        from harnpy.builtins.bridge.option_tables import TABLES, argument_of
+        from harnpy.builtins.bridge.option_tables import TABLES, places_of
 
-        return (argument_of(function), TABLES[function]) if function in TABLES else None
+        return (places_of(function)[-1], TABLES[function]) if function in TABLES else None
+
+    def passed_on(self, function: str) -> int | None:
+        return 0 if function in _PASSED_ON and self._judges(function) else None
 
     def problems(self, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
         if self._judges(function):
-            from harnpy.builtins.bridge.judging import problems
+            from harnpy.builtins.bridge.judging.problems import problems
 
             yield from problems(self._table.vm, function, arguments)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 
+from harnpy.check.agents.agents import Agents
 from harnpy.check.environment import Environment
+from harnpy.check.findings import Findings
 from harnpy.check.walk.table import ABOVE, VISITS
 from harnpy.check.walk.visitor import Walk
 from harnpy.syntax import ast
@@ -38,7 +40,8 @@ def check_program(
     ``imported`` is None when the program imports nothing; in a REPL it is one that isn't ``complete``.
     """
     environment = Environment(program.items, knowledge, imported, source, strict)
-    return ordered(finding for item in program.items for finding in check_item(item, environment))
+    found = [finding for item in program.items for finding in check_item(item, environment)]
+    return ordered([*found, *check_together(environment)])
 
 
 def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
@@ -47,7 +50,7 @@ def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
         sys.setrecursionlimit(_FRAMES)
     walk = Walk(environment, item, VISITS, ABOVE)
     if isinstance(item, ast.Import):
-        walk.agents.program(ast.Program(item.start, item.end, (item,)))
+        walk.agents.imported(item)
     walk.visit(item)
     walk.agents.item(item)
     if environment.strict:
@@ -55,6 +58,13 @@ def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
 
         check_strict(item, walk.findings, environment.functions)
     return walk.deprecations.found + walk.reported.found
+
+
+def check_together(environment: Environment) -> list[Finding]:
+    """What there is to say of the items as a sequence, beside what is said of each; takes little time."""
+    findings = Findings()
+    Agents(environment.knowledge, findings).items(environment.items)
+    return findings.found
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:

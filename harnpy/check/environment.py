@@ -56,11 +56,13 @@ class Environment:
         self.host_names: set[str] = set()
         """Parameters of pipelines: values that a host may give to the whole file (02 §10.3)."""
         self._yields: dict[int, bool] = {}
+        self._rebound: set[str] = set()
         self._places = {id(item): index for index, item in enumerate(items)}
         self.declared = self._declarations()
         self.types = Types(self.declared)
         self.is_script = not self.pipelines
         self.bindings, self.order = self._file_level()
+        self._written = {name: node for surface in self.surfaces for name, node in surface.written.items()}
 
     def _declarations(self) -> Declared:
         declared = Declared()
@@ -98,6 +100,8 @@ class Environment:
                 order.setdefault(item.name, index)
             for let in file_variables(item):
                 for name in bound_names(let.target):
+                    if name in bindings:
+                        self._rebound.add(name)
                     bindings[name] = Binding(name, let.target, mutable=let.mutable)
                     order.setdefault(name, index)
         return bindings, order
@@ -144,6 +148,11 @@ class Environment:
         if self.is_script or isinstance(item, ast.Let):
             return 0, index
         return 2 if isinstance(item, ast.Pipeline) else 1, index
+
+    def written(self, binding: Binding) -> ast.Node | None:
+        """The literal that one of the file's own variables stands for, if it is bound once."""
+        is_own = self.bindings.get(binding.name) is binding and binding.name not in self._rebound
+        return self._written.get(binding.name) if is_own else None
 
     def index_of(self, item: ast.Node) -> int:
         """The place of an item among those of the file."""

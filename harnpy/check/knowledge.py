@@ -5,15 +5,29 @@ Answers are looked up when they are asked for: a program that calls `println` al
 
 from __future__ import annotations
 
+# The codes of what builtins refuse, and of what they only warn of. Spec: 03 §16.
+UNKNOWN_OPTION = "unknown-option"
+OPTION_TYPE = "option-type"
+GRAPH_FIELD = "graph-field"
+GRAPH_NODE = "graph-node"
+UNREACHABLE_NODE = "unreachable-node"
+DUPLICATE_EDGE = "duplicate-edge"
+TOOL_DEFINITION = "tool-definition"
+TOOL_PARAMETERS = "tool-parameters"
+TOOL_HANDLER = "tool-handler"
+UNKNOWN_PROVIDER = "unknown-provider"
+UNKNOWN_TIER = "unknown-tier"
+
 
 class Problem:
     """What a builtin would say of an argument, in the words of the run.
 
     ``path`` leads to it: the argument's number, then keys and indexes. ``of_key``: the last key itself is
-    wrong, not what stands under it. ``near`` is the key that was probably meant.
+    wrong, not what stands under it. ``near`` is the word that was probably meant. ``node``: what it is
+    about, where that is a part of something that is no literal.
     """
 
-    __slots__ = ("code", "message", "near", "of_key", "path", "severity")
+    __slots__ = ("code", "message", "near", "node", "of_key", "path", "severity")
 
     def __init__(
         self,
@@ -24,7 +38,9 @@ class Problem:
         of_key: bool = False,
         near: str | None = None,
         severity: str = "error",
+        node: ast.Node | None = None,
     ) -> None:
+        self.node = node
         self.code = code
         self.message = message
         self.path = path
@@ -70,8 +86,14 @@ if TYPE_CHECKING:
             ``own`` are the keys of a dict, or the methods of a struct.
             """
 
+        def modules(self) -> Collection[str]:
+            """The modules that come with harnpy: `std/json` …"""
+
         def options(self, function: str) -> tuple[int, OptionTable] | None:
             """Which argument of a builtin holds its options, counted from 0, and what those may be."""
+
+        def passed_on(self, function: str) -> int | None:
+            """Which argument a builtin returns in another form: `workflow_graph` its graph."""
 
         def problems(self, function: str, arguments: Sequence[Any]) -> Iterable[Problem]:
             """What a builtin refuses in its arguments, as far as those are known.

@@ -44,6 +44,7 @@ class Surface:
         "type_names",
         "types",
         "variables",
+        "written",
     )
 
     def __init__(self, item: ast.Node) -> None:
@@ -60,8 +61,11 @@ class Surface:
         """Where a name is declared, at the top or inside, first of all."""
         self.variables: tuple[tuple[str, bool], ...] = ()
         """The variables that an item at the top declares, and whether each is mutable."""
+        self.written: dict[str, ast.Node] = {}
+        """What the item binds to a literal for good, for builtins that are given the name."""
         self._collect(item)
         self.parts = (
+            tuple(self.written.items()),
             tuple(_signature(node) for node in self.called.values()),
             tuple(_outside(node) for node in self.types),
             frozenset(self.methods),
@@ -82,6 +86,11 @@ class Surface:
         self.variables = tuple(
             (name, let.mutable) for let in file_variables(item) for name in bound_names(let.target)
         )
+        self.written = {
+            let.target.name: let.value
+            for let in file_variables(item)
+            if not let.mutable and isinstance(let.target, ast.NamePattern) and _is_written(let.value)
+        }
         whole_file = [item, *(item.body.statements if isinstance(item, ast.Pipeline) else ())]
         self.types = [node for node in whole_file if isinstance(node, _TYPES)]
         stack = [item]
@@ -109,6 +118,13 @@ def file_variables(item: ast.Node) -> Iterator[ast.Let]:
     elif isinstance(item, ast.Retry):
         for statement in item.body.statements:
             yield from file_variables(statement)
+
+
+def _is_written(value: ast.Node) -> bool:
+    """Whether a value is a literal, or made of one in a call."""
+    if isinstance(value, ast.Call):
+        return bool(value.args) and isinstance(value.args[0], ast.Dict | ast.Name)
+    return isinstance(value, ast.Dict | ast.List | ast.Str)
 
 
 def bound_names(pattern: ast.Node) -> list[str]:

@@ -30,6 +30,9 @@ _TYPES = {
     "object": "object",
 }
 
+#: The words for types that mean something to a model's provider; any other is a string.
+TYPE_NAMES = tuple(_TYPES)
+
 
 class Parameters(dict[str, Any]):
     """A tool's parameters by name, made of a JSON Schema: providers get that one as it is."""

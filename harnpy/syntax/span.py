@@ -69,10 +69,13 @@ class Lines:
         """The line to show for a position, and the column in what is shown.
 
         All of it without a carriage return at its end, unless it is too long to find the place in: then what
-        is around it.
+        is around it. A secret in it is hidden: what is shown ends in logs.
         """
         text = self.text(line)
-        text = text and text.removesuffix("\r")
+        if text is not None:
+            from harnpy.text.secrets.literals import hidden  # loaded when something is wrong
+
+            text = hidden(text.removesuffix("\r"))
         if text is None or len(text) <= _LONGEST_LINE:
             return None if text is None else (text, column)
         first = max(column - 1 - _LONGEST_LINE // 2, 0)

@@ -48,7 +48,7 @@ def with_servers(runtime: Runtime, given: Dict, caller: str) -> tuple[Dict, Loop
 
     Raises `MisuseError`, naming ``caller``, and what connections fail with: then no server is left.
     """
-    specs = _read_specs(given["mcp_servers"], caller)
+    specs = read_specs(given["mcp_servers"], caller)
     servers = runtime.servers()
     found = LoopServers(servers, runtime.tasks, runtime.tasks.wait(_connected(servers, specs)))
     try:
@@ -60,7 +60,7 @@ def with_servers(runtime: Runtime, given: Dict, caller: str) -> tuple[Dict, Loop
         raise
 
 
-def _read_specs(described: Any, caller: str) -> list[ServerSpec]:
+def read_specs(described: Any, caller: str) -> list[ServerSpec]:
     if not isinstance(described, list):
         raise MisuseError(f"{caller}: `mcp_servers` must be a list of server config dicts")
     specs: dict[str, ServerSpec] = {}

@@ -15,7 +15,7 @@ from harnpy.vm.values.objects import Builtin, Fn, Generator, display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.reading.dicts import Dict
     from harnpy.vm.values.objects import Value
@@ -96,11 +96,15 @@ def _warn_of_parameters(vm: Vm, name: str, handler: Fn) -> None:
     warned = vm.state(_Warned).tools
     if name not in warned:
         warned.add(name)
-        sessions_of(vm).world.warn(
-            "agent.tools",
-            f"tool '{name}' takes ({', '.join(handler.params)}), but a loop calls it with one dict of its "
-            "arguments: let it be { args -> … }",
-        )
+        sessions_of(vm).world.warn("agent.tools", takes_several(name, handler.params))
+
+
+def takes_several(name: str, params: Iterable[str]) -> str:
+    """Return what to say of a tool whose function has several parameters."""
+    return (
+        f"tool '{name}' takes ({', '.join(params)}), but a loop calls it with one dict of its "
+        "arguments: let it be { args -> … }"
+    )
 
 
 def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:

@@ -81,8 +81,8 @@ TABLES: Mapping[str, OptionTable] = {**_AGENTS, **_NETWORK}
 #: Which argument holds the options, counted from 0.
 _PLACES: Mapping[int, str] = {
     0: "shared_cell shared_map mailbox_open supervisor_start spawn_agent daemon_spawn tool_synthesize "
-    "register_tool_hook waitpoint_create llm_mock assemble_context http_server sse_event sse_server_response "
-    "http_server_tls_edge egress_policy http_session http_mock_calls",
+    "llm_healthcheck register_tool_hook waitpoint_create llm_mock assemble_context http_server sse_event "
+    "sse_server_response http_server_tls_edge egress_policy http_session http_mock_calls",
     1: "shared_scope_id sub_agent_run ask_user request_approval waitpoint_cancel waitpoint_wait "
     "llm_rate_limit llm_pick_model llm_healthcheck transcript_fork transcript_summarize transcript_compact "
     "transcript_auto_compact http_server_request http_server_test http_server_listen http_server_serve "
@@ -96,9 +96,9 @@ _PLACES: Mapping[int, str] = {
 }
 
 
-def argument_of(builtin: str) -> int:
-    """Return which argument of a builtin with a table holds its options, counted from 0."""
-    return next(place for place, names in _PLACES.items() if builtin in names.split())
+def places_of(builtin: str) -> list[int]:
+    """Return which arguments of a builtin may hold its options, counted from 0; none without a table."""
+    return [place for place, names in _PLACES.items() if builtin in names.split()]
 
 
 def others_than(builtin: str) -> Mapping[str, OptionTable]:

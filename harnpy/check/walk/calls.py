@@ -186,4 +186,12 @@ def _unreachable(walk: Walk, node: ast.Call) -> None:
 def agents(walk: Walk, node: ast.Call | ast.MethodCall) -> None:
     """Have what knows of agents look at a call of a builtin."""
     if walk.findings is walk.reported:
-        walk.agents.call(node, walk.scope.value_of, walk.quiet > 0)
+        walk.agents.call(node, lambda name: _written(walk, name), walk.quiet > 0)
+
+
+def _written(walk: Walk, name: str) -> ast.Node | None:
+    """What a name is bound to for good, as far as that is known here."""
+    found = walk.scope.find(name)
+    if found is None or found.mutable:
+        return None
+    return found.value or walk.environment.written(found)

@@ -61,6 +61,23 @@ def _file(files: Files, path: str) -> Place:
     return Place(canonical, canonical)
 
 
+def bundled_names() -> list[str]:
+    """What `import "std/…"` may name, sorted."""
+    top = shipped.directory("stdlib")
+    return sorted(
+        BUNDLED
+        + os.path.relpath(os.path.join(directory, file), top).removesuffix(EXTENSION).replace(os.sep, "/")
+        for directory, _folders, files in os.walk(top)
+        for file in files
+        if file.endswith(EXTENSION)
+    )
+
+
+def unknown_module(path: str) -> str:
+    """Return the message for a bundled module that isn't there."""
+    return f"Unknown stdlib module: {path}"
+
+
 def _bundled(path: str) -> Place | None:
     parts = path.removeprefix(BUNDLED).split("/")
     if not all(part.isidentifier() for part in parts):

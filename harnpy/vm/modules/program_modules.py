@@ -112,7 +112,7 @@ class Modules:
         """The module that an import statement means. Raises RuntimeFault."""
         place = paths.find(vm.unguarded.files, path, directory)
         if place is None and path.startswith(paths.BUNDLED):
-            raise RuntimeFault(f"Unknown stdlib module: {path}")
+            raise RuntimeFault(paths.unknown_module(path))
         file = paths.expected(path, directory) if place is None else place.path
         try:
             # Reading what isn't there brings the system's own words for it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.rules.policy import PolicyError, policy_dict, read_policy
 from harnpy.agent.tools import surface
@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 _BRANCHES = ("true", "false")
 
 
+class Flaw(NamedTuple):
+    """Something in a graph that can't run; ``path`` leads to it, through the graph's keys and indexes."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+
 def validate(graph: Graph, ceiling: Policy | None = None) -> Dict:
     """Return ``{valid, errors, warnings, reachable_nodes}`` for a normalised graph under a ceiling."""
     ceiling = BUILT_IN if ceiling is None else ceiling
-    reachable = _reachable(graph)
+    reachable = reachable_nodes(graph)
     tool_errors, tool_warnings = _tool_surfaces(graph, ceiling)
-    errors = [*_misplaced(graph), *_misshapen(graph), *_exceeding(graph, ceiling), *tool_errors]
-    warnings = [f"node is unreachable: {id}" for id in graph["nodes"] if id not in reachable]
+    flaws = [flaw.message for flaw in (*misplaced(graph), *misshapen(graph))]
+    errors = [*flaws, *_exceeding(graph, ceiling), *tool_errors]
+    warnings = [unreachable(id) for id in graph["nodes"] if id not in reachable]
     return {
         "valid": not errors,
         "errors": errors,
@@ -45,7 +53,8 @@ def _outgoing(graph: Graph) -> dict[str, list[Edge]]:
     return found
 
 
-def _reachable(graph: Graph) -> set[str]:
+def reachable_nodes(graph: Graph) -> set[str]:
+    """Return the ids of the nodes that a run may come to, and of missing ones that edges lead to."""
     found: set[str] = set()
     waiting = [graph["entry"]]
     edges = _outgoing(graph)
@@ -57,32 +66,42 @@ def _reachable(graph: Graph) -> set[str]:
     return found
 
 
-def _misplaced(graph: Graph) -> Iterator[str]:
+def unreachable(id: str) -> str:
+    return f"node is unreachable: {id}"
+
+
+def misplaced(graph: Graph) -> Iterator[Flaw]:
     """Report references to nodes that don't exist."""
     nodes = graph["nodes"]
     if graph["entry"] not in nodes:
-        yield f"entry node does not exist: {graph['entry']}"
-    for edge in graph["edges"]:
+        yield Flaw(("entry",), f"entry node does not exist: {graph['entry']}")
+    for index, edge in enumerate(graph["edges"]):
         for end in ("from", "to"):
             if edge[end] not in nodes:
-                yield f"edge.{end} references unknown node: {edge[end]}"
+                message = f"edge.{end} references unknown node: {edge[end]}"
+                yield Flaw(("edges", index, end), message)
 
 
-def _misshapen(graph: Graph) -> Iterator[str]:
+def misshapen(graph: Graph) -> Iterator[Flaw]:
     """Report nodes that lack what their kind needs."""
+    for id, reason in _lacks(graph):
+        yield Flaw(("nodes", id), f"node {id}: {reason}")
+
+
+def _lacks(graph: Graph) -> Iterator[tuple[str, str]]:
     leaving = _outgoing(graph)
     for id, node in graph["nodes"].items():
         contract, kind, edges = node["input_contract"], node["kind"], leaving.get(id, [])
         least, most = contract["min_inputs"], contract["max_inputs"]
         if least is not None and most is not None and least > most:
-            yield f"node {id}: input contract min_inputs exceeds max_inputs"
+            yield id, "input contract min_inputs exceeds max_inputs"
         if kind == "condition" and not {edge["branch"] for edge in edges}.issuperset(_BRANCHES):
-            yield f"node {id}: condition nodes require both 'true' and 'false' branch edges"
+            yield id, "condition nodes require both 'true' and 'false' branch edges"
         if kind == "fork" and len(edges) < 2:
-            yield f"node {id}: fork nodes require at least two outgoing edges"
+            yield id, "fork nodes require at least two outgoing edges"
         items = node["map_policy"]["items"] or node["map_policy"]["item_artifact_kind"]
         if kind == "map" and not items and not contract["input_kinds"]:
-            yield f"node {id}: map nodes require items, item_artifact_kind, or input_contract.input_kinds"
+            yield id, "map nodes require items, item_artifact_kind, or input_contract.input_kinds"
 
 
 def _doubtful(graph: Graph) -> Iterator[str]:

@@ -21,6 +21,7 @@ def jwt_sign(
     r"""A token with the claims, signed by `ES256` or `RS256` with a private key in PEM.
 
     Example:
+        // harnpy: allow literal-secret
         let lines = [
           "-----BEGIN PRIVATE KEY-----",
           "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgya+p2EW6dRZrXCFX",
