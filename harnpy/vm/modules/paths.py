@@ -64,13 +64,8 @@ def _file(files: Files, path: str) -> Place:
 def bundled_names() -> list[str]:
     """What `import "std/…"` may name, sorted."""
     top = shipped.directory("stdlib")
-    return sorted(
-        BUNDLED
-        + os.path.relpath(os.path.join(directory, file), top).removesuffix(EXTENSION).replace(os.sep, "/")
-        for directory, _folders, files in os.walk(top)
-        for file in files
-        if file.endswith(EXTENSION)
-    )
+    files = (file.removeprefix(top).lstrip("/") for file in RealFiles().files_under(top))
+    return sorted(BUNDLED + file.removesuffix(EXTENSION) for file in files if file.endswith(EXTENSION))
 
 
 def unknown_module(path: str) -> str:
