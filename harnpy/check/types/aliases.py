@@ -25,12 +25,13 @@ _DEEPEST = 100
 class Aliases:
     """The aliases of one `Declared`."""
 
-    __slots__ = ("_expanded", "_unfolded", "declared")
+    __slots__ = ("_expanded", "_unfolded", "_whole", "declared")
 
     def __init__(self, declared: Mapping[str, ast.TypeDecl]) -> None:
         self.declared = declared
         self._unfolded: dict[ast.TypeName, Type] = {}
         self._expanded: dict[ast.TypeName, Type] = {}
+        self._whole: dict[ast.TypeName, Type] = {}
 
     def unfolded(self, type: Type) -> Type:
         """``type`` with the aliases at its head taken away: what remains is no alias, its parts may be."""
@@ -47,6 +48,17 @@ class Aliases:
             seen.add(type)
             type = self._applied(type)
         return type
+
+    def undistributed(self, type: Type) -> Type | None:
+        """The body of an alias with its arguments as they are; None unless some of them are unions."""
+        declared = self.declared.get(type.name) if isinstance(type, ast.TypeName) else None
+        if declared is None or not isinstance(type, ast.TypeName):
+            return None
+        if len(type.args) != len(declared.type_params) or len(self._choices(type.args)) == 1:
+            return None
+        if type not in self._whole:
+            self._whole[type] = substituted(declared.type, _by_name(declared, type.args))
+        return self._whole[type]
 
     def members(self, type: Type) -> tuple[Type, ...]:
         """The members of a union, those of aliases among them; any other type is its own only member."""
@@ -103,8 +115,7 @@ class Aliases:
         choices = self._choices(type.args)
         if len(choices) > 1:
             return ast.TypeUnion(0, 0, tuple(ast.TypeName(0, 0, type.name, args) for args in choices))
-        names = [param.name for param in declared.type_params]
-        return substituted(declared.type, dict(zip(names, choices[0], strict=True)))
+        return substituted(declared.type, _by_name(declared, choices[0]))
 
     def _choices(self, args: Sequence[Type]) -> list[tuple[Type, ...]]:
         """Every way to take one member of each argument; the arguments themselves when those are too many."""
@@ -116,6 +127,10 @@ class Aliases:
             # An alias of anything but a union is passed on by its name.
             choices = [(*choice, member) for choice in choices for member in members]
         return choices
+
+
+def _by_name(declared: ast.TypeDecl, args: Sequence[Type]) -> dict[str, Type]:
+    return {param.name: arg for param, arg in zip(declared.type_params, args, strict=True)}
 
 
 def _applies(type: Type, name: str) -> bool:

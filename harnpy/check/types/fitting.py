@@ -67,6 +67,8 @@ class Fitting:
         # An alias that is nothing but itself unfolds to itself.
         compare = self._compare if self._is_alias(one) or self._is_alias(other) else self.fits
         held = compare(one, other)
+        if not held and (whole := self._types.aliases.undistributed(expected)) is not None:
+            held = self.fits(one, whole)
         self._pending.discard(pair)
         return held
 
@@ -108,15 +110,21 @@ class Fitting:
     def _names_fit(self, actual: ast.TypeName, expected: ast.TypeName) -> bool:
         one, other = base(actual.name), base(expected.name)
         if one != other:
-            if one == "Schema" or other == "Schema":
-                return "dict" in (one, other)
-            return one == "int" and other == "float"
+            return self._other_name_fits(actual, expected)
         if not actual.args or not expected.args:
             return True
         if len(actual.args) != len(expected.args):
             return False
         variances = self._types.variances(one, len(actual.args))
         return all(map(self._arg_fits, variances, actual.args, expected.args))
+
+    def _other_name_fits(self, actual: ast.TypeName, expected: ast.TypeName) -> bool:
+        if expected.name == "dict":
+            struct = self._types.shape_of(actual)
+            return actual.name == "Schema" or (struct is not None and self._shape_fits_name(struct, expected))
+        if expected.name == "Schema":
+            return actual.name == "dict"
+        return actual.name == "int" and expected.name == "float"
 
     def _arg_fits(self, variance: str, actual: Type, expected: Type) -> bool:
         if self._fresh and not variance:

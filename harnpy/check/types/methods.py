@@ -6,6 +6,7 @@ have any name.
 
 from __future__ import annotations
 
+from harnpy.check.types.elements import known
 from harnpy.check.types.generics import settled
 from harnpy.check.types.names import (
     ANY,
@@ -114,7 +115,9 @@ def _of_iterator(item: Type, method: str) -> Type | None:
     if method in _SAME_ITEMS:
         return iter_of(item)
     if method in _ONE_ITEM:
-        return union([item, NIL])
+        return union([item, NIL]) if known(item) else None
+    if method == "sum":
+        return item if item in (INT, FLOAT) else None
     if method in ("chunks", "windows"):
         return iter_of(list_of(item))
     return {
@@ -122,7 +125,6 @@ def _of_iterator(item: Type, method: str) -> Type | None:
         "enumerate": iter_of(pair_of(INT, item)),
         "to_list": list_of(item),
         "to_set": named("set", item),
-        "sum": union([INT, FLOAT]),
     }.get(method)
 
 

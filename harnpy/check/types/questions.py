@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence, Set
     from typing import Protocol
 
+    from harnpy.check.types.aliases import Aliases
     from harnpy.check.types.declared import Declared
     from harnpy.check.types.names import Type
     from harnpy.syntax import ast
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         """See `Types`, which has all of these."""
 
         declared: Declared
+        aliases: Aliases
 
         def fits(self, actual: Type, expected: Type, params: Set[str] = ..., /) -> bool: ...
         def unfolded(self, type: Type, /) -> Type: ...

@@ -106,9 +106,12 @@ Box<Kind> < {value: "a"} | {value: "b"}     || Box<Kind> < {value: "a"}
 {value: int, children: list<{value: int, children: list}>} < Tree || {value: int, children: list<int>} < Tree
 Tree < Bush                                 || Tree < list
 Wrapped<int> < Wound<int>                   || Wrapped<int> < Wound<string>
+{value: int | string} < Box<int | string>   || {value: int | nil} < Box<int | string>
 Loop < Loop                                 || Loop < int
 One < One                                   || One < int
 Point < {x: int, y: float}                  || Point < {x: string}
+Point < dict                                || Point < list
+Point < dict<string, int>                   || Point < dict<string, string>
 Schema<int> < dict                          || Schema<int> < list
 {type: string} < Schema<int>                || Schema<int> < Schema<string>
 pair < Pair<int, string>                    || Pair<int, int> < Pair<int, string>
