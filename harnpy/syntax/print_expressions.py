@@ -17,8 +17,12 @@ from harnpy.syntax.print_literals import (
     is_bare_key,
     is_identifier,
     quoted,
+    same_code,
+    spans_lines,
+    widest,
 )
-from harnpy.syntax.print_types import params_text, type_text
+from harnpy.syntax.print_types import param_text, type_text
+from harnpy.syntax.written import Unwritten
 
 _UNARY, _POSTFIX, _PRIMARY = 12, 13, 14
 _BINARY_LEVELS = {
@@ -51,6 +55,7 @@ _LEVELS: dict[type[Node], int] = {
 }
 #: A line cannot break before these without a backslash.
 _STICKY = ("-", "in", "not in")
+_POSTFIXES = ast.Member | ast.MethodCall | ast.Index | ast.Slice
 _LITERALS = ast.Str | ast.Interp | ast.Int | ast.Float | ast.Duration | ast.Bool | ast.Nil
 #: A ternary's first branch may only begin with these, or `?` reads as something else (01 §8.4).
 _TERNARY_BEGINS = ("true", "false", "nil", '"', "(", "{", "!", "-", "fn(")
@@ -60,8 +65,9 @@ _NUMBER_OR_WORD = re.compile(r"[0-9]+(?:\.[0-9]+)?(?![0-9.]*[a-z])|(?!r\")[^\W\d
 class Expressions:
     """The text of an expression by its class. The printer of statements is built on it."""
 
-    def __init__(self, line_width: int) -> None:
+    def __init__(self, line_width: int, written: Unwritten | None = None) -> None:
         self.line_width = line_width
+        self.written = written or Unwritten()
 
     def block(self, block: Block) -> str:
         raise NotImplementedError
@@ -80,14 +86,24 @@ class Expressions:
         # `Name {}` would be a struct literal.
         return f"({text})" if not body.statements and _ends_in_type_name(node) else text
 
-    def sequence(self, opening: str, items: Sequence[str], closing: str) -> str:
-        """Items between brackets: on one line, or one a line with a trailing comma."""
+    def sequence(
+        self, opening: str, items: Sequence[str], closing: str, span: tuple[int, int], last: str = ","
+    ) -> str:
+        """Items between brackets: on one line, or one a line, each with a comma; ``last`` ends the last.
+
+        ``span`` is where the brackets are written: a comment in there may need lines.
+        """
         inside = ", ".join(items)
         width = len(opening) - opening.rfind("\n") - 1 + len(inside) + len(closing)
-        if not items or ("\n" not in inside and width <= self.line_width):
+        commented = self.written.commented(span)
+        if not commented and (not items or (not spans_lines(inside) and width <= self.line_width)):
             return opening + inside + closing
-        lines = indented(",\n".join(items) + ",")
-        return f"{opening.rstrip()}\n{lines}\n{closing.lstrip()}"
+        lines = indented(",\n".join(items) + last) + "\n" if items else ""
+        return f"{opening.rstrip()}\n{lines}{closing.lstrip()}"
+
+    def type(self, node: Node) -> str:
+        """The text of a type; a shape is a sequence of fields."""
+        return type_text(node, self.sequence)
 
     # --- operators --------------------------------------------------------------------------------
 
@@ -96,21 +112,25 @@ class Expressions:
         level = _BINARY_LEVELS[node.op]
         left: Node = node
         steps: list[tuple[str, str]] = []
+        apart = False
         while isinstance(left, ast.Binary) and _BINARY_LEVELS[left.op] == level:
             steps.append((left.op, self.operand(left, left.right, level + 1)))
+            apart = apart or self.written.apart(left.left, left.right)
             left = left.left
             if level == _BINARY_LEVELS["**"]:
                 break
         first = self.operand(node, left, level + (level == _BINARY_LEVELS["**"]))
-        return self.chain(first, steps[::-1])
+        return self.chain(first, steps[::-1], apart)
 
     def operand(self, node: ast.Binary, operand: Node, least: int) -> str:
         mixed = isinstance(operand, ast.Binary) and {node.op, operand.op} == {"&&", "||"}
         return self.expression(operand, _PRIMARY if mixed else least)
 
-    def chain(self, first: str, steps: Sequence[tuple[str, str]]) -> str:
-        width = len(first) + sum(len(op) + len(right) + 2 for op, right in steps)
-        broken = width > self.line_width
+    def chain(self, first: str, steps: Sequence[tuple[str, str]], apart: bool) -> str:
+        """Operands on one line, or each operator at the beginning of a line; so if they were ``apart``."""
+        broken = (
+            apart or widest("".join([first, *(f" {op} {right}" for op, right in steps)])) > self.line_width
+        )
         text = [first]
         for op, right in steps:
             if op == ">" and right.startswith("("):
@@ -129,10 +149,12 @@ class Expressions:
     def visit_Pipe(self, node: ast.Pipe) -> str:
         left: Node = node
         steps: list[tuple[str, str]] = []
+        apart = False
         while isinstance(left, ast.Pipe):
             steps.append(("|>", self.expression(left.right, 2)))
+            apart = apart or self.written.apart(left.left, left.right)
             left = left.left
-        return self.chain(self.expression(left, 2), steps[::-1])
+        return self.chain(self.expression(left, 2), steps[::-1], apart)
 
     def visit_RangeTo(self, node: ast.RangeTo) -> str:
         exclusive = " exclusive" if node.exclusive else ""
@@ -146,30 +168,38 @@ class Expressions:
 
     # --- postfix ----------------------------------------------------------------------------------
 
-    def visit_Member(self, node: ast.Member) -> str:
-        return f"{self.expression(node.object, _POSTFIX)}{'?' * node.optional}.{node.name}"
+    def postfix(self, node: Node) -> str:
+        # Down the receivers in a loop, as with operators.
+        steps: list[str] = []
+        while isinstance(node, _POSTFIXES):
+            steps.append(self.suffix(node))
+            node = node.object
+        return "".join([self.expression(node, _POSTFIX), *steps[::-1]])
 
-    def visit_MethodCall(self, node: ast.MethodCall) -> str:
-        object = self.expression(node.object, _POSTFIX)
-        return self.args(f"{object}{'?' * node.optional}.", node.name, node.args)
+    visit_Member = visit_MethodCall = visit_Index = visit_Slice = postfix
+
+    def suffix(self, node: ast.Member | ast.MethodCall | ast.Index | ast.Slice) -> str:
+        """What stands behind the receiver."""
+        if isinstance(node, ast.Member):
+            return f"{'?' * node.optional}.{node.name}"
+        if isinstance(node, ast.Index):
+            return f"{'?' * node.optional}[{self.expression(node.index)}]"
+        if isinstance(node, ast.Slice):
+            first = "" if node.first is None else self.expression(node.first)
+            last = "" if node.last is None else self.expression(node.last)
+            return f"[{first}:{last}]"
+        span = self.written.brackets(node.object.end)
+        call = f"{'?' * node.optional}.{self.args(node.name, node.args, span)}"
+        return "\n" + indented(call) if self.written.dotted(node.object) else call
 
     def visit_Call(self, node: ast.Call) -> str:
-        types = ", ".join(type_text(arg) for arg in node.type_args)
-        text = self.args("", f"{node.name}<{types}>" if types else node.name, node.args)
+        types = ", ".join(map(self.type, node.type_args))
+        text = self.args(f"{node.name}<{types}>" if types else node.name, node.args, (node.start, node.end))
         # The `->` of a function type would make a closure of a dict around the call.
         return f"({text})" if "->" in types else text
 
-    def args(self, receiver: str, name: str, args: Sequence[Node]) -> str:
-        return receiver + self.sequence(f"{name}(", [self.expression(arg) for arg in args], ")")
-
-    def visit_Index(self, node: ast.Index) -> str:
-        object = self.expression(node.object, _POSTFIX)
-        return f"{object}{'?' * node.optional}[{self.expression(node.index)}]"
-
-    def visit_Slice(self, node: ast.Slice) -> str:
-        first = "" if node.first is None else self.expression(node.first)
-        last = "" if node.last is None else self.expression(node.last)
-        return f"{self.expression(node.object, _POSTFIX)}[{first}:{last}]"
+    def args(self, name: str, args: Sequence[Node], span: tuple[int, int]) -> str:
+        return self.sequence(f"{name}(", [self.expression(arg) for arg in args], ")", span)
 
     def visit_Propagate(self, node: ast.Propagate) -> str:
         return self.expression(node.value, _POSTFIX) + "?"
@@ -196,10 +226,20 @@ class Expressions:
         return "nil"
 
     def visit_Str(self, node: ast.Str) -> str:
-        return f'r"{node.value}"' if node.raw else quoted(node.value)
+        if node.raw:
+            return f'r"{node.value}"'
+        return self.written.literal(node.start, node.end) or quoted(node.value)
 
     def visit_Interp(self, node: ast.Interp) -> str:
-        # On one line, however long: what a string shows does not depend on the width.
+        verbatim = self.written.literal(node.start, node.end)
+        if verbatim is not None:
+            return verbatim
+        text, source = self.interpolated(node), self.written.text(node.start, node.end)
+        # The code of a source that says more has comments, or an end that the parser leaves out.
+        return text if source is None or same_code(text, source) else source
+
+    def interpolated(self, node: ast.Interp) -> str:
+        """On one line, however long: what a string shows does not depend on the width."""
         inner = type(self)(10**9)
         text = "".join(
             escaped(part.value) if isinstance(part, ast.Str) else f"${{{inner.expression(part)}}}"
@@ -209,13 +249,14 @@ class Expressions:
         return f'"{text}"' if any(type(part) is not ast.Str for part in node.parts) else f'"{text}${{""}}"'
 
     def visit_List(self, node: ast.List) -> str:
-        return self.sequence("[", [self.expression(item) for item in node.items], "]")
+        return self.sequence("[", [self.expression(item) for item in node.items], "]", (node.start, node.end))
 
     def visit_Spread(self, node: ast.Spread) -> str:
         return f"...{self.expression(node.value)}"
 
     def visit_Dict(self, node: ast.Dict) -> str:
-        return self.sequence("{", [self.expression(entry) for entry in node.entries], "}")
+        entries = [self.expression(entry) for entry in node.entries]
+        return self.sequence("{", entries, "}", (node.start, node.end))
 
     def visit_DictEntry(self, node: ast.DictEntry) -> str:
         value = self.expression(node.value)
@@ -232,28 +273,45 @@ class Expressions:
             key = first.key.value
             shown = key if is_identifier(key) and key not in RESERVED else quoted(key)
             entries[0] = f"{shown}: {self.expression(first.value)}"
-        return self.sequence(f"{node.name} {{", entries, "}")
+        return self.sequence(f"{node.name} {{", entries, "}", (node.start, node.end))
 
     # --- functions and blocks ---------------------------------------------------------------------
 
     def visit_Closure(self, node: ast.Closure) -> str:
-        params = ", ".join(params_text(node.params, self.expression))
+        params = ", ".join(map(self.param, node.params))
         head = f"{{ {params} ->" if params else "{ ->"
         body = [self.statement(statement) for statement in node.body.statements]
-        if not body:
-            return head + " }"
-        if len(body) == 1 and "\n" not in body[0]:
-            return f"{head} {body[0]} }}"
-        return head + "\n" + indented("\n".join(body)) + "\n}"
+        if self.on_one_line(head, body, node):
+            return " ".join([head, *body, "}"])
+        inside = indented("\n".join(body)) + "\n" if body else ""
+        return f"{head}\n{inside}}}"
 
     def visit_FnExpr(self, node: ast.FnExpr) -> str:
-        params = ", ".join(params_text(node.params, self.expression))
-        return f"fn({params}) {self.inline(node.body)}"
+        return self.inline(self.parenthesised("fn", node.start, node.params), node.body)
 
-    def inline(self, block: Block) -> str:
-        """A block on one line when it holds one simple statement."""
-        text = [self.statement(statement) for statement in block.statements]
-        return f"{{ {text[0]} }}" if len(text) == 1 and "\n" not in text[0] else self.block(block)
+    def parenthesised(self, name: str, start: int, params: Sequence[ast.Param] | Sequence[str]) -> str:
+        """A name and the parameters that are written behind ``start``."""
+        rest = any(isinstance(param, ast.Param) and param.rest for param in params)
+        items = [param if isinstance(param, str) else self.param(param) for param in params]
+        # A rest parameter may not be followed by a comma.
+        return self.sequence(f"{name}(", items, ")", self.written.brackets(start), "" if rest else ",")
+
+    def param(self, node: ast.Param) -> str:
+        return param_text(node, self.expression, self.type)
+
+    def inline(self, head: str, block: Block) -> str:
+        """A block behind ``head``, on the same line when it holds one simple statement."""
+        body = [self.statement(statement) for statement in block.statements]
+        if body and self.on_one_line(head, body, block):
+            return f"{head} {{ {body[0]} }}"
+        return f"{head} {self.block(block)}"
+
+    def on_one_line(self, head: str, body: Sequence[str], node: Node) -> bool:
+        """Whether the statements of a block can stand behind its head: one at most, and no comment."""
+        if len(body) > 1 or self.written.commented((node.start, node.end)):
+            return False
+        width = len(head) - head.rfind("\n") + 5 + sum(map(len, body))
+        return not any(map(spans_lines, body)) and (width <= self.line_width or not body)
 
     def visit_If(self, node: ast.If) -> str:
         text = f"if {self.head(node.cond, node.then)} {self.block(node.then)}"
@@ -270,12 +328,12 @@ class Expressions:
     def arm(self, arm: ast.Arm) -> str:
         patterns = " | ".join(self.expression(pattern, 1) for pattern in arm.patterns)
         guard = "" if arm.guard is None else f" if {self.expression(arm.guard, 1)}"
-        return f"{patterns}{guard} -> {self.inline(arm.body)}"
+        return self.inline(f"{patterns}{guard} ->", arm.body)
 
     def visit_Try(self, node: ast.Try) -> str:
         text = f"try {self.block(node.body)}"
         if node.catch is not None:
-            type = "" if node.catch.type is None else f": {type_text(node.catch.type)}"
+            type = "" if node.catch.type is None else f": {self.type(node.catch.type)}"
             variable = "" if node.catch.name is None else f" ({node.catch.name}{type})"
             text += f" catch{variable} {self.block(node.catch.body)}"
         return text if node.finally_ is None else f"{text} finally {self.block(node.finally_)}"

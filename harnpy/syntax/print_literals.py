@@ -9,8 +9,12 @@ from decimal import Decimal
 from harnpy.syntax.layout import MEMBER_WORDS
 from harnpy.syntax.lexer import RESERVED
 
+#: A line break inside a literal that is copied as it is, until all indentation is done. A lone surrogate:
+#: no file has one.
+HELD_BREAK = "\ud8ff"
 _IDENTIFIER = re.compile(r"(?:_|[^\W\d])\w*")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+_UNSPOKEN = dict.fromkeys(map(ord, " \t(),"))
 _UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000))
 
 
@@ -28,6 +32,20 @@ def escaped(text: str) -> str:
 def indented(text: str) -> str:
     """Every line two columns further right."""
     return "  " + text.replace("\n", "\n  ")
+
+
+def spans_lines(text: str) -> bool:
+    return "\n" in text or HELD_BREAK in text
+
+
+def widest(text: str) -> int:
+    """The length of the longest line."""
+    return max(map(len, text.replace(HELD_BREAK, "\n").split("\n")))
+
+
+def same_code(text: str, other: str) -> bool:
+    """Whether two texts differ in blanks, parentheses and commas only."""
+    return text.translate(_UNSPOKEN) == other.translate(_UNSPOKEN)
 
 
 def braces(lines: Iterable[str]) -> str:

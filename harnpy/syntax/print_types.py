@@ -7,21 +7,37 @@ from collections.abc import Callable, Sequence
 from harnpy.syntax import ast
 from harnpy.syntax.print_literals import quoted
 
+#: Opening bracket, items, closing bracket, and where the brackets are written.
+Sequenced = Callable[[str, Sequence[str], str, tuple[int, int]], str]
 
-def type_text(node: ast.Node) -> str:
+_CANONICAL = {"generator": "Generator", "stream": "Stream"}
+
+
+def _on_one_line(opening: str, items: Sequence[str], closing: str, span: tuple[int, int]) -> str:
+    return opening + ", ".join(items) + closing
+
+
+def type_text(node: ast.Node, sequence: Sequenced = _on_one_line) -> str:
+    """The text of a type; ``sequence`` prints the fields of its shapes."""
     if isinstance(node, ast.TypeName):
-        args = ", ".join(type_text(arg) for arg in node.args)
-        return f"{node.name}<{args}>" if args else node.name
+        name = canonical_name(node.name)
+        args = ", ".join(type_text(arg, sequence) for arg in node.args)
+        return f"{name}<{args}>" if args else name
     if isinstance(node, ast.TypeUnion):
-        return " | ".join(type_text(member) for member in node.members)
+        return " | ".join(type_text(member, sequence) for member in node.members)
     if isinstance(node, ast.TypeLiteral):
         return quoted(node.value) if isinstance(node.value, str) else str(node.value)
     if isinstance(node, ast.TypeShape):
-        fields = (f"{f.name}{'?' * f.optional}: {type_text(f.type)}" for f in node.fields)
-        return f"{{{', '.join(fields)}}}"
+        fields = [f"{f.name}{'?' * f.optional}: {type_text(f.type, sequence)}" for f in node.fields]
+        return sequence("{", fields, "}", (node.start, node.end))
     assert isinstance(node, ast.TypeFn)
-    params = ", ".join(type_text(param) for param in node.params)
-    return f"fn({params}) -> {type_text(node.returns)}"
+    params = ", ".join(type_text(param, sequence) for param in node.params)
+    return f"fn({params}) -> {type_text(node.returns, sequence)}"
+
+
+def canonical_name(name: str) -> str:
+    """The name of a type as it is printed; some have two spellings."""
+    return _CANONICAL.get(name, name)
 
 
 def type_params_text(params: Sequence[ast.TypeParam]) -> str:
@@ -30,12 +46,13 @@ def type_params_text(params: Sequence[ast.TypeParam]) -> str:
     return f"<{names}>" if names else ""
 
 
-def params_text(params: Sequence[ast.Param], expression: Callable[[ast.Node], str]) -> list[str]:
-    """Each parameter; ``expression`` prints the defaults."""
-    return [
+def param_text(
+    param: ast.Param, expression: Callable[[ast.Node], str], type: Callable[[ast.Node], str] = type_text
+) -> str:
+    """A parameter; ``expression`` prints its default."""
+    return (
         "..." * param.rest
         + param.name
-        + ("" if param.type is None else f": {type_text(param.type)}")
+        + ("" if param.type is None else f": {type(param.type)}")
         + ("" if param.default is None else f" = {expression(param.default)}")
-        for param in params
-    ]
+    )

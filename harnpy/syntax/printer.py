@@ -8,12 +8,13 @@ of the sequence, which makes the text of a node independent of where it stands.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
 from harnpy.syntax.print_expressions import Expressions
 from harnpy.syntax.print_literals import braces, quoted
-from harnpy.syntax.print_types import params_text, type_params_text, type_text
+from harnpy.syntax.print_types import type_params_text
 
 LINE_WIDTH = 100
 
@@ -49,28 +50,31 @@ class Printer(Expressions):
     def visit_Import(self, node: ast.Import) -> str:
         if node.names is None:
             return f"{_pub(node)}import {quoted(node.path)}"
-        names = self.sequence("import { ", list(node.names), " }") if node.names else "import {}"
+        opening, closing = ("import { ", " }") if node.names else ("import {", "}")
+        names = self.sequence(opening, node.names, closing, self.written.brackets(node.start, "{"))
         return f"{_pub(node)}{names} from {quoted(node.path)}"
 
     def visit_Pipeline(self, node: ast.Pipeline) -> str:
-        head = self.sequence(f"{self.lead(node)}pipeline {node.name}(", list(node.params), ")")
+        head = self.opening(node, f"pipeline {node.name}")
         extends = f" extends {node.extends}" if node.extends is not None else ""
-        return f"{head}{_returns(node.returns)}{extends} {self.block(node.body)}"
+        return f"{head}{self.returns(node.returns)}{extends} {self.block(node.body)}"
 
     def visit_Override(self, node: ast.Override) -> str:
-        return f"{self.sequence(f'override {node.name}(', list(node.params), ')')} {self.block(node.body)}"
+        return (
+            f"{self.parenthesised(f'override {node.name}', node.start, node.params)} {self.block(node.body)}"
+        )
 
     def visit_FnDecl(self, node: ast.FnDecl) -> str:
         gen = "gen " if node.gen else ""
         generics = type_params_text(node.type_params)
-        head = self.params(f"{self.lead(node)}{gen}fn {node.name}{generics}(", node.params)
+        head = self.opening(node, f"{gen}fn {node.name}{generics}")
         bounds = ", ".join(f"{name}: {bound}" for name, bound in node.where)
         where = f" where {bounds}" if bounds else ""
-        return f"{head}{_returns(node.returns)}{where} {self.block(node.body)}"
+        return f"{head}{self.returns(node.returns)}{where} {self.block(node.body)}"
 
     def visit_ToolDecl(self, node: ast.ToolDecl) -> str:
-        head = self.params(f"{self.lead(node)}tool {node.name}(", node.params) + _returns(node.returns)
-        lines = [] if node.description is None else [f"description {quoted(node.description)}"]
+        head = self.opening(node, f"tool {node.name}") + self.returns(node.returns)
+        lines = [] if node.description is None else [f"description {self.description(node)}"]
         return f"{head} {braces([*lines, *map(self.statement, node.body.statements)])}"
 
     def visit_SkillDecl(self, node: ast.SkillDecl) -> str:
@@ -78,23 +82,28 @@ class Printer(Expressions):
         return f"{self.lead(node)}skill {node.name} {braces(fields)}"
 
     def visit_EvalPack(self, node: ast.EvalPack) -> str:
-        lines = [f"{field.name}: {self.expression(field.value)}" for field in node.fields]
-        lines += map(self.statement, node.body)
-        if node.summarize is not None:
-            lines.append(f"summarize {self.block(node.summarize)}")
+        parts = [*node.fields, *node.body, *([node.summarize] if node.summarize is not None else [])]
+        lines = map(self.eval_item, sorted(parts, key=attrgetter("start")))
         id = "" if node.id is None else " " + quoted(node.id)
         return f"{self.lead(node)}eval_pack {node.name}{id} {braces(lines)}"
 
+    def eval_item(self, item: Node) -> str:
+        if isinstance(item, ast.SkillField):
+            return f"{item.name}: {self.expression(item.value)}"
+        return f"summarize {self.block(item)}" if isinstance(item, Block) else self.statement(item)
+
     def visit_EnumDecl(self, node: ast.EnumDecl) -> str:
         variants = (
-            self.params(f"{variant.name}(", variant.params) if variant.params else variant.name
+            self.parenthesised(variant.name, variant.start, variant.params)
+            if variant.params
+            else variant.name
             for variant in node.variants
         )
         return f"{self.lead(node)}enum {node.name}{type_params_text(node.type_params)} {braces(variants)}"
 
     def visit_StructDecl(self, node: ast.StructDecl) -> str:
         fields = (
-            field.name + "?" * field.optional + ("" if field.type is None else f": {type_text(field.type)}")
+            field.name + "?" * field.optional + ("" if field.type is None else f": {self.type(field.type)}")
             for field in node.fields
         )
         return f"{self.lead(node)}struct {node.name}{type_params_text(node.type_params)} {braces(fields)}"
@@ -104,18 +113,30 @@ class Printer(Expressions):
         return f"{head} {braces(map(self.statement, node.members))}"
 
     def visit_AssocType(self, node: ast.AssocType) -> str:
-        return f"type {node.name}" + ("" if node.type is None else f" = {type_text(node.type)}")
+        return f"type {node.name}" + ("" if node.type is None else f" = {self.type(node.type)}")
 
     def visit_MethodSig(self, node: ast.MethodSig) -> str:
-        head = f"fn {node.name}{type_params_text(node.type_params)}("
-        return self.params(head, node.params) + _returns(node.returns)
+        head = f"fn {node.name}{type_params_text(node.type_params)}"
+        return self.parenthesised(head, node.start, node.params) + self.returns(node.returns)
 
     def visit_ImplDecl(self, node: ast.ImplDecl) -> str:
         return f"{self.lead(node)}impl {node.name} {braces(map(self.statement, node.methods))}"
 
     def visit_TypeDecl(self, node: ast.TypeDecl) -> str:
         generics = type_params_text(node.type_params)
-        return f"{self.lead(node)}type {node.name}{generics} = {type_text(node.type)}"
+        return f"{self.lead(node)}type {node.name}{generics} = {self.type(node.type)}"
+
+    def opening(self, node: ast.Pipeline | ast.FnDecl | ast.ToolDecl, name: str) -> str:
+        """Attributes, name and parameters."""
+        attrs_end = node.attrs[-1].end if node.attrs else node.start
+        return self.parenthesised(self.lead(node) + name, attrs_end, node.params)
+
+    def returns(self, type: Node | None) -> str:
+        return "" if type is None else f" -> {self.type(type)}"
+
+    def description(self, node: ast.ToolDecl) -> str:
+        verbatim = self.written.literal(*self.written.first_string(node.body.start))
+        return verbatim or quoted(node.description or "")
 
     def lead(self, node: Node) -> str:
         """Attributes, one a line, and ``pub``."""
@@ -123,23 +144,26 @@ class Printer(Expressions):
         return "".join(f"{self.attribute(attr)}\n" for attr in attrs) + _pub(node)
 
     def attribute(self, node: ast.Attribute) -> str:
-        args = ", ".join(
+        args = [
             ("" if arg.name is None else f"{arg.name}: ") + self.attribute_value(arg.value)
             for arg in node.args
-        )
-        return f"@{node.name}({args})" if args else f"@{node.name}"
+        ]
+        name = f"@{node.name}"
+        return self.sequence(f"{name}(", args, ")", (node.start, node.end)) if args else name
 
     def attribute_value(self, node: Node) -> str:
         """A literal, or a name as it is: parentheses don't exist here."""
         if isinstance(node, ast.List):
-            return f"[{', '.join(map(self.attribute_value, node.items))}]"
+            return self.sequence(
+                "[", list(map(self.attribute_value, node.items)), "]", (node.start, node.end)
+            )
         return node.name if isinstance(node, ast.Name) else self.expression(node)
 
     # --- statements -------------------------------------------------------------------------------
 
     def visit_Let(self, node: ast.Let) -> str:
         word = "var" if node.mutable else "let"
-        type = "" if node.type is None else f": {type_text(node.type)}"
+        type = "" if node.type is None else f": {self.type(node.type)}"
         return f"{word} {self.pattern(node.target)}{type} = {self.expression(node.value)}"
 
     def visit_Assign(self, node: ast.Assign) -> str:
@@ -201,27 +225,18 @@ class Printer(Expressions):
             return f"({node.first}, {node.second})"
         assert isinstance(node, ast.DictPattern | ast.ListPattern)
         items = [self.pattern_entry(entry) for entry in node.entries]
+        last = ","
         if node.rest is not None:
             items.append(f"...{node.rest}")
-        inside = ", ".join(items)
-        return f"{{{inside}}}" if isinstance(node, ast.DictPattern) else f"[{inside}]"
+            last = ""
+        opening, closing = "{}" if isinstance(node, ast.DictPattern) else "[]"
+        return self.sequence(opening, items, closing, (node.start, node.end), last)
 
     def pattern_entry(self, entry: ast.PatternEntry) -> str:
         key = f"{entry.key}: " if entry.key not in (None, entry.name) else ""
         default = "" if entry.default is None else f" = {self.expression(entry.default)}"
         return f"{key}{entry.name}{default}"
 
-    def params(self, opening: str, params: Sequence[ast.Param]) -> str:
-        # A rest parameter may not be followed by a comma, so it keeps the list on one line.
-        items = params_text(params, self.expression)
-        if params and params[-1].rest:
-            return f"{opening}{', '.join(items)})"
-        return self.sequence(opening, items, ")")
-
 
 def _pub(node: Node) -> str:
     return "pub " if getattr(node, "pub", False) else ""
-
-
-def _returns(type: Node | None) -> str:
-    return "" if type is None else f" -> {type_text(type)}"
