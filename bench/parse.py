@@ -1,8 +1,9 @@
-"""How long does a 1,000-line program take to parse, and to come back from the cache?
+"""How long does a 1,000-line program take to parse, to format, and to come back from the cache?
 
     python bench/parse.py [--rounds N] [--check]
 
-Parsing is compared with `ast.parse` of the same program written in Python; loading the cached, compiled unit
+Parsing is compared with `ast.parse` of the same program written in Python; formatting, which parses its own
+output again, with parsing; loading the cached, compiled unit
 with parsing and compiling it.
 """
 
@@ -20,6 +21,7 @@ from options import parser
 from startup import thousand_lines
 
 from harnpy import Vm
+from harnpy.syntax.formatting.document import format_source
 from harnpy.syntax.parser import parse
 from harnpy.vm.compile import compile_program, program_unit
 
@@ -51,10 +53,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         os.environ["XDG_CACHE_HOME"] = directory
         program_unit(source, "bench.harn", None, table)
-        times: dict[str, list[float]] = {"python": [], "parse": [], "compile": [], "load": []}
+        times: dict[str, list[float]] = {"python": [], "parse": [], "format": [], "compile": [], "load": []}
         for _ in range(options.rounds):
             times["python"].append(seconds(lambda: ast.parse(python)))
             times["parse"].append(seconds(lambda: parse(source)))
+            times["format"].append(seconds(lambda: format_source(source)))
             times["compile"].append(
                 seconds(lambda: compile_program(source, "bench.harn", None, table, True, None))
             )
@@ -62,6 +65,7 @@ def main() -> int:
     middle = {name: median(found) for name, found in times.items()}
     rows = [
         ("parse 1,000 lines, x ast.parse", middle["parse"] / middle["python"], 4.7),
+        ("format 1,000 lines, x parse", middle["format"] / middle["parse"], 6.0),
         ("load the compiled unit, x parse", middle["load"] / middle["parse"], 0.06),
         ("parse and compile, x parse", middle["compile"] / middle["parse"], None),
     ]

@@ -21,6 +21,7 @@ _MODULES = {
     "dap": "harnpy.cli.commands.dap",
     "check": "harnpy.cli.commands.check",
     "lint": "harnpy.cli.commands.lint",
+    "fmt": "harnpy.cli.commands.fmt",
     "explain": "harnpy.cli.commands.explain",
     "viz": "harnpy.cli.commands.viz",
     "bench": "harnpy.cli.commands.bench",

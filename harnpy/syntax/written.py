@@ -9,10 +9,11 @@ from bisect import bisect_left
 
 from harnpy.syntax.ast import Node
 from harnpy.syntax.comments import Comment, comments_between
-from harnpy.syntax.lexer import lex, shebang_end
+from harnpy.syntax.lexer import Tokens, lex, shebang_end
 from harnpy.syntax.print_literals import HELD_BREAK
 
-_OPENERS = {"(": ")", "[": "]", "{": "}"}
+OPENERS = ("(", "[", "{")
+CLOSERS = (")", "]", "}")
 
 
 class Unwritten:
@@ -62,7 +63,7 @@ class Written(Unwritten):
         self.all_comments = comments_between(self.tokens, shebang_end(source))
         self.comments = [comment for comment in self.all_comments if not self._inside_token(comment)]
         self._lines = [comment.start for comment in self.comments if self._needs_line(comment)]
-        self._closings = self._matched()
+        self.closing = matched(self.tokens)
 
     def commented(self, span: tuple[int, int]) -> bool:
         at = bisect_left(self._lines, span[0])
@@ -72,7 +73,8 @@ class Written(Unwritten):
         at = self.at(start)
         while (kind := self.tokens.kinds[at]) != opening and kind != "$END":
             at += 1
-        return self.tokens.starts[at], self._closings.get(at, start)
+        end = self.closing.get(at)
+        return self.tokens.starts[at], start if end is None else self.tokens.ends[end]
 
     def apart(self, left: Node, right: Node) -> bool:
         return self.source.find("\n", left.end, right.start) >= 0
@@ -122,13 +124,14 @@ class Written(Unwritten):
         before = self.at(comment.end) - 1
         return before >= 0 and self.tokens.ends[before] > comment.start
 
-    def _matched(self) -> dict[int, int]:
-        """The end of each bracket, by the number of the token that opens it."""
-        closings: dict[int, int] = {}
-        openings: list[int] = []
-        for at, kind in enumerate(self.tokens.kinds):
-            if kind in _OPENERS:
-                openings.append(at)
-            elif kind in _OPENERS.values() and openings:
-                closings[openings.pop()] = self.tokens.ends[at]
-        return closings
+
+def matched(tokens: Tokens) -> dict[int, int]:
+    """The token that closes each bracket, by the number of the token that opens it."""
+    closing: dict[int, int] = {}
+    openings: list[int] = []
+    for at, kind in enumerate(tokens.kinds):
+        if kind in OPENERS:
+            openings.append(at)
+        elif kind in CLOSERS and openings:
+            closing[openings.pop()] = at
+    return closing

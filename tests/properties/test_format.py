@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from harnpy.syntax.lexer import lex
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
 from tests.strategies import PROGRAMS
+from tests.support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 _SETTINGS = settings(max_examples=int(os.environ.get("HARNPY_PROGRAMS", "60")), deadline=None)
@@ -65,6 +67,43 @@ def words(source: str) -> Counter[str]:
     return Counter(re.findall(r"\w+", found))
 
 
+def unbroken(text: str, width: int) -> Iterator[str]:
+    """What stands on one line, is longer than ``width`` without its comments, and could stand on several.
+
+    Arguments, items, entries, a block's one statement and chains of operators can; a type's arguments, an
+    interpolation and what a closure takes cannot.
+    """
+    nodes: list[ast.Node] = [parse(text)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Interp | ast.Attribute):
+            continue
+        nodes += node.children()
+        if breakable(node):
+            start = node.object.end if isinstance(node, ast.MethodCall) else node.start
+            code = without_comments(text[start : node.end]).lstrip(") ")
+            if "\n" not in code and len(code) > width:
+                yield code
+
+
+def breakable(node: ast.Node) -> bool:
+    if isinstance(node, ast.Call | ast.MethodCall):
+        return bool(node.args) and not getattr(node, "type_args", ())
+    if isinstance(node, ast.Closure):
+        return bool(node.body.statements) and not node.params
+    return (
+        isinstance(node, ast.Binary | ast.Pipe)
+        or (isinstance(node, ast.List) and bool(node.items))
+        or (isinstance(node, ast.Dict | ast.StructLit) and bool(node.entries))
+    )
+
+
+def without_comments(code: str) -> str:
+    for comment in reversed(comments_of(code)):
+        code = code[: comment.start].rstrip() + code[comment.end :]
+    return code
+
+
 @_SETTINGS
 @given(commented_programs(), st.sampled_from([20, 100]))
 def test_every_comment_survives_once_and_formatting_again_changes_nothing(source: str, width: int) -> None:
@@ -74,7 +113,40 @@ def test_every_comment_survives_once_and_formatting_again_changes_nothing(source
 
 
 @_SETTINGS
+@given(commented_programs(), st.sampled_from([20, 100]))
+def test_no_line_is_too_long_that_could_be_broken(source: str, width: int) -> None:
+    text = format_source(source, line_width=width)
+    assert not list(unbroken(text, width))
+
+
+@_SETTINGS
 @given(PROGRAMS)
 def test_a_program_without_comments_is_its_own_tree_again(program: ast.Program) -> None:
     source = print_program(program)
     assert format_source(format_source(source)) == format_source(source)
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """Every file of the repository where `HARNPY_PROGRAMS` asks for much, else some of each folder."""
+    files = sorted(path for path in ROOT.rglob("*.harn") if ".git" not in path.parts)
+    for path in files if "HARNPY_PROGRAMS" in os.environ else files[::20]:
+        with contextlib.suppress(UnicodeDecodeError):
+            yield str(path), path.read_bytes().decode()
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for text in re.findall(r"^```harn\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            yield page.name, text
+
+
+def test_the_programs_of_the_repository() -> None:
+    formatted = refused = 0
+    for name, source in sources():
+        try:
+            text = format_source(source, file=name)
+        except SyntaxFault:
+            refused += 1
+            continue
+        assert words(text) == words(source), name
+        assert format_source(text) == text, name
+        assert not list(unbroken(text, 100)), name
+        formatted += 1
+    assert formatted > 10 * refused

@@ -9,15 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harnpy.syntax.lexer import Tokens
+from harnpy.syntax.written import CLOSERS, Written, matched
 
-#: How far to look ahead for the next common token, in tokens of both texts together.
-_REACH = 16
+#: Tokens that a text has or has not without being another.
+SEPARATORS = frozenset(["NL", ",", ";", "$END"])
+_PASSED = SEPARATORS.union(CLOSERS)
+#: How many tokens in common to look for, and how far ahead, in tokens of both texts together.
+_REACHES = ((3, 4), (2, 7), (1, 16))
 
 
-def aligned(source: Tokens, numbers: Sequence[int], printed: Tokens) -> dict[int, int]:
+def aligned(source: Written, numbers: Sequence[int], printed: Tokens) -> dict[int, int]:
     """For tokens ``numbers`` of the source, the number of the same one in the printed text, if any."""
-    mine = [number for number in numbers if source.kinds[number] != "NL"]
-    theirs = [number for number, kind in enumerate(printed.kinds) if kind not in ("NL", "$END")]
+    pairs = _alike(source.tokens, numbers, printed)
+    # Brackets close where they open.
+    closing = matched(printed)
+    for opening in [number for number in pairs if number in source.closing]:
+        mate = closing.get(pairs[opening])
+        if mate is not None:
+            pairs[source.closing[opening]] = mate
+    return pairs
+
+
+def _alike(source: Tokens, numbers: Sequence[int], printed: Tokens) -> dict[int, int]:
+    """The same without closing brackets."""
+    mine = [number for number in numbers if source.kinds[number] not in _PASSED]
+    theirs = [number for number, kind in enumerate(printed.kinds) if kind not in _PASSED]
     left = [_word(source, number) for number in mine]
     right = [_word(printed, number) for number in theirs]
     pairs: dict[int, int] = {}
@@ -40,9 +56,11 @@ def _word(tokens: Tokens, number: int) -> str:
 
 
 def _next_common(left: Sequence[str], i: int, right: Sequence[str], j: int) -> tuple[int, int] | None:
-    """How many tokens to skip on either side."""
-    for reach in range(1, _REACH):
-        for first in range(reach + 1):
-            if left[i + first : i + first + 1] == right[j + reach - first : j + reach - first + 1] != []:
-                return first, reach - first
+    """How many tokens to skip on either side: few for the sake of several in common, more for one."""
+    for alike, reach in _REACHES:
+        for skipped in range(1, reach):
+            for first in range(skipped + 1):
+                mine, other = i + first, j + skipped - first
+                if left[mine : mine + alike] == right[other : other + alike] != []:
+                    return first, skipped - first
     return None

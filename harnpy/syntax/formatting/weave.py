@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from harnpy.syntax.comments import Comment
-from harnpy.syntax.formatting.align import aligned
+from harnpy.syntax.formatting.align import SEPARATORS, aligned
 from harnpy.syntax.formatting.comment_lines import Note, own_lines
 from harnpy.syntax.lexer import lex
-from harnpy.syntax.written import Written
+from harnpy.syntax.written import CLOSERS, OPENERS, Written
 
-_CLOSERS = (")", "]", "}")
 #: Operators that begin a line in a printed text: what is said behind them is said of the line before.
 _LEADING = frozenset("|> || && == != < > <= >= ?? + - * / % ** in".split())
 _TIGHT_BEFORE = frozenset([",", ")", "]", ".", "?.", ":", ";"])
@@ -59,9 +58,9 @@ class _Weaver:
     def __init__(self, text: str, written: Written, numbers: Sequence[int]) -> None:
         self.text = text
         self.written = written
-        self.numbers = [number for number in numbers if written.tokens.kinds[number] != "NL"]
+        self.numbers = [number for number in numbers if written.tokens.kinds[number] not in SEPARATORS]
         self.printed = lex(text, 0, len(text))
-        self.pairs = aligned(written.tokens, self.numbers, self.printed)
+        self.pairs = aligned(written, self.numbers, self.printed)
         self.lines = text.split("\n")
         self.starts = [0]
         for line in self.lines[:-1]:
@@ -95,6 +94,7 @@ class _Weaver:
         while not self.may_end(line):
             line += 1
         last = bisect_left(self.printed.starts, self.starts[line] + len(self.lines[line])) - 1
+        last -= self.printed.kinds[last] == ","
         self.moved = self.moved or last != token
         self.behind[line].append(note)
 
@@ -121,24 +121,28 @@ class _Weaver:
             line -= 1
         text = self.lines[line]
         indent = len(text) - len(text.lstrip())
-        self.before[line].append((indent + 2 * text.lstrip().startswith(_CLOSERS), note))
+        self.before[line].append((indent + 2 * text.lstrip().startswith(CLOSERS), note))
 
     def place_within(self, note: Note, comment: Comment) -> None:
-        """Before the token behind it, on the same line."""
-        behind = (
-            self.pairs.get(self.numbers[index])
-            if (index := self.index_behind(comment)) < len(self.numbers)
-            else None
-        )
+        """Before the token behind it, on the same line; before a comma, behind the token before it."""
+        following = self.written.at(comment.end)
+        behind = self.pairs.get(following)
         before = self.before_comment(comment)
         text = _stripped(note)
-        if behind is not None:
+        if behind is not None and self.printed.kinds[behind] in CLOSERS and self.begins_line(behind):
+            empty = (
+                before is not None
+                and before == self.previous(behind)
+                and self.printed.kinds[before] in OPENERS
+            )
+            (self.place_before if empty else self.place_behind)(note, comment)
+        elif behind is not None:
             at = self.printed.starts[behind]
             tight = at > 0 and self.text[at - 1] not in " \n([{"
             loose = self.printed.kinds[behind] not in _TIGHT_BEFORE
             self.within[self.line_of(at)].append((at, f"{' ' * tight}{text}{' ' * loose}"))
         elif before is not None:
-            self.moved = True
+            self.moved = self.moved or self.written.tokens.kinds[following] != ","
             at = self.printed.ends[before]
             self.within[self.line_of(at - 1)].append((at, f" {text}"))
         else:
@@ -152,20 +156,21 @@ class _Weaver:
 
     def before_comment(self, comment: Comment) -> int | None:
         """The last token before it that is in both texts."""
-        for index in range(self.index_behind(comment) - 1, -1, -1):
-            if self.numbers[index] in self.pairs:
-                return self.pairs[self.numbers[index]]
-        return None
+        return self.first_common(range(self.index_behind(comment) - 1, -1, -1))
 
     def behind_comment(self, comment: Comment) -> int | None:
-        for index in range(self.index_behind(comment), len(self.numbers)):
+        return self.first_common(range(self.index_behind(comment), len(self.numbers)))
+
+    def first_common(self, indexes: Iterable[int]) -> int | None:
+        for index in indexes:
             if self.numbers[index] in self.pairs:
                 return self.pairs[self.numbers[index]]
+            self.moved = True
         return None
 
     def previous(self, token: int) -> int:
         token -= 1
-        while token > 0 and self.printed.kinds[token] == "NL":
+        while token > 0 and self.printed.kinds[token] in SEPARATORS:
             token -= 1
         return max(token, 0)
 
@@ -221,12 +226,13 @@ class _Weaver:
 
     def with_inner(self, line: int) -> str:
         """A line with the comments between its tokens."""
-        text = self.lines[line]
-        shift = -self.starts[line]
+        at = self.starts[line]
+        end = at + len(self.lines[line])
+        pieces = []
         for offset, comment in sorted(self.within.get(line, []), key=itemgetter(0)):
-            text = text[: offset + shift] + comment + text[offset + shift :]
-            shift += len(comment)
-        return text
+            pieces += [self.text[at:offset], comment]
+            at = offset
+        return "".join([*pieces, self.text[at:end]])
 
 
 def _stripped(note: Note) -> str:

@@ -1,0 +1,205 @@
+"""What happens to the comments, the imports and the literals of a source. Spec: 01 §12.
+
+The text of a tree alone is tested in `test_printer`, what holds for every program in `properties`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.formatting.document import format_source
+from harnpy.syntax.formatting.kept import NotKept, check_kept
+from harnpy.syntax.parser import parse
+from tests.support import ROOT
+
+DASHES = "-" * 77
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("", ""),
+        ("\n\n", ""),
+        ("// only this", "// only this\n"),
+        ("#!/usr//bin/harnpy\n\na", "#!/usr//bin/harnpy\n\na\n"),
+        ("#!/usr/bin/harnpy\n// c\na", "#!/usr/bin/harnpy\n// c\na\n"),
+        ("a;b\n\n\nc // c", "a\n\nb\n\nc // c\n"),
+        (
+            "// head\n\n// a\na\n// b\n\n// c\nb\n\n\n// end",
+            "// head\n\n// a\na\n\n// b\n\n// c\nb\n\n// end\n",
+        ),
+        ("/* c */ a; /* d */ b /* e */ // f", "/* c */\na\n\n/* d */\nb /* e */ // f\n"),
+        (
+            "fn f() { // c\n\n // d\n a // e\n\n /* f */ b\n // g\n}",
+            "fn f() { // c\n  // d\n  a // e\n  /* f */ b\n  // g\n}\n",
+        ),
+        ("fn f() { /* c */ }", "fn f() {\n  /* c */\n}\n"),
+        ("fn f() { a /* c */ }", "fn f() {\n  a /* c */\n}\n"),
+        ("try { a } catch { // c\n}", "try {\n  a\n} catch { // c\n}\n"),
+        ("if a { b } // c\nelse { d }", "if a {\n  b\n} else { // c\n  d\n}\n"),
+        ("if a { b }\n// c\nelse { d }", "if a {\n  b\n} else {\n  // c\n  d\n}\n"),
+        (
+            "try { a }\n// c\ncatch (e) { b } // d\nfinally {}",
+            "try {\n  a\n} catch (e) {\n  // c\n  b\n} finally { // d\n}\n",
+        ),
+        ("f(a, // c\n b)", "f(\n  a, // c\n  b,\n)\n"),
+        ("f(\n // c\n)", "f(\n  // c\n)\n"),
+        ("f(a /* c */, /* d */ b)", "f(a /* c */, /* d */ b)\n"),
+        ("let d = { // c\n a: 1 // d\n // e\n}", "let d = { // c\n  a: 1, // d\n  // e\n}\n"),
+        ("let x = // c\n 1", "let x = 1 // c\n"),
+        ("let x =\n // c\n 1", "// c\nlet x = 1\n"),
+        ("a + // c\n b", "a // c\n  + b\n"),
+        ("a - // c\n b - // d\n e", "// c\na \\\n  - b \\\n  - e // d\n"),
+        ("xs // c\n .f() // d\n // e\n .g()", "xs // c\n  .f() // d\n  // e\n  .g()\n"),
+        (
+            "match x {\n // c\n 1 -> { a } // d\n 2 -> { // e\n b } }",
+            "match x {\n  // c\n  1 -> { a } // d\n  2 -> { // e\n    b\n  }\n}\n",
+        ),
+        ("xs.map({ x -> // c\n x })", "xs.map(\n  { x -> // c\n    x\n  },\n)\n"),
+        ("enum E { A, // a\n B }", "enum E {\n  A // a\n  B\n}\n"),
+        ("struct S {\n // a\n a: int // b\n}", "struct S {\n  // a\n  a: int // b\n}\n"),
+        ("type T = {a: int, // c\n b: int}", "type T = {\n  a: int, // c\n  b: int,\n}\n"),
+        ("fn f(a, // c\n ...b) {}", "fn f(\n  a, // c\n  ...b\n) {\n}\n"),
+        ("let {a, // c\n b} = d", "let {\n  a, // c\n  b,\n} = d\n"),
+        ("@a // c\n@b(1, // d\n 2)\nfn f() {}", "@a // c\n@b(\n  1, // d\n  2,\n)\nfn f() {\n}\n"),
+        ("fn f() {\n    /* a\n       b\n     */\n  c\n}", "fn f() {\n  /* a\n     b\n   */\n  c\n}\n"),
+        ('"a${ x /* c */ }"', '"a${ x /* c */ }"\n'),
+    ],
+)
+def test_comments_keep_their_places(source: str, text: str) -> None:
+    assert format_source(source) == text
+    assert format_source(text) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("/// a\nf", "/** a */\nf\n"),
+        ("/// a\n/// b\nf", "/**\n * a\n * b\n */\nf\n"),
+        ("/// a\n\n/// b\nf", "/** a */\n\n/** b */\nf\n"),
+        ("/** a\n b */\nf", "/**\n * a\n * b\n */\nf\n"),
+        ("/**\n * a\n *\n *     b\n */\nf", "/**\n * a\n *\n *     b\n */\nf\n"),
+        ("/** a */ f", "/** a */\nf\n"),
+        ("/** */", "/** */\n"),
+        ("///\nf", "/** */\nf\n"),
+        ("//// a\n/*** b */\nf", "//// a\n/*** b */\nf\n"),
+        ("/// a */ b\n/// c\nf", "/// a */ b\n/// c\nf\n"),
+        ("impl A {\n /// a\n fn f() {}\n}", "impl A {\n  /** a */\n  fn f() {\n  }\n}\n"),
+        ("f /// a", "f /// a\n"),
+        (f"/// {'a' * 92}\nf", f"/** {'a' * 92} */\nf\n".replace(" */", " */")),
+        (f"/// {'a' * 94}\nf", f"/**\n * {'a' * 94}\n */\nf\n"),
+    ],
+)
+def test_documentation_is_written_in_one_way(source: str, text: str) -> None:
+    assert format_source(source) == text
+    assert format_source(text) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("a\n//----\nb", f"a\n\n// {DASHES}\n\nb\n"),
+        ("// ---- Title ----\na", f"// {DASHES}\n// Title\n// {DASHES}\n\na\n"),
+        ("// -----\n// Title\n// ----\n// c\na", f"// {DASHES}\n// Title\n// {DASHES}\n\n// c\na\n"),
+        ("// --- no ---\na", "// --- no ---\na\n"),
+        ("fn f() {\n  // ------\n  a\n}", "fn f() {\n  // ------\n  a\n}\n"),
+    ],
+)
+def test_bars(source: str, text: str) -> None:
+    assert format_source(source) == text
+    assert format_source(text) == text
+    assert "// " + "-" * 17 in format_source(source, separator_width=20) or DASHES not in text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            'import "b"\n\nimport {y,x} from "std/z"\nimport "a"\nf()',
+            'import { x, y } from "std/z"\nimport "a"\nimport "b"\n\nf()\n',
+        ),
+        (
+            '// head\n\nimport "b" // of b\n// of a\nimport "a"',
+            '// head\n\n// of a\nimport "a"\nimport "b" // of b\n',
+        ),
+        ('// head\nimport "b"\nimport "a"', '// head\nimport "a"\nimport "b"\n'),
+        ('import {b, // of b\n a} from "x"', 'import {\n  b, // of b\n  a,\n} from "x"\n'),
+        ('f()\nimport "b"\nimport "a"', 'f()\n\nimport "b"\n\nimport "a"\n'),
+    ],
+)
+def test_imports_are_sorted_with_their_comments(source: str, text: str) -> None:
+    assert format_source(source) == text
+    assert format_source(text) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            'fn f() {\n    g("""\n  a\n    b""")\n}',
+            'fn f() {\n  g(\n    """\n  a\n    b""",\n  )\n}\n',
+        ),
+        ('let a = """say "x\\n" """', 'let a = """say "x\\n" """\n'),
+        ('let a = """x"""', 'let a = "x"\n'),
+        (
+            'tool t() {\n description """\n   a\n """\n b }',
+            'tool t() {\n  description """\n   a\n """\n  b\n}\n',
+        ),
+        ('"${ a+1 }" + "${a b}"', '"${a + 1}" + "${a b}"\n'),
+        (r'"\${x} \q"', '"\\${x} \\\\q"\n'),
+        ("let s: stream<int> = g", "let s: Stream<int> = g\n"),
+        ("a\n.b({ x ->\n x })", "a\n  .b({ x -> x })\n"),
+        ("a.b({ x ->\n x\n y })", "a.b(\n  { x ->\n    x\n    y\n  },\n)\n"),
+        (
+            "eval_pack p {\n f()\n a: 1\n summarize { g() }\n b: 2 }",
+            "eval_pack p {\n  f()\n  a: 1\n  summarize {\n    g()\n  }\n  b: 2\n}\n",
+        ),
+    ],
+)
+def test_literals_and_line_breaks_of_the_source(source: str, text: str) -> None:
+    assert format_source(source) == text
+    assert format_source(text) == text
+
+
+def test_lines_that_all_end_in_crlf_keep_it() -> None:
+    assert format_source("fn f(){\r\n// c\r\n}\r\n") == "fn f() {\r\n  // c\r\n}\r\n"
+    assert format_source("a // c\r\nb\n") == "a // c\n\nb\n"
+
+
+def test_a_long_and_a_deep_tree() -> None:
+    many = " + ".join(f"x{i} /* {i} */" for i in range(20_000))
+    assert format_source(many, line_width=10**6) == many + "\n"
+    calls = "a" + ".f()" * 3000
+    assert format_source(calls) == calls + "\n"
+    deep = "[" * 150 + "]" * 150
+    assert format_source(f"let x = {deep}", line_width=1000) == f"let x = {deep}\n"
+
+
+def test_a_text_that_is_no_program_is_refused() -> None:
+    with pytest.raises(SyntaxFault):
+        format_source("let x =")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a // c\n\nf(2)", "the program at line 3"),
+        ("a\n\nf(1)", "a comment at line 1"),
+        ("a // c c\n\nf(1)", "a comment at line 1"),
+        ("a // c\n\nf(", "the syntax at line 1"),
+    ],
+)
+def test_nothing_is_written_that_would_lose_something(text: str, what: str) -> None:
+    from harnpy.syntax.comments import comments_of
+
+    source = "a // c\n\nf(1)"
+    check_kept(source, comments_of(source), parse(source), source)
+    with pytest.raises(NotKept, match=what):
+        check_kept(source, comments_of(source), parse(source), text)
+
+
+def programs() -> list[Path]:
+    return sorted(path for folder in ("stdlib", "examples") for path in (ROOT / folder).rglob("*.harn"))
