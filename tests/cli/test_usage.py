@@ -11,7 +11,7 @@ from harnpy import __version__
 from tests.support import ROOT, Command
 
 COMMANDS = (
-    "run test repl debug dap check explain viz bench profile emit runs replay eval sessions tokens waitpoint "
+    "run test repl debug dap check lint fmt explain viz bench profile emit runs replay eval sessions tokens waitpoint "
     "bundle session mcp builtins version"
 ).split()
 
