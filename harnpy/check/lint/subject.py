@@ -89,9 +89,11 @@ class Subject:
 
     def means_builtin(self, call: ast.Call) -> bool:
         """Whether a call is surely one of a builtin, since nothing else has the name."""
-        if call.name not in self._own_names:
-            return self.imported is None or call.name not in self.imported.functions
-        return False
+        if call.name in self._own_names:
+            return False
+        if self.imported is None:
+            return not any(self.each(ast.Import))
+        return self.imported.complete and call.name not in self.imported.functions
 
     @cached_property
     def _own_names(self) -> set[str]:

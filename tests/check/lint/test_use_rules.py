@@ -238,6 +238,16 @@ SAID = [
         ["the `Result` of `f` is ignored, and an error in it with it"],
     ),
     (
+        "needless-await",
+        'println(await(llm_call("x")), await(spawn { 1 }))',
+        ["`await` of what is no task gives the value itself"],
+    ),
+    (
+        "unhandled-result",
+        'schema_check(1, {type: "int"})\nlet _checked = schema_check(1, {type: "int"})',
+        ["the `Result` of `schema_check` is ignored, and an error in it with it"],
+    ),
+    (
         "rebuilt-list",
         "fn f(xs: list<int>) {\n  var out = []\n"
         "  for x in xs {\n    if x > 1 { out = out.push(x) }\n  }\n  return out\n}",
@@ -309,3 +319,10 @@ def test_fixes(rule: str, source: str, fixed: str | None, safe: bool) -> None:
     (first, *_) = found(rule, source)
     assert (first.fix and apply(source, [first.fix])) == fixed
     assert first.fix is None or first.fix.safe is safe
+
+
+def test_where_an_import_is_not_found_any_name_may_be_its() -> None:
+    source = 'import "./gone"\nprintln(json_parse("{}").a, await(read_file("x")))'
+    assert [
+        found(rule, source) for rule in ("untyped-dict-access", "needless-await", "undefined-function")
+    ] == [[]] * 3

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from harnpy.check.lint.rule import Remark, remark
 from harnpy.check.lint.subject import Subject, below
+from harnpy.check.types.results import result_of
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit
 
@@ -31,8 +32,12 @@ _NO_TASKS = (
 _NO_TASK_OPERATORS = frozenset([*"+ - * / % ** == != < > <= >= in".split(), "not in"])
 
 
+#: Builtins that say by a `Result` how it went.
+_RESULTS = frozenset({"Ok", "Err", "read_file_result", "schema_check", "schema_parse"})
+
+
 def unhandled_result(subject: Subject) -> Iterator[Remark]:
-    """Calls of the file's functions that are declared to return a `Result`, and `Ok(…)`, `Err(…)`."""
+    """Calls of the file's functions that are declared to return a `Result`, and of such builtins."""
     functions: dict[str, list[bool]] = {}
     for node in subject.each(ast.FnDecl):
         if not isinstance(subject.parent(node), ast.ImplDecl):
@@ -41,7 +46,7 @@ def unhandled_result(subject: Subject) -> Iterator[Remark]:
     for call in subject.each(ast.Call):
         returns = functions.get(call.name)
         if returns is None:
-            sure = call.name in ("Ok", "Err") and subject.means_builtin(call)
+            sure = call.name in _RESULTS and subject.means_builtin(call)
         else:
             sure = all(returns) and call.name not in ambiguous
         if sure and subject.is_discarded(call):
@@ -73,7 +78,15 @@ def _operand(subject: Subject, value: ast.Node) -> str:
     return f"({text})" if isinstance(value, ast.Binary | ast.Unary | ast.RangeTo) else text
 
 
+#: What builtins return that is surely no task.
+_KINDS = frozenset("string int float bool nil bytes list dict duration".split())
+
+
 def _is_no_task(subject: Subject, value: ast.Node) -> bool:
+    if isinstance(value, ast.Call):
+        result = result_of(value.name)
+        known = isinstance(result, ast.TypeName) and result.name in _KINDS
+        return known and subject.means_builtin(value)
     if isinstance(value, ast.Binary):
         return value.op in _NO_TASK_OPERATORS
     if isinstance(value, ast.Unary):
