@@ -179,3 +179,13 @@ def test_line_ends_and_bytes_that_are_no_text_stay(harnpy: Command, write, tmp_p
     file.write_bytes(b'var n = "\xff"\r\nprintln(n)\r\n')
     assert harnpy("lint", "--fix", "a.harn").stdout.startswith("a.harn: applied 1 fix(es)\n")
     assert file.read_bytes() == b'let n = "\xff"\r\nprintln(n)\r\n'
+
+
+def test_fix_mends_what_the_type_checker_knows_to_mend(harnpy: Command, write, tmp_path: Path) -> None:
+    """Text joined with a number is interpolated (03 §8.1); without `--fix` no types are checked."""
+    source = 'let left = 3 // of them\n\nfn told(n: int) {\n  println("left: " + n)\n}\n\ntold(left)\n'
+    write("a.harn", source)
+    assert harnpy("lint", "a.harn").stdout == "a.harn: no issues found\n"
+    fixed = harnpy("lint", "--fix", "a.harn")
+    assert fixed.stdout == "a.harn: applied 1 fix(es)\na.harn: no issues found\n"
+    assert (tmp_path / "a.harn").read_text() == source.replace('"left: " + n', '"left: ${n}"')
