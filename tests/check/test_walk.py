@@ -162,6 +162,7 @@ SILENT = [
     "fn f(a: duration, b: duration) { return a < b }",
     "fn f() { type T = {a: int}; return schema_is({a: 1}, T) }",
     'fn f(x) { schema_expect(x, {type: "string"}); return x }',
+    "struct O { x?: string }\nfn f(s: string | nil) { return [O {x: s}, O {x: nil}, O {}] }",
     "retry 3 { let kept = 1 }\nprintln(kept)",
     "fn f(n) { defer { println(n) }; deadline 5s { println(n) }; mutex { println(n) } }",
 ]

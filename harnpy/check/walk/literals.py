@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.check.findings import declared_here
-from harnpy.check.types.names import shown
+from harnpy.check.types.names import NIL, shown
 from harnpy.syntax import ast
 from harnpy.text.spell import STATIC_LIMIT, nearest
 
@@ -59,7 +59,8 @@ def _fields(
         actual = walk.type(entry.value) if entry is not None and field.type is not None else None
         if entry is None or field.type is None or actual is None:
             continue
-        if not walk.types.accepts(field.type, entry.value, actual, params):
+        expected = walk.types.union([field.type, NIL]) if field.optional else field.type
+        if not walk.types.accepts(expected, entry.value, actual, params):
             text = f"Field '{field.name}' in struct '{node.name}' expects {shown(field.type)}"
             walk.findings.error("struct-field-type", entry.value, f"{text}, got {shown(actual)}")
 
