@@ -19,8 +19,8 @@ class Binding:
     """One name. ``type`` is what it holds here, ``declared`` what it may be assigned; None: no type.
 
     ``certain`` is the type when the kind of value is beyond doubt (03 §9), ``fn`` the declaration of a
-    function, ``value`` the expression a `let` was bound to.
-    ``widens``: it began as `nil` without annotation. ``excluded`` are the kinds that `type_of` has ruled out.
+    function, ``value`` the expression a `let` was bound to. ``inferred``: the type is that of the first
+    value; ``widens``: that was `nil`. ``excluded`` are the kinds that `type_of` has ruled out.
     """
 
     __slots__ = (
@@ -28,6 +28,7 @@ class Binding:
         "declared",
         "excluded",
         "fn",
+        "inferred",
         "mutable",
         "name",
         "node",
@@ -46,6 +47,7 @@ class Binding:
         fn: ast.FnDecl | None = None,
         value: ast.Node | None = None,
         certain: ast.Node | None = None,
+        inferred: bool = False,
         widens: bool = False,
     ) -> None:
         self.name = name
@@ -56,6 +58,7 @@ class Binding:
         self.fn = fn
         self.value = value
         self.certain = certain
+        self.inferred = inferred
         self.widens = widens
         self.excluded = NOTHING
 
@@ -69,6 +72,7 @@ class Binding:
             fn=self.fn,
             value=self.value,
             certain=type if self.certain is not None else None,
+            inferred=self.inferred,
             widens=self.widens,
         )
         other.declared = self.declared

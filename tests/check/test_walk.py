@@ -17,7 +17,10 @@ ERRORS = {
     "fn f() { var x: int = 1; x = 1.5 }": (
         "error assignment-type: can't assign float to 'x' (declared as int)"
     ),
-    "fn f() { var x = 1; x += 1.5 }": "error assignment-type: can't assign float to 'x' (declared as int)",
+    "fn f() { var x: int = 1; x += 1.5 }": (
+        "error assignment-type: can't assign float to 'x' (declared as int)"
+    ),
+    'fn f(xs) { var n = 1; for x in xs { n = n + "a" } }': "error operand-type: can't add int and string",
     'fn f() { var x = 1; x += "a" }': "error operand-type: can't add int and string",
     'fn f() -> int { return "a" }': "error return-type: return type doesn't match: expected int, got string",
     "pipeline default() -> int { if true { return nil } }": (
@@ -163,6 +166,18 @@ SILENT = [
     "fn f() { type T = {a: int}; return schema_is({a: 1}, T) }",
     'fn f(x) { schema_expect(x, {type: "string"}); return x }',
     "struct O { x?: string }\nfn f(s: string | nil) { return [O {x: s}, O {x: nil}, O {}] }",
+    # A variable without annotation keeps the kind of its first value, not its very type.
+    "fn f() { var n = 0; n = n + 1.5; n = nil; let m: float = n }",
+    'fn f() { var r = {ok: true, n: 1}; r = {ok: false, error: "x"}; let s: string = r.error }',
+    'fn f() { var xs = [1]; xs = ["a"]; xs = [xs]; let s: string = xs[0] }',
+    "fn f() { var best = nil; best = 1; best = 1.5; best = nil }",
+    "struct A { x: int }\nstruct B { y: int }\nfn f() { var s = A {x: 1}; s = B {y: 1}; return s }",
+    # What is assigned to a part of a variable may be anything.
+    'fn f() { var st = {b: nil, n: 1}; st.b = 5; st.n = "a"; let s: string = st.n; return st.b + 1 }',
+    # What has no type may be anything.
+    'fn f() { var data = ""; data = json_parse("1"); return data + 1 }',
+    'fn f() { var x = ""; while true { println(x - 1); x = json_parse("1") } }',
+    'fn f() { var xs = [1]; for i in 0 to 3 { let s: string = xs[0]; xs[0] = "a" } }',
     "retry 3 { let kept = 1 }\nprintln(kept)",
     "fn f(n) { defer { println(n) }; deadline 5s { println(n) }; mutex { println(n) } }",
 ]

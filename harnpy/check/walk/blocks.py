@@ -6,12 +6,11 @@ from harnpy.check.narrowing.facts import after_if
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.surface import bound_names
 from harnpy.check.types import elements
+from harnpy.check.walk.loops import loop_scope
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harnpy.check.narrowing.facts import Facts
     from harnpy.check.walk.visitor import Walk
 
@@ -52,7 +51,7 @@ def ternary(walk: Walk, node: ast.Ternary) -> None:
 
 def while_(walk: Walk, node: ast.While) -> None:
     outer = walk.scope
-    walk.scope = _loop_scope(walk, node.body)
+    walk.scope = loop_scope(walk, node.body)
     walk.visit(node.cond)
     walk.block(node.body, walk.inference.sides(node.cond, walk.scope)[0])
     walk.scope = outer
@@ -61,14 +60,14 @@ def while_(walk: Walk, node: ast.While) -> None:
 def for_(walk: Walk, node: ast.For) -> None:
     walk.visit(node.iterable)
     iterated = walk.type(node.iterable)
-    inner = _loop_scope(walk, node.body)
+    inner = loop_scope(walk, node.body)
     outer, walk.scope = walk.scope, inner
     pattern = node.pattern
     if isinstance(pattern, ast.NamePattern):
-        inner.declare(Binding(pattern.name, pattern, elements.element(iterated)))
+        inner.declare(Binding(pattern.name, pattern, elements.element(iterated), inferred=True))
     elif isinstance(pattern, ast.PairPattern):
         for name, type in zip((pattern.first, pattern.second), elements.pair(iterated), strict=True):
-            inner.declare(Binding(name, pattern, type))
+            inner.declare(Binding(name, pattern, type, inferred=True))
     else:
         for entry in getattr(pattern, "entries", ()):
             walk.optional(entry.default)
@@ -77,30 +76,6 @@ def for_(walk: Walk, node: ast.For) -> None:
             inner.declare(Binding(name, pattern))
     walk.block(node.body, scope=inner)
     walk.scope = outer
-
-
-def _loop_scope(walk: Walk, body: ast.Block) -> Scope:
-    """A scope for a loop: what is known of a variable that the body assigns holds only the first time."""
-    inner = Scope(walk.scope)
-    for name in assigned_in(body):
-        found = walk.scope.find(name)
-        if found is not None and (found.widens or found.type is not found.declared):
-            inner.views[name] = found.view(None)
-    return inner
-
-
-def assigned_in(block: ast.Block) -> Iterator[str]:
-    """The variables that some statement inside ``block`` assigns."""
-    stack: list[ast.Node] = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Assign):
-            root = node.target
-            while isinstance(root, ast.Member | ast.Index):
-                root = root.object
-            if isinstance(root, ast.Name):
-                yield root.name
-        stack.extend(node.children())
 
 
 def guard(walk: Walk, node: ast.Guard) -> None:
@@ -125,7 +100,7 @@ def try_(walk: Walk, node: ast.Try) -> None:
 def retry(walk: Walk, node: ast.Retry) -> None:
     """A body that may fail without harm; it opens no scope (02 §7.2)."""
     walk.visit(node.count)
-    scope = _loop_scope(walk, node.body)
+    scope = loop_scope(walk, node.body)
     walk.scope.views.update(scope.views)
     walk.quietly(lambda: walk.block(node.body, scope=walk.scope))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.check.walk import (
     access,
+    assignments,
     bindings,
     blocks,
     calls,
@@ -37,7 +38,7 @@ VISITS: Mapping[type, Visit] = {
     ast.Select: blocks.select,
     ast.Match: matches.match,
     ast.Let: bindings.let,
-    ast.Assign: bindings.assign,
+    ast.Assign: assignments.assign,
     ast.Return: statements.return_,
     ast.Throw: statements.throw,
     ast.Break: statements.leave,
