@@ -211,7 +211,7 @@ def test_a_lexer_error_is_reported_alone() -> None:
         "   |\n"
         " 2 | let s = 'x'\n"
         "   |         ^ here\n"
-        '   = help: strings have double quotes: `"text"`\n'
+        '   = help: in Harn, strings have double quotes: `"text"`\n'
     )
 
 

@@ -99,7 +99,8 @@ def _readable(walk: Walk) -> Iterator[str]:
 
 
 def _report(walk: Walk, node: ast.Node, name: str, text: str, hint: str | None) -> None:
-    help = f"did you mean `{hint}`?" if hint else None
+    word = name_for(name)
+    help = f"in Harn, write `{word}`" if word else f"did you mean `{hint}`?" if hint else None
     walk.reported.error("undefined-name", node, text, help=help, places=_elsewhere(walk, name))
 
 
