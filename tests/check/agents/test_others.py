@@ -116,7 +116,8 @@ def test_a_session_by_its_id_has_the_words_of_the_run() -> None:
 def test_a_session_that_may_be_open_again_is_not_told(between: str) -> None:
     source = (
         "fn reopen(id) { agent_session_open(id) }\n"
-        f"fn work() {{\nvar id = agent_session_open()\nagent_session_close(id)\n{between}\nagent_session_length(id)\n}}"  # noqa: E501
+        "fn work() {\nvar id = agent_session_open()\nagent_session_close(id)\n"
+        f"{between}\nagent_session_length(id)\n}}"
     )
     assert told(source) == []
 
@@ -138,7 +139,7 @@ _KEYS = {
     "AWS": "AKIA" + "Q3EGRZ7TW5N2PJ6L",
     "OpenAI": "sk-" + "proj-9fQ2mZ7Lx0Vb4Tn8Rk1W",
     "GitHub": "ghp_" + "9fQ2mZ7Lx0Vb4Tn8Rk1WcY5Hd3Gs6JpA",
-    "private key": "-----BEGIN PRIVATE KEY-----\\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49\\n-----END PRIVATE KEY-----",  # noqa: E501
+    "private key": "-----BEGIN PRIVATE KEY-----\\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49",
 }
 
 

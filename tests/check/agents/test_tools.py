@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm
+from harnpy.builtins.bridge.agent_functions import takes_several
 from harnpy.vm.errors import VmError
 from tests.check.agents.asking import findings, told
 
@@ -48,7 +49,7 @@ def test_what_a_run_refuses_is_told_before_it_in_the_same_words(config: str, mar
             '"strng"',
         ),
         (
-            '{parameters: {o: {type: "object", properties: {a: {}}, required: ["b"]}}, handler: { args -> args.o }}',  # noqa: E501
+            '{parameters: {o: {type: "object", properties: {a: {}}, required: ["b"]}}, handler: { o -> 1 }}',
             "tool-parameters",
             "tool 'look': `required` names 'b', which `properties` doesn't have",
             '"b"',
@@ -62,7 +63,7 @@ def test_what_a_run_refuses_is_told_before_it_in_the_same_words(config: str, mar
         (
             '{parameters: {a: "int", b: "int"}, handler: fn(a, b) { a + b }}',
             "tool-handler",
-            "tool 'look' takes (a, b), but a loop calls it with one dict of its arguments: let it be { args -> … }",  # noqa: E501
+            takes_several("look", ["a", "b"]),
             "fn(a, b) { a + b }",
         ),
     ],
@@ -87,7 +88,7 @@ def test_a_json_schema_in_the_place_of_parameters() -> None:
         "{parameters: {}, handler: { args -> args.anything }}",
         "{handler: { args -> args.anything }}",
         '{parameters: {path: "string"}, handler: { args -> let args = {b: 1}\n args.b }}',
-        '{parameters: {path: "string"}, annotations: {arg_aliases: {file: "place"}}, handler: { args -> args.place }}',  # noqa: E501
+        '{parameters: {a: "int"}, annotations: {arg_aliases: {b: "place"}}, handler: { args -> args.place }}',
         '{parameters: {when: "Duration", what: {type: "object", required: ["x"]}}, handler: { args -> 1 }}',
         '{parameters: {a: "int"}, handler: { ...all -> all }, anything: 1, compact: true}',
         "{parameters: {}, handler: { -> 1 }}",
@@ -110,6 +111,14 @@ def test_what_is_not_known_is_not_judged(program: str) -> None:
     assert told(program) == []
 
 
+def test_tools_in_a_list_are_judged_as_a_loop_calls_them() -> None:
+    tool = '{name: "look", parameters: {path: "string"}, handler: { args -> args.pth }}'
+    source = f'let tools = [{tool}]\nagent_loop("go", nil, {{provider: "mock", tools: tools}})'
+    [found] = findings(source)
+    assert (found.code, source[found.start : found.end]) == ("tool-handler", "tools")
+    assert told(source.replace("pth", "path")) == []
+
+
 def test_a_tool_that_is_defined_twice() -> None:
     one = 'tool_define(tools, "a", "", {handler: { args -> 1 }})'
     twice = f"fn make() {{\n var tools = tool_registry()\n tools = {one}\n tools = {one}\n tools\n}}"
@@ -118,5 +127,6 @@ def test_a_tool_that_is_defined_twice() -> None:
     assert message == "tool 'a' is in the registry already: this definition replaces it"
     assert told(twice.replace("\n tools = ", "\n tools = tool_registry()\n tools = ")) == []
     assert told(twice.replace(" tools\n}", " if true { tools = tool_registry() }\n tools\n}")) != []
-    branch = f"fn make(x) {{\n var tools = tool_registry()\n if x {{ tools = {one} }} else {{ tools = {one} }}\n tools\n}}"  # noqa: E501
+    branches = f"if x {{ tools = {one} }} else {{ tools = {one} }}"
+    branch = f"fn make(x) {{\n var tools = tool_registry()\n {branches}\n tools\n}}"
     assert told(branch) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from harnpy.check.agents.literals import REST
@@ -63,41 +64,37 @@ def as_run(value: Any) -> Any:
     return value
 
 
-def refusals(reader: Reader, given: Dict) -> Iterator[Refusal]:
-    """Yield what ``reader`` refuses for a reason that is in one entry, by itself; one after the other.
+def refusals(function: str, reader: Reader, given: Dict) -> Iterator[Refusal]:
+    """Yield what ``reader``, of the builtin ``function``, refuses for a reason that is in one entry alone.
 
     An entry that is fine alone, or is only refused as another is missing, may be given what it needs
     by what isn't known.
     """
-    message = message_of(reader, given)
-    if message is None or message_of(reader, {}) is not None:
+    says = partial(_message, function, reader)
+    message = says(given)
+    if message is None or says({}) is not None:
         return
     while message is not None:
-        path = _refused(reader, given, message)
+        path = _refused(says, given, message)
         if not path:
             return
         yield Refusal(path, message)
         given = _without(given, path[0])
-        message = message_of(reader, given)
+        message = says(given)
 
 
-def _refused(reader: Reader, given: Dict, message: str) -> tuple[str | int, ...]:
+def _refused(says: Callable[[Any], str | None], given: Dict, message: str) -> tuple[str | int, ...]:
     for key, value in given.items():
-        if message_of(reader, {key: value}) == message:
-
-            def says(other: Any, key: str = key) -> str | None:
-                return message_of(reader, {key: other})
-
-            return (key, *_inner(says, message, value))
+        if says({key: value}) == message:
+            return (key, *_inner(_of_part(says, {}, key), message, value))
     return ()
 
 
-def part_refused(reader: Callable[[Any], object], given: Any) -> Refusal | None:
+def part_refused(function: str, reader: Callable[[Any], object], given: Any) -> Refusal | None:
     """Return what ``reader`` refuses of a value that is written out whole, and the part that it is about."""
-    message = message_of(reader, given)
-    if message is None:
-        return None
-    return Refusal(_inner(lambda other: message_of(reader, other), message, given), message)
+    says = partial(_message, function, reader)
+    message = says(given)
+    return None if message is None else Refusal(_inner(says, message, given), message)
 
 
 def _inner(says: Callable[[Any], str | None], message: str, value: Any) -> tuple[str | int, ...]:
@@ -157,11 +154,13 @@ def _with(value: Any, step: Any, item: Any) -> Any:
     return [*value[:step], item, *value[step + 1 :]]
 
 
-def message_of(reader: Callable[[Any], object], given: Any) -> str | None:
+def _message(function: str, reader: Callable[[Any], object], given: Any) -> str | None:
     """Return the message of what a reader raises, None if it accepts what is given."""
     try:
         reader(given)
-    except (Fault, VmError) as error:
+    except Fault as fault:
+        return fault.message_from(function)
+    except VmError as error:
         return error.message
     return None
 

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
     from harnpy.vm.vm import Vm
 
+#: What takes the options of a model call, and perhaps more.
+CALLS = frozenset(name for name, table in TABLES.items() if CALL.own.keys() <= table.own.keys())
+
 #: What the provider may be called beside its name. Spec: 07 §1.2.
 _AUTO = "auto"
 
 
 def problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
     """What a model call would say of its `provider`, `fallback_chain` and `model_tier`."""
-    if function not in TABLES or not CALL.own.keys() <= TABLES[function].own.keys():
+    if function not in CALLS:
         return
     for place in places_of(function):
         given = arguments[place] if place < len(arguments) else None

@@ -45,5 +45,5 @@ def _refused(vm: Vm, function: str, given: dict[str, Any]) -> Iterator[Problem]:
 
     whole = known(given, TABLES[function].own)
     for reader in readers_of(vm, function):
-        for path, message in refusals(reader, whole):
+        for path, message in refusals(function, reader, whole):
             yield Problem(OPTION_TYPE, message, path)

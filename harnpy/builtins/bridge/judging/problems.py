@@ -22,7 +22,9 @@ def problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Proble
         from harnpy.builtins.bridge.judging import graphs
 
         yield from graphs.problems(function, arguments)
-    if function == "tool_define":
-        from harnpy.builtins.bridge.judging import tools
+    from harnpy.builtins.bridge.judging import tools
 
-        yield from tools.problems(arguments)
+    if function == "tool_define":
+        yield from tools.defined(arguments)
+    elif function in models.CALLS:
+        yield from tools.listed(function, arguments)

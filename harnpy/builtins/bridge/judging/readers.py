@@ -51,6 +51,7 @@ def _with_functions(vm: Vm, reader: Reader, given: Dict) -> None:
 def _of_models() -> Iterator[Reader]:
     from harnpy.llm.budget import read_budget
     from harnpy.llm.experiments import read_experiment
+    from harnpy.llm.native_tools import tool_entries
     from harnpy.llm.route_policy import read_policy
     from harnpy.llm.structured.output_format import read_output
     from harnpy.llm.thinking import read_thinking
@@ -62,18 +63,21 @@ def _of_models() -> Iterator[Reader]:
     yield lambda given: read_output(Options(given))
     yield lambda given: read_experiment(given.get("structural_experiment"))
     yield lambda given: read_tool_search(Options(given))
+    yield lambda given: tool_entries(given.get("tools"))
 
 
 def _of_loops(caller: str) -> Iterator[Reader]:
+    from harnpy.agent.context import Rules
     from harnpy.agent.loop.loop_compaction import read_compaction
     from harnpy.agent.loop.options import profile_of, read_loop_options
-    from harnpy.agent.rules.permissions import read_permissions
     from harnpy.agent.skills.active import read_skills
     from harnpy.agent.tools.loop_servers import read_specs
 
     yield lambda given: profile_of(Options(given), caller)
     yield lambda given: read_loop_options(Options(given), profile_of(Options({}), caller), caller)
-    yield lambda given: read_permissions(given.get("permissions"), caller)
+    # The ceiling of a child is made of several options.
+    if caller != "sub_agent_run":
+        yield lambda given: Rules().for_options(Options(given), caller)
     yield lambda given: read_skills(given.get("skills"), caller)
     yield lambda given: read_specs(given.get("mcp_servers") or [], caller)
     if caller != "sub_agent_run":
@@ -106,14 +110,12 @@ class _NoDisk:
 
 
 def _others(vm: Vm, function: str) -> Iterator[Reader]:
-    if function == "http_mock":
-        from harnpy.net.http.mocks import read_responses
+    yield from _of_transports(function)
+    yield from _of_servers(function)
+    if function == "ask_user":
+        from harnpy.schemas.canonical import canonical
 
-        yield read_responses
-    if function in _RESPONSES:
-        from harnpy.net.server.responses import TEXT, with_options
-
-        yield lambda given: with_options("", given, TEXT)
+        yield lambda given: None if given.get("schema") is None else canonical(given["schema"])
     if function == "egress_policy":
         from harnpy.net.egress_policies import read_config
         from harnpy.world.net.rules import STDLIB
@@ -132,3 +134,41 @@ def _others(vm: Vm, function: str) -> Iterator[Reader]:
         from harnpy.llm.providers.mock import MockProvider
 
         yield lambda given: MockProvider().add(given)
+
+
+def _of_transports(function: str) -> Iterator[Reader]:
+    if function == "http_mock":
+        from harnpy.net.http.mocks import read_responses
+
+        yield read_responses
+    if function == "sse_connect":
+        from harnpy.net.transports.reading import read_events
+
+        yield lambda given: read_events("GET", "http://localhost/", given, _NoDisk(), None, lambda: 0.0)
+    if function == "websocket_connect":
+        from harnpy.net.transports.reading import read_socket
+
+        yield lambda given: read_socket("ws://localhost/", given, _NoDisk(), None)
+
+
+def _of_servers(function: str) -> Iterator[Reader]:
+    if function in _RESPONSES:
+        from harnpy.net.server.responses import TEXT, with_options
+
+        yield lambda given: with_options("", given, TEXT)
+    if function == "http_server":
+        from harnpy.net.server.server import Server
+
+        yield lambda given: Server("", given, NotImplemented)
+    if function == "http_server_route":
+        from harnpy.net.server.routes import route
+
+        yield lambda given: route("GET", "/", str, given)
+    if function == "http_server_tls_edge":
+        from harnpy.net.server.tls import edge
+
+        yield edge
+    if function == "sse_server_response":
+        from harnpy.net.server.event_streams import EventStream
+
+        yield lambda given: EventStream("", given)

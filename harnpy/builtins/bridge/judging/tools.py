@@ -5,6 +5,7 @@ from __future__ import annotations
 from harnpy.agent.tools.tool_registry import TOOLS, define
 from harnpy.builtins.bridge.agent_functions import takes_several
 from harnpy.builtins.bridge.judging.known import as_run, is_known, part_refused
+from harnpy.builtins.bridge.option_tables import places_of
 from harnpy.check.agents.literals import REST
 from harnpy.check.knowledge import TOOL_DEFINITION, TOOL_HANDLER, TOOL_PARAMETERS, Problem
 from harnpy.llm.native_tools import TYPE_NAMES
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from harnpy.builtins.bridge.judging.known import Dict
 
+    Path = tuple[str | int, ...]
+
 _CONFIG = 3
 #: What a definition may say, besides what programs keep there for themselves.
 _KEYS = (
@@ -30,7 +33,20 @@ _DECIDING = ("executor", "handler", "host_capability", "mcp_server", "defer_load
 _WORDS = ("string", "any", "nil", "null", "bytes", "duration", "text", "path", "url", "date")
 
 
-def problems(arguments: Sequence[Any]) -> Iterator[Problem]:
+def listed(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
+    """What a loop can't call among the tools that the option `tools` lists as dicts."""
+    for place in places_of(function):
+        given = arguments[place] if place < len(arguments) else None
+        entries = given.get("tools") if type(given) is dict else None
+        for index, entry in enumerate(entries if type(entries) is list else ()):
+            name = entry.get("name") if type(entry) is dict else None
+            if type(name) is str:
+                path = (place, "tools", index)
+                yield from _parameters(name, entry.get("parameters"), path)
+                yield from _handler(name, entry, path)
+
+
+def defined(arguments: Sequence[Any]) -> Iterator[Problem]:
     """What `tool_define` refuses in its arguments, and what a loop can't call."""
     if len(arguments) <= _CONFIG or isinstance(arguments[_CONFIG], ast.Node):
         return
@@ -42,8 +58,8 @@ def problems(arguments: Sequence[Any]) -> Iterator[Problem]:
         yield refusal
     if type(config) is dict:
         yield from _misspelt(config)
-        yield from _parameters(name, config.get("parameters"))
-        yield from _handler(name, config)
+        yield from _parameters(name, config.get("parameters"), (_CONFIG,))
+        yield from _handler(name, config, (_CONFIG,))
 
 
 def _refusal(name: str, config: Any) -> Problem | None:
@@ -56,7 +72,7 @@ def _refusal(name: str, config: Any) -> Problem | None:
     def read(given: Any) -> object:
         return define(TOOLS.registry_of([]), name, "", given)
 
-    found = part_refused(read, config)
+    found = part_refused("tool_define", read, config)
     if found is None:
         return None
     return Problem(TOOL_DEFINITION, found.message, (_CONFIG, *found.path[:1]))
@@ -71,8 +87,8 @@ def _misspelt(config: Dict) -> Iterator[Problem]:
             yield _warning(TOOL_DEFINITION, message, (_CONFIG, key), of_key=True, near=near)
 
 
-def _parameters(name: str, given: Any) -> Iterator[Problem]:
-    place = (_CONFIG, "parameters")
+def _parameters(name: str, given: Any, path: Path) -> Iterator[Problem]:
+    place = (*path, "parameters")
     if type(given) is not dict:
         return
     if given.get("type") == "object" and type(given.get("properties")) is dict:
@@ -93,7 +109,7 @@ def _parameters(name: str, given: Any) -> Iterator[Problem]:
         yield from _required(name, type_, (*place, key))
 
 
-def _required(name: str, schema: Any, place: tuple[str | int, ...]) -> Iterator[Problem]:
+def _required(name: str, schema: Any, place: Path) -> Iterator[Problem]:
     """Names that an object's schema requires and doesn't have."""
     if type(schema) is not dict:
         return
@@ -109,12 +125,12 @@ def _required(name: str, schema: Any, place: tuple[str | int, ...]) -> Iterator[
         yield from _required(name, inner, (*place, "properties", key))
 
 
-def _handler(name: str, config: Dict) -> Iterator[Problem]:
+def _handler(name: str, config: Dict, path: Path) -> Iterator[Problem]:
     """What a loop's one call, with one dict of the arguments, makes of a handler that is written out."""
     handler = config.get("handler")
     if not isinstance(handler, ast.Closure | ast.FnExpr):
         return
-    place = (_CONFIG, "handler")
+    place = (*path, "handler")
     params = [param.name for param in handler.params]
     if len(params) > 1 and not handler.params[-1].rest:
         yield _warning(TOOL_HANDLER, takes_several(name, params), place)
@@ -181,7 +197,7 @@ def _is(node: ast.Node, name: str) -> bool:
 def _warning(
     code: str,
     message: str,
-    path: tuple[str | int, ...],
+    path: Path,
     *,
     of_key: bool = False,
     near: str | None = None,
