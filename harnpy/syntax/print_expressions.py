@@ -170,27 +170,32 @@ class Expressions:
 
     def postfix(self, node: Node) -> str:
         # Down the receivers in a loop, as with operators.
-        steps: list[str] = []
+        steps: list[ast.Member | ast.MethodCall | ast.Index | ast.Slice] = []
         while isinstance(node, _POSTFIXES):
-            steps.append(self.suffix(node))
+            steps.append(node)
             node = node.object
-        return "".join([self.expression(node, _POSTFIX), *steps[::-1]])
+        text = self.expression(node, _POSTFIX)
+        for step in reversed(steps):
+            text = self.extended(text, step)
+        return text
 
     visit_Member = visit_MethodCall = visit_Index = visit_Slice = postfix
 
-    def suffix(self, node: ast.Member | ast.MethodCall | ast.Index | ast.Slice) -> str:
-        """What stands behind the receiver."""
+    def extended(self, text: str, node: ast.Member | ast.MethodCall | ast.Index | ast.Slice) -> str:
+        """The text of a receiver, and what stands behind it."""
         if isinstance(node, ast.Member):
-            return f"{'?' * node.optional}.{node.name}"
+            return f"{text}{'?' * node.optional}.{node.name}"
         if isinstance(node, ast.Index):
-            return f"{'?' * node.optional}[{self.expression(node.index)}]"
+            return f"{text}{'?' * node.optional}[{self.expression(node.index)}]"
         if isinstance(node, ast.Slice):
             first = "" if node.first is None else self.expression(node.first)
             last = "" if node.last is None else self.expression(node.last)
-            return f"[{first}:{last}]"
+            return f"{text}[{first}:{last}]"
         span = self.written.brackets(node.object.end)
-        call = f"{'?' * node.optional}.{self.args(node.name, node.args, span)}"
-        return "\n" + indented(call) if self.written.dotted(node.object) else call
+        name = f"{'?' * node.optional}.{node.name}"
+        if self.written.dotted(node.object):
+            return f"{text}\n{indented(self.args(name, node.args, span))}"
+        return self.args(text + name, node.args, span)
 
     def visit_Call(self, node: ast.Call) -> str:
         types = ", ".join(map(self.type, node.type_args))

@@ -80,8 +80,7 @@ def unbroken(text: str, width: int) -> Iterator[str]:
             continue
         nodes += node.children()
         if breakable(node):
-            start = node.object.end if isinstance(node, ast.MethodCall) else node.start
-            code = without_comments(text[start : node.end]).lstrip(") ")
+            code = without_comments(text[node.start : node.end])
             if "\n" not in code and len(code) > width:
                 yield code
 
