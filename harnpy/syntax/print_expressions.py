@@ -123,8 +123,12 @@ class Expressions:
         return self.chain(first, steps[::-1], apart)
 
     def operand(self, node: ast.Binary, operand: Node, least: int) -> str:
-        mixed = isinstance(operand, ast.Binary) and {node.op, operand.op} == {"&&", "||"}
-        return self.expression(operand, _PRIMARY if mixed else least)
+        own = isinstance(operand, ast.Binary) and (
+            {node.op, operand.op} == {"&&", "||"}
+            # Few know how tight `??` binds: who said it once need not be misread.
+            or (operand.op == "??" != node.op and self.written.parenthesised(operand))
+        )
+        return self.expression(operand, _PRIMARY if own else least)
 
     def chain(self, first: str, steps: Sequence[tuple[str, str]], apart: bool) -> str:
         """Operands on one line, or each operator at the beginning of a line; so if they were ``apart``."""

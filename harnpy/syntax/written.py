@@ -31,6 +31,10 @@ class Unwritten:
         """Whether ``right`` begins on a later line than ``left`` ends."""
         return False
 
+    def parenthesised(self, operand: Node) -> bool:
+        """Whether an operand stands in parentheses of its own."""
+        return False
+
     def dotted(self, receiver: Node) -> bool:
         """Whether the ``.`` behind a receiver begins a line."""
         return False
@@ -78,6 +82,10 @@ class Written(Unwritten):
 
     def apart(self, left: Node, right: Node) -> bool:
         return self.source.find("\n", left.end, right.start) >= 0
+
+    def parenthesised(self, operand: Node) -> bool:
+        before, behind = self.at(operand.start) - 1, self.at(operand.end)
+        return self.tokens.kinds[before] == "(" and self.closing.get(before) == behind
 
     def dotted(self, receiver: Node) -> bool:
         at = self.at(receiver.end)

@@ -150,6 +150,8 @@ def test_imports_are_sorted_with_their_comments(source: str, text: str) -> None:
         ),
         ('"${ a+1 }" + "${a b}"', '"${a + 1}" + "${a b}"\n'),
         (r'"\${x} \q"', '"\\${x} \\\\q"\n'),
+        ("((a ?? b)) + c ?? d", "(a ?? b) + c ?? d\n"),
+        ("((a * b)) + (f(c ?? d))", "a * b + f(c ?? d)\n"),
         ("let s: stream<int> = g", "let s: Stream<int> = g\n"),
         ("a\n.b({ x ->\n x })", "a\n  .b({ x -> x })\n"),
         ("a.b({ x ->\n x\n y })", "a.b(\n  { x ->\n    x\n    y\n  },\n)\n"),
