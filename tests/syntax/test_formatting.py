@@ -5,8 +5,6 @@ The text of a tree alone is tested in `test_printer`, what holds for every progr
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harnpy.syntax.errors import SyntaxFault
@@ -203,5 +201,7 @@ def test_nothing_is_written_that_would_lose_something(text: str, what: str) -> N
         check_kept(source, comments_of(source), parse(source), text)
 
 
-def programs() -> list[Path]:
-    return sorted(path for folder in ("stdlib", "examples") for path in (ROOT / folder).rglob("*.harn"))
+@pytest.mark.parametrize("folder", ["stdlib", "examples"])
+def test_our_own_programs_are_formatted(folder: str) -> None:
+    files = sorted((ROOT / folder).rglob("*.harn"))
+    assert [file.name for file in files if format_source(source := file.read_text()) != source] == []
