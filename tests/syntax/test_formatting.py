@@ -124,6 +124,7 @@ def test_bars(source: str, text: str) -> None:
             '// head\n\n// of a\nimport "a"\nimport "b" // of b\n',
         ),
         ('// head\nimport "b"\nimport "a"', '// head\nimport "a"\nimport "b"\n'),
+        ('import { x } from "a"\nimport "a"', 'import "a"\nimport { x } from "a"\n'),
         ('import {b, // of b\n a} from "x"', 'import {\n  b, // of b\n  a,\n} from "x"\n'),
         ('f()\nimport "b"\nimport "a"', 'f()\n\nimport "b"\n\nimport "a"\n'),
     ],

@@ -52,10 +52,10 @@ def leading_imports(program: ast.Program) -> int:
     return len(list(takewhile(lambda item: isinstance(item, ast.Import), program.items)))
 
 
-def import_order(node: ast.Node | None) -> tuple[bool, str]:
-    """The modules that come with harnpy first, then by path."""
+def import_order(node: ast.Node | None) -> tuple[bool, str, bool]:
+    """The modules that come with harnpy first, then by path; all of a module before names of it."""
     assert isinstance(node, ast.Import)
-    return not node.path.startswith("std/"), node.path
+    return not node.path.startswith("std/"), node.path, node.names is not None
 
 
 def _in_order(program: ast.Program) -> tuple[Node, ...]:

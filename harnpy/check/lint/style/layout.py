@@ -11,6 +11,8 @@ from harnpy.check.lint.style.operands import Extent
 from harnpy.check.lint.subject import Subject
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit
+from harnpy.syntax.formatting.kept import import_order as place
+from harnpy.syntax.formatting.kept import leading_imports
 
 _DECLARATIONS = (
     ast.Import,
@@ -118,14 +120,11 @@ class _Lists:
 
 
 def import_order(subject: Subject) -> Iterator[Remark]:
-    leading: list[ast.Import] = []
-    for item in subject.program.items:
-        if not isinstance(item, ast.Import):
-            break
-        leading.append(item)
-    misplaced = next((node for before, node in pairwise(leading) if _place(node) < _place(before)), None)
+    first = subject.program.items[: leading_imports(subject.program)]
+    leading = [item for item in first if isinstance(item, ast.Import)]
+    misplaced = next((node for before, node in pairwise(leading) if place(node) < place(before)), None)
     if misplaced is not None:
-        order = sorted(leading, key=_place)
+        order = sorted(leading, key=place)
         # Loading a module of the program's own may do something, so those must keep their order.
         own = [[node for node in nodes if not node.path.startswith("std/")] for nodes in (leading, order)]
         yield remark(
@@ -134,10 +133,6 @@ def import_order(subject: Subject) -> Iterator[Remark]:
             edits=_reordered(subject, leading, order),
             safe=own[0] == own[1],
         )
-
-
-def _place(node: ast.Import) -> tuple[bool, str, bool]:
-    return not node.path.startswith("std/"), node.path, node.names is not None
 
 
 def _reordered(subject: Subject, imports: list[ast.Import], order: list[ast.Import]) -> list[Edit]:
