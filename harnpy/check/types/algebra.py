@@ -8,7 +8,7 @@ from __future__ import annotations
 from harnpy.check.types import unions
 from harnpy.check.types.aliases import Aliases, substituted
 from harnpy.check.types.fitting import Fitting, is_fresh, variances
-from harnpy.check.types.names import NEVER, shown
+from harnpy.check.types.names import shown
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -102,10 +102,6 @@ class Types:
         """``type`` without the aliases at its head; its parts may be aliases."""
         return self.aliases.unfolded(type)
 
-    def expanded(self, type: Type) -> Type:
-        """``type`` without aliases, however deep; those inside themselves stay names."""
-        return self.aliases.expanded(type)
-
     def members(self, type: Type) -> tuple[Type, ...]:
         """The members of a union, those of aliases among them; any other type is its own only member."""
         return self.aliases.members(type)
@@ -128,10 +124,6 @@ class Types:
         from harnpy.check.types.overlap import intersection
 
         return intersection(self, type, other)
-
-    def overlaps(self, type: Type, other: Type) -> bool:
-        """Whether a value may be of both types."""
-        return self.intersection(type, other) != NEVER
 
     def tagged(self, type: Type) -> tuple[str, list[tuple[str | int, Type]]] | None:
         """The discriminant of a union of shapes (03 §6) and its variants: their literal, and the shape."""

@@ -7,7 +7,6 @@ An applied alias takes its arguments by substitution, and distributes over those
 from __future__ import annotations
 
 from harnpy.check.types.names import rebuilt
-from harnpy.check.types.unions import union
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -18,19 +17,18 @@ if TYPE_CHECKING:
 
 #: An application that would distribute into more members than these takes its unions whole.
 _MOST_MEMBERS = 256
-#: Aliases of aliases below this depth stay names.
+#: Aliases of aliases below this depth stay names: `type A<T> = A<list<T>>` has no end.
 _DEEPEST = 100
 
 
 class Aliases:
     """The aliases of one `Declared`."""
 
-    __slots__ = ("_expanded", "_unfolded", "_whole", "declared")
+    __slots__ = ("_unfolded", "_whole", "declared")
 
     def __init__(self, declared: Mapping[str, ast.TypeDecl]) -> None:
         self.declared = declared
         self._unfolded: dict[ast.TypeName, Type] = {}
-        self._expanded: dict[ast.TypeName, Type] = {}
         self._whole: dict[ast.TypeName, Type] = {}
 
     def unfolded(self, type: Type) -> Type:
@@ -44,7 +42,7 @@ class Aliases:
 
     def _unfold(self, type: Type) -> Type:
         seen: set[Type] = set()
-        while isinstance(type, ast.TypeName) and type not in seen and len(seen) < _MOST_MEMBERS:
+        while isinstance(type, ast.TypeName) and type not in seen and len(seen) < _DEEPEST:
             seen.add(type)
             type = self._applied(type)
         return type
@@ -68,40 +66,12 @@ class Aliases:
 
     def _add_members(self, type: Type, found: dict[Type, None], within: set[Type]) -> None:
         unfolded = self.unfolded(type)
-        if not isinstance(unfolded, ast.TypeUnion):
+        if not isinstance(unfolded, ast.TypeUnion) or len(within) > _DEEPEST:
             found[type] = None
         elif type not in within:
             within.add(type)
             for member in unfolded.members:
                 self._add_members(member, found, within)
-
-    def expanded(self, type: Type) -> Type:
-        """``type`` without aliases, however deep; those inside themselves stay names."""
-        return self._expand(type, frozenset())
-
-    def _expand(self, type: Type, within: frozenset[str]) -> Type:
-        if isinstance(type, ast.TypeName) and type.name in self.declared and type.name not in within:
-            if len(within) > _DEEPEST:
-                return type
-            if within:
-                return self._expand_alias(type, within)
-            known = self._expanded.get(type)
-            if known is None:
-                known = self._expanded[type] = self._expand_alias(type, within)
-            return known
-        return rebuilt(type, lambda part: self._expand(part, within))
-
-    def _expand_alias(self, type: ast.TypeName, within: frozenset[str]) -> Type:
-        args = tuple(self._expand(arg, within) for arg in type.args)
-        applied = self._applied(ast.TypeName(0, 0, type.name, args))
-        if isinstance(applied, ast.TypeName) and applied.name == type.name:
-            return applied
-        if isinstance(applied, ast.TypeUnion):
-            # What distribution yields are applications of the same alias, to be unfolded as well.
-            members = [self._applied(m) if _applies(m, type.name) else m for m in applied.members]
-            applied = ast.TypeUnion(0, 0, tuple(members))
-        expanded = self._expand(applied, within | {type.name})
-        return union(expanded.members) if isinstance(expanded, ast.TypeUnion) else expanded
 
     def _applied(self, type: Type) -> Type:
         """One step: the body of an alias with its arguments, or the union that distribution makes of it."""
@@ -131,10 +101,6 @@ class Aliases:
 
 def _by_name(declared: ast.TypeDecl, args: Sequence[Type]) -> dict[str, Type]:
     return {param.name: arg for param, arg in zip(declared.type_params, args, strict=True)}
-
-
-def _applies(type: Type, name: str) -> bool:
-    return isinstance(type, ast.TypeName) and type.name == name
 
 
 def substituted(type: Type, bound: Mapping[str, Type]) -> Type:

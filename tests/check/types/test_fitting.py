@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harnpy.check.types.names import ANY, DICT, HOLE, LIST, NEVER, UNKNOWN, Type, list_of, shown
 from harnpy.syntax import ast
 
+from .expansion import expanded
 from .written import expression, types, written
 
 DECLARATIONS = """
@@ -190,8 +191,6 @@ def _types_of(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
 
 
 TYPES = st.recursive(LEAVES, _types_of, max_leaves=4)
-#: Without recursive aliases.
-FINITE = st.recursive(LEAVES.filter(lambda type: type != written("Tree")), _types_of, max_leaves=4)
 
 
 @EXAMPLES
@@ -258,8 +257,8 @@ def test_fitting_is_transitive_where_nothing_is_gradual(a: Type, b: Type, c: Typ
 @given(TYPES, TYPES)
 def test_aliases_are_transparent(one: Type, other: Type) -> None:
     algebra = types(DECLARATIONS)
-    assert algebra.fits(algebra.expanded(one), other) == algebra.fits(one, other)
-    assert algebra.fits(one, algebra.expanded(other)) == algebra.fits(one, other)
+    assert algebra.fits(expanded(algebra, one), other) == algebra.fits(one, other)
+    assert algebra.fits(one, expanded(algebra, other)) == algebra.fits(one, other)
 
 
 @EXAMPLES
