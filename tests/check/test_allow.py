@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from harnpy.check.allow import is_own, silenced
+from harnpy.check.allow import SPECIFIED, is_own, silenced
+from harnpy.check.explanations.reading import explanations
 from harnpy.check.findings import Finding
 
 #: Each of these words of a program is a finding.
@@ -63,6 +64,19 @@ def test_errors_of_the_language_hold() -> None:
     assert silenced("a() // harnpy: allow unreachable-code", [warning]) == []
     assert not is_own("argument-type")
     assert is_own("undefined-name")
+
+
+def test_what_the_specification_finds_is_explained_as_such() -> None:
+    specified = {"attributes", "calls", "match", "strict", "types"}
+    found = {each.code for each in explanations().values() if each.family in specified}
+    of_names = {
+        "undefined-call",
+        "unknown-struct",
+        "immutable-assignment",
+        "misplaced-yield",
+        "misplaced-emit",
+    }
+    assert found | of_names == SPECIFIED
 
 
 def test_a_code_that_does_not_exist_is_a_warning() -> None:
