@@ -27,7 +27,8 @@ SPECIFIED = frozenset(
     misplaced-emit misplaced-yield missing-struct-field non-exhaustive-match operand-type or-pattern
     return-type struct-field-type type-argument-count type-bound type-parameter-conflict undefined-call
     unhandled-type unknown-attribute unknown-interface-method unknown-method unknown-property
-    unknown-struct unknown-struct-field unnarrowed-unknown unreachable-code unvalidated-access variance""".split()
+    unknown-struct unknown-struct-field unnarrowed-unknown unreachable-code unvalidated-access
+    variance""".split()
 )
 _ALLOW = re.compile(r"//\s*harnpy:\s*allow\b(.*)")
 _WORD = re.compile(r"[^\s,]+")

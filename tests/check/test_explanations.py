@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from harnpy import Vm
 from harnpy.check.explanations.page import page
 from harnpy.check.explanations.reading import Explanation, Family, explanations, families
 from harnpy.check.lint.rules import RULES
+from harnpy.cli.commands import preflight
 from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.parser import parse
 from tests.check.programs import diagnostics
 
 ROOT = Path(__file__).parents[2]
 #: Where codes are given to findings.
-_ROOMS = ("harnpy/check", "harnpy/syntax")
+_ROOMS = ("harnpy/check", "harnpy/syntax", "harnpy/cli/commands")
 _CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")
 EXPLAINED = [pytest.param(each, id=each.code) for each in explanations().values()]
 
@@ -43,14 +46,25 @@ def codes_given() -> set[str]:
     return {value for value in values if isinstance(value, str) and _CODE.fullmatch(value)}
 
 
-def _said(explained: Explanation, program: str) -> list[Diagnostic]:
+def _said(explained: Explanation, program: str, directory: Path) -> list[Diagnostic]:
     """Programs about habits have none; others may, as long as they are right."""
+    if explained.family == "preflight":
+        return _preflight(program, directory)
     return diagnostics(
         program,
         linted=explained.family.startswith("lint"),
         enabled=[explained.code],
         strict=explained.family == "strict",
     )
+
+
+def _preflight(program: str, directory: Path) -> list[Diagnostic]:
+    """What is said of the last file of a program; a comment begins each file that isn't alone."""
+    _, *parts = re.split(r"^// ([\w/]+\.harn)\n", f"// main.harn\n{program}", flags=re.MULTILINE)
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
+    return list(preflight.findings(Vm(), parse(parts[-1]), directory / parts[-2], parts[-1], "error"))
 
 
 def test_each_code_is_explained() -> None:
@@ -72,13 +86,13 @@ def test_no_code_is_explained_twice() -> None:
 
 
 @pytest.mark.parametrize("explained", EXPLAINED)
-def test_the_wrong_program_has_the_diagnostic(explained: Explanation) -> None:
-    assert explained.code in {found.code for found in _said(explained, explained.wrong)}
+def test_the_wrong_program_has_the_diagnostic(explained: Explanation, tmp_path: Path) -> None:
+    assert explained.code in {found.code for found in _said(explained, explained.wrong, tmp_path)}
 
 
 @pytest.mark.parametrize("explained", EXPLAINED)
-def test_the_right_program_has_none(explained: Explanation) -> None:
-    assert [(found.code, found.message) for found in _said(explained, explained.right)] == []
+def test_the_right_program_has_none(explained: Explanation, tmp_path: Path) -> None:
+    assert [(found.code, found.message) for found in _said(explained, explained.right, tmp_path)] == []
 
 
 def test_the_page_is_what_the_texts_say() -> None:

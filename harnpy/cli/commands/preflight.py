@@ -25,8 +25,8 @@ _RENDERING = ("render", "render_prompt")
 _ONE_OF_THEM = 'use selective imports to disambiguate: import {{ {} }} from "..."'
 _RENAME = "rename one of the imported modules or avoid importing conflicting names"
 
-#: The node, the problem, and what to do about it.
-Finding = tuple[ast.Node, str, str | None]
+#: The node, the code, the problem, and what to do about it.
+Finding = tuple[ast.Node, str, str, str | None]
 Imported = list[tuple[ast.Import, Module | None]]
 
 
@@ -42,9 +42,9 @@ def findings(
     imports = [node for node in program.items if isinstance(node, ast.Import)]
     modules = [(node, vm.state(Modules).look(vm, node.path, directory)) for node in imports]
     found = [*_unresolved(modules), *_collisions(vm, modules), *_reexports(vm, program, file, modules)]
-    for node, text, help_ in [*found, *_templates(vm, program, directory)]:
+    for node, code, text, help_ in [*found, *_templates(vm, program, directory)]:
         span = lines.span(node.start, node.end)
-        yield Diagnostic(severity, f"preflight: {text}", span, "preflight", help_)
+        yield Diagnostic(severity, f"preflight: {text}", span, "preflight", help_, code=code)
 
 
 def _manifest_severity(directory: str) -> str:
@@ -63,7 +63,7 @@ def _unresolved(modules: Imported) -> Iterator[Finding]:
     for node, module in modules:
         if module is None:
             help_ = "verify the import path and packaged module layout"
-            yield node, f"unresolved import '{node.path}'", help_
+            yield node, "unresolved-import", f"unresolved import '{node.path}'", help_
 
 
 def _collisions(vm: Vm, modules: Imported) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _collisions(vm: Vm, modules: Imported) -> Iterator[Finding]:
             if name in owners:
                 help_ = _ONE_OF_THEM.format(name) if node.names is None else _RENAME
                 where = f"is exported by both '{owners[name].name}' and '{node.path}'"
-                yield node, f"import collision — '{name}' {where}", help_
+                yield node, "import-collision", f"import collision — '{name}' {where}", help_
             owners.setdefault(name, module)
 
 
@@ -93,7 +93,8 @@ def _reexports(vm: Vm, program: ast.Program, file: Path, modules: Imported) -> I
     for name, node in places.items():
         if len(sources[name]) > 1:
             by = f"by multiple sources: {', '.join(sources[name])}"
-            yield node, f"re-export conflict — '{name}' is re-exported (or locally defined) {by}", help_
+            text = f"re-export conflict — '{name}' is re-exported (or locally defined) {by}"
+            yield node, "reexport-conflict", text, help_
 
 
 def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding]:
@@ -105,10 +106,11 @@ def _templates(vm: Vm, program: ast.Program, directory: str) -> Iterator[Finding
         try:
             target = assets.resolve(vm.unguarded.files, path.value, directory)
         except assets.AssetError as error:
-            yield path, str(error), None
+            yield path, "missing-template", str(error), None
             continue
         if isinstance(node, ast.Call) and node.name in _RENDERING and not vm.unguarded.files.is_file(target):
-            yield path, f"{node.name} target '{path.value}' does not exist at {target}", None
+            text = f"{node.name} target '{path.value}' does not exist at {target}"
+            yield path, "missing-template", text, None
 
 
 def _template_path(node: ast.Node) -> ast.Str | None:
