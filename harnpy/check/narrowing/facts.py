@@ -9,7 +9,7 @@ from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from harnpy.check.types import Types
     from harnpy.check.types.names import Type
@@ -34,6 +34,13 @@ class Facts:
 
     def __bool__(self) -> bool:
         return bool(self.types or self.ruled_out)
+
+    def without(self, names: Collection[str]) -> Facts:
+        """The facts about other variables than those ``names``."""
+        left = Facts()
+        left.types = {name: type for name, type in self.types.items() if name not in names}
+        left.ruled_out = {name: kinds for name, kinds in self.ruled_out.items() if name not in names}
+        return left
 
 
 #: Nothing is known.

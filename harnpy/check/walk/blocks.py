@@ -6,7 +6,7 @@ from harnpy.check.narrowing.facts import after_if
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.surface import bound_names
 from harnpy.check.types import elements
-from harnpy.check.walk.loops import loop_scope
+from harnpy.check.walk.loops import assigned, loop_scope
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -24,7 +24,12 @@ def if_(walk: Walk, node: ast.If) -> bool:
     sides = walk.inference.sides(node.cond, walk.scope)
     then_leaves = walk.block(node.then, sides[0])
     else_leaves = _otherwise(walk, node.otherwise, sides[1])
-    walk.learn(after_if(sides, then_leaves, else_leaves))
+    facts = after_if(sides, then_leaves, else_leaves)
+    stayed = node.otherwise if then_leaves else node.then
+    if facts and stayed is not None:
+        # The branch that goes on may have changed what the condition was about.
+        facts = facts.without({name for name, _ in assigned(stayed)})
+    walk.learn(facts)
     return then_leaves and else_leaves
 
 

@@ -20,7 +20,7 @@ _ARITHMETIC = frozenset("+-*/%") | {"**"}
 def loop_scope(walk: Walk, body: ast.Block) -> Scope:
     """A scope for a loop: what holds of a variable that the body assigns may hold only the first time."""
     inner = Scope(walk.scope)
-    for name, keeps in _assigned(body):
+    for name, keeps in assigned(body):
         found = walk.scope.find(name)
         if found is not None and _is_open(found, keeps):
             inner.views[name] = found.view(None)
@@ -35,7 +35,7 @@ def _is_open(found: Binding, keeps: bool) -> bool:
     return found.inferred and not (is_plain and keeps)
 
 
-def _assigned(block: ast.Block) -> Iterator[tuple[str, bool]]:
+def assigned(block: ast.Node) -> Iterator[tuple[str, bool]]:
     """The variables that ``block`` assigns, each time with whether the value is surely of their kind."""
     stack: list[ast.Node] = [block]
     while stack:
