@@ -1,4 +1,4 @@
-"""Safe fixes change nothing that a program does: the conformance programs, before and after. Spec: 03 §15.
+"""Safe fixes change nothing that programs do: conformance programs, and generated ones. Spec: 03 §15.
 
 Every so many of them; HARNPY_PROGRAMS=100000 takes all.
 """
@@ -23,8 +23,10 @@ from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
+from tests.vm.differential.outcomes import Program, outcome
+from tests.vm.differential.programs import program_of
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "100"))
+PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "60"))
 #: What may differ: where lines stand, and what a misspelt name is near to, as variables get other names.
 _BESIDE = re.compile(r"\bline \d+|:\d+:\d+|^ *\d+ \||did you mean `\w+`", re.MULTILINE)
 
@@ -97,6 +99,21 @@ def test_what_programs_print_stays_the_same(changed: list[tuple[Case, str, str]]
 def test_what_is_fixed_needs_no_more_fixes(changed: list[tuple[Case, str, str]]) -> None:
     for case, _, fixed in changed:
         assert _fixed(case.path, fixed) == fixed, case.name
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS // 5))
+def test_generated_programs_do_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNPY_NO_CACHE", "1")
+    program = program_of(seed)
+    fixed = _fixed(Path("/nowhere/program.harn"), program.text)
+    if not program.session:
+        before, after = (outcome(Program(text, program.module), "compile") for text in (program.text, fixed))
+        assert (before.ending, _headline(before.text)) == (after.ending, _headline(after.text))
+        assert _plain(before.output) == _plain(after.output)
+
+
+def _headline(text: str) -> str:
+    return _plain(text.partition("\n")[0])
 
 
 def _plain(text: str) -> str:
