@@ -11,6 +11,7 @@ from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.formatting.document import format_source
 from harnpy.syntax.formatting.kept import NotKept, check_kept
 from harnpy.syntax.parser import parse
+from harnpy.syntax.written import Written
 from tests.support import ROOT
 
 DASHES = "-" * 77
@@ -64,6 +65,7 @@ DASHES = "-" * 77
         ("let {a, // c\n b} = d", "let {\n  a, // c\n  b,\n} = d\n"),
         ("@a // c\n@b(1, // d\n 2)\nfn f() {}", "@a // c\n@b(\n  1, // d\n  2,\n)\nfn f() {\n}\n"),
         ("fn f() {\n    /* a\n       b\n     */\n  c\n}", "fn f() {\n  /* a\n     b\n   */\n  c\n}\n"),
+        ("let {a: a, b: c = 2 /* d */} = d", "let {a, b: c = 2 /* d */} = d\n"),
         ('"a${ x /* c */ }"', '"a${ x /* c */ }"\n'),
     ],
 )
@@ -179,6 +181,11 @@ def test_a_long_and_a_deep_tree() -> None:
     assert format_source(f"let x = {deep}", line_width=1000) == f"let x = {deep}\n"
 
 
+def test_a_case_without_effect_is_not_dropped() -> None:
+    with pytest.raises(NotKept, match="would change what is said at line 2"):
+        format_source("fn f() { select { c from ch { a }\n timeout 1s { b }\n timeout 2s { a } } }")
+
+
 def test_a_text_that_is_no_program_is_refused() -> None:
     with pytest.raises(SyntaxFault):
         format_source("let x =")
@@ -194,12 +201,10 @@ def test_a_text_that_is_no_program_is_refused() -> None:
     ],
 )
 def test_nothing_is_written_that_would_lose_something(text: str, what: str) -> None:
-    from harnpy.syntax.comments import comments_of
-
     source = "a // c\n\nf(1)"
-    check_kept(source, comments_of(source), parse(source), source)
+    check_kept(Written(source), parse(source), source)
     with pytest.raises(NotKept, match=what):
-        check_kept(source, comments_of(source), parse(source), text)
+        check_kept(Written(source), parse(source), text)
 
 
 @pytest.mark.parametrize("folder", ["stdlib", "examples"])

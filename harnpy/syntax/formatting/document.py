@@ -39,7 +39,7 @@ def format_source(
     program = parse(source, file=file)
     document = _Document(source, program, line_width, separator_width)
     text = document.text()
-    check_kept(source, document.written.all_comments, program, text)
+    check_kept(document.written, program, text)
     if "\r\n" in source and not _LONE_FEED.search(source):
         text = _LONE_FEED.sub("\r\n", text)
     if document.moved and text != source:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Node
-from harnpy.syntax.comments import Comment, comments_of
+from harnpy.syntax.comments import Comment, comments_between
 from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.lexer import RESERVED, Tokens, lex, shebang_end
 from harnpy.syntax.parser import parse
 from harnpy.syntax.print_types import canonical_name
 from harnpy.syntax.span import Lines
+from harnpy.syntax.written import Written
 
+_SAYING = RESERVED | {"IDENT", "STRING", "RAW_STRING", "INT", "FLOAT", "DURATION"}
+#: Types with two names, and the word of an empty list of options.
+_RENAMED = frozenset(["generator", "stream", "true", "false", "with"])
 #: Marks of comments and dashes of bars, which formatting may change.
 _MARKS = re.compile(r"[-*/\s]+")
 
@@ -30,8 +35,9 @@ class NotKept(Exception):
         self.line = line
 
 
-def check_kept(source: str, comments: Sequence[Comment], program: ast.Program, text: str) -> None:
-    """Raises `NotKept` unless ``text`` is ``program`` again, with the comments of its ``source``."""
+def check_kept(written: Written, program: ast.Program, text: str) -> None:
+    """Raises `NotKept` unless ``text`` is ``program`` again, with all words and comments of its source."""
+    source, comments = written.source, written.all_comments
     lines = Lines(source)
     try:
         printed = parse(text)
@@ -40,7 +46,12 @@ def check_kept(source: str, comments: Sequence[Comment], program: ast.Program, t
     differs = _difference(program, _in_order(program), _in_order(printed))
     if differs is not None:
         raise NotKept(lines.line(differs.start), "the program")
-    before, after = _words(source, comments), _words(text, comments_of(text))
+    tokens = lex(text, 0, len(text))
+    dropped = _said(written.tokens) - _said(tokens) - _unsaid(written.tokens)
+    if dropped:
+        at = next(at for at, value in enumerate(written.tokens.values) if value in dropped)
+        raise NotKept(lines.line(written.tokens.starts[at]), "what is said")
+    before, after = _words(source, comments), _words(text, comments_between(tokens, shebang_end(text)))
     if before != after:
         changed = (before - after) + (after - before)
         places = (comment.start for comment in comments if changed.keys() & _words(source, [comment]).keys())
@@ -88,6 +99,23 @@ def _fields(node: Node) -> Iterator[Any]:
         yield from (node.path, node.pub, None if node.names is None else tuple(sorted(node.names)))
     else:
         yield from (getattr(node, name) for name in node.__slots__)
+
+
+def _said(tokens: Tokens) -> Counter[object]:
+    """The names, words and literals of a text; the tree alone would not miss a case that another replaces."""
+    return Counter(
+        value
+        for kind, value in zip(tokens.kinds, tokens.values, strict=True)
+        if kind in _SAYING or kind[0] == "~"
+    )
+
+
+def _unsaid(tokens: Tokens) -> Counter[object]:
+    """What need not be said again: the second name of ``{a: a}`` in patterns, other names of types."""
+    names = zip(tokens.values, tokens.values[1:], tokens.values[2:], strict=False)
+    again = Counter(name for name, colon, other in names if colon == ":" and name == other)
+    said = _said(tokens)
+    return again + Counter({word: said[word] for word in _RENAMED})
 
 
 def _words(source: str, comments: Iterable[Comment]) -> Counter[str]:

@@ -139,7 +139,8 @@ class _Weaver:
         elif behind is not None:
             at = self.printed.starts[behind]
             tight = at > 0 and self.text[at - 1] not in " \n([{"
-            loose = self.printed.kinds[behind] not in _TIGHT_BEFORE
+            kind = self.printed.kinds[behind]
+            loose = kind not in _TIGHT_BEFORE and not (tight and kind == "}")
             self.within[self.line_of(at)].append((at, f"{' ' * tight}{text}{' ' * loose}"))
         elif before is not None:
             self.moved = self.moved or self.written.tokens.kinds[following] != ","
