@@ -21,6 +21,8 @@ from harnpy.syntax.written import Written
 #: The width of a bar of dashes.
 SEPARATOR_WIDTH = 80
 
+#: A comment that finds another place may let its old one be joined: so often, at most, is there more to do.
+_PASSES = 4
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _LONE_FEED = re.compile(r"(?<!\r)\n")
 
@@ -36,14 +38,16 @@ def format_source(
 
     Raises `SyntaxFault` for what is no program, and `NotKept` rather than lose anything.
     """
-    program = parse(source, file=file)
-    document = _Document(source, program, line_width, separator_width)
-    text = document.text()
-    check_kept(document.written, program, text)
+    text = source
+    for _ in range(_PASSES):
+        program = parse(text, file=file)
+        document = _Document(text, program, line_width, separator_width)
+        text = document.text()
+        check_kept(document.written, program, text)
+        if not document.moved:
+            break
     if "\r\n" in source and not _LONE_FEED.search(source):
         text = _LONE_FEED.sub("\r\n", text)
-    if document.moved and text != source:
-        return format_source(text, line_width=line_width, separator_width=separator_width, file=file)
     return text
 
 
@@ -70,7 +74,7 @@ class _Document:
         self.line_width = line_width
         self.separator_width = separator_width
         self.written = Written(source)
-        #: Whether a comment has another place now, which may leave more to do.
+        #: Whether a comment has another place now.
         self.moved = False
         self.comment_starts = [comment.start for comment in self.written.comments]
         self.printer = Printer(line_width, self.written)
