@@ -47,6 +47,7 @@ UNSURE = [
     "fn f() { let g = { -> later }; let later = 1; return g }",
     "fn f() { return later }\npipeline default() { f() }\nlet later = 1",
     "let r = { -> helper() }\nfn helper() { return r }\npipeline default() { r() }",
+    "retry 3 { let kept = 1; println(kept) }\nprintln(kept)",
     "pipeline a(task) { }\nfn f() { return task }",
     # A handler, which the loop around it protects.
     'let reg = tool_define(tool_registry(), "t", "d", {parameters: {}, handler: { a -> zqzqzq }})',

@@ -32,6 +32,7 @@ def _let_name(walk: Walk, node: ast.Let, target: ast.NamePattern) -> None:
         text = f"'{target.name}' declared as {shown(node.type)}, but assigned {shown(actual)}{detail}"
         walk.findings.error("assignment-type", node.value, text, places=[declared_here(node.type)])
     if walk.at_file_level:
+        _untyped(walk, node, target.name)
         return
     sure = certain(walk.inference, node.value, walk.scope) if not node.mutable else None
     walk.scope.declare(
