@@ -40,11 +40,11 @@ class Environment:
         self.source = source
         self.strict = strict
         self.complete = imported is not None and imported.complete
-        self.foreign_functions = frozenset(imported.functions) if imported else frozenset()
         self.foreign_names = frozenset(imported.names) if imported else frozenset()
         if imported is None:
             self.complete = not any(isinstance(item, ast.Import) for item in items)
         self.surfaces = [Surface(item) for item in items] if surfaces is None else surfaces
+        self.foreign_functions = self._imported_functions()
         self.called_anywhere: set[str] = set()
         self.places: dict[str, ast.Node] = {}
         self.methods: dict[str, set[str]] = {}
@@ -63,6 +63,16 @@ class Environment:
         self.is_script = not self.pipelines
         self.bindings, self.order = self._file_level()
         self._written = {name: node for surface in self.surfaces for name, node in surface.written.items()}
+
+    def _imported_functions(self) -> frozenset[str]:
+        """What the imports bring to the whole file."""
+        if self.imported is None:
+            return frozenset()
+        bound_by = self.imported.bound_by
+        inside = {name for surface in self.surfaces for node in surface.imports for name in bound_by(node)}
+        if inside:
+            inside -= {name for item in self.items if isinstance(item, ast.Import) for name in bound_by(item)}
+        return frozenset(self.imported.functions) - inside
 
     def _declarations(self) -> Declared:
         declared = Declared()

@@ -123,5 +123,8 @@ if TYPE_CHECKING:
         def types(self) -> Mapping[str, ast.Node]:
             """The declarations of types among them: structs, enums, aliases, interfaces."""
 
+        def bound_by(self, node: ast.Import) -> Collection[str]:
+            """The functions that one import brings: inside a block they are known there alone."""
+
         def missing(self, node: ast.Import) -> tuple[str, list[str]] | None:
             """The module of an import and the listed names that it has not; None when nothing is missing."""

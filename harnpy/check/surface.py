@@ -37,6 +37,7 @@ class Surface:
     __slots__ = (
         "called",
         "enums",
+        "imports",
         "methods",
         "parts",
         "places",
@@ -57,6 +58,8 @@ class Surface:
         self.structs: set[str] = set()
         self.enums: set[str] = set()
         self.type_names: set[str] = set()
+        self.imports: list[ast.Import] = []
+        """Those inside: what they bring is known in their blocks alone."""
         self.places: dict[str, ast.Node] = {}
         """Where a name is declared, at the top or inside, first of all."""
         self.variables: tuple[tuple[str, bool], ...] = ()
@@ -73,6 +76,7 @@ class Surface:
             frozenset(self.enums),
             frozenset(self.type_names),
             self.variables,
+            tuple(self.imports),
             _signature(item),
         )
 
@@ -102,6 +106,8 @@ class Surface:
                 self.type_names.add(node.name)
             if isinstance(node, _CALLED):
                 self.called.setdefault(node.name, node)
+            elif isinstance(node, ast.Import) and node is not item:
+                self.imports.append(node)
             elif isinstance(node, ast.StructDecl):
                 self.structs.add(node.name)
             elif isinstance(node, ast.EnumDecl):

@@ -83,6 +83,9 @@ class Incomplete:
     names = frozenset(["Some"])
     types: ClassVar[dict[str, object]] = {}
 
+    def bound_by(self, node: object) -> tuple[str, ...]:
+        return ()
+
     def missing(self, node: object) -> None:
         return None
 

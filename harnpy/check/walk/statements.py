@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.check.narrowing.coverage import check_coverage
+from harnpy.check.scopes import Binding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def _is_unknown(type: ast.Node | None) -> bool:
 def import_(walk: Walk, node: ast.Import) -> None:
     """Listed names that a module hasn't, with the words of the run (06 §6)."""
     imported = walk.environment.imported
+    if imported is not None and not walk.at_file_level:
+        for name in imported.bound_by(node):
+            walk.scope.declare(Binding(name, node))
     missing = imported.missing(node) if imported is not None and not walk.quiet else None
     if missing is not None:
         module, names = missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from typing import Any
 
     from harnpy.syntax import ast
@@ -64,6 +64,11 @@ class Imports:
 
         packed = {name: node for offer in self.offers.values() for name, node in offer.types.items()}
         return {name: unpack(node) for name, node in packed.items()}
+
+    def bound_by(self, node: ast.Import) -> Collection[str]:
+        """The functions that one import brings."""
+        offer = self.offers.get(node.start)
+        return () if offer is None else offer.functions.keys()
 
     def missing(self, node: ast.Import) -> tuple[str, list[str]] | None:
         """The module of an import and the listed names that it has not; None when nothing is missing."""
