@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 #: What returns its graph, in another form.
 _PASSED_ON = frozenset(["workflow_graph", "workflow_clone", "workflow_commit"])
+#: Functions of modules that do more than to call a builtin of nearly their name, with all their arguments.
+_FORWARDED: dict[tuple[str, str], tuple[str, Sequence[int | None]]] = {
+    ("std/agents", "workflow"): ("workflow_graph", (0,)),
+    ("std/agents", "task_run"): ("workflow_execute", (0, 1, None, 2)),
+}
+_MOST = 8
 
 
 class BuiltinKnowledge:
@@ -71,6 +77,10 @@ class BuiltinKnowledge:
 
     def passed_on(self, function: str) -> int | None:
         return 0 if function in _PASSED_ON and self._judges(function) else None
+
+    def forwarded(self, module: str, function: str) -> tuple[str, Sequence[int | None]] | None:
+        same = f"__{function}"
+        return (same, range(_MOST)) if self.is_builtin(same) else _FORWARDED.get((module, function))
 
     def problems(self, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
         if self._judges(function):

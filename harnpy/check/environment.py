@@ -164,6 +164,15 @@ class Environment:
         is_own = self.bindings.get(binding.name) is binding and binding.name not in self._rebound
         return self._written.get(binding.name) if is_own else None
 
+    def module_of(self, name: str) -> str | None:
+        """The `std/…` module that a name may come from, the only one of those that are imported."""
+        paths = [
+            item.path
+            for item in self.items
+            if isinstance(item, ast.Import) and (item.names is None or name in item.names)
+        ]
+        return paths[0] if len(paths) == 1 and paths[0].startswith("std/") else None
+
     def index_of(self, item: ast.Node) -> int:
         """The place of an item among those of the file."""
         return self._places[id(item)]

@@ -95,6 +95,12 @@ if TYPE_CHECKING:
         def passed_on(self, function: str) -> int | None:
             """Which argument a builtin returns in another form: `workflow_graph` its graph."""
 
+        def forwarded(self, module: str, function: str) -> tuple[str, Sequence[int | None]] | None:
+            """The builtin that a function of a `std/…` module passes its arguments on to.
+
+            Also which of them it gets, by their numbers; None is nil.
+            """
+
         def problems(self, function: str, arguments: Sequence[Any]) -> Iterable[Problem]:
             """What a builtin refuses in its arguments, as far as those are known.
 

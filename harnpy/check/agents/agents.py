@@ -52,18 +52,33 @@ class Agents:
         sessions.check_block(statements, self._knowledge, self._findings, handled)
         registries.check_block(statements, self._findings)
 
+    def call_of_module(self, module: str, node: ast.Call, lookup: Lookup, handled: bool = False) -> None:
+        """Check a call of a function of a `std/…` module that passes its arguments on to a builtin."""
+        found = self._knowledge.forwarded(module, node.name)
+        if found is not None:
+            function, places = found
+            given = _arguments(node)
+            arguments = [
+                ast.Nil(node.start, node.end) if place is None else given[place]
+                for place in places
+                if place is None or place < len(given)
+            ]
+            self._judge(function, arguments, lookup, handled)
+
     def call(self, node: ast.Call | ast.MethodCall, lookup: Lookup, handled: bool = False) -> None:
         """Check a call of a builtin, by its name or as `namespace.name(…)`.
 
         ``handled``: the program may catch what it throws (a `try` around it, a closure that others call), so
         nothing is said of what it would throw.
         """
-        arguments = _arguments(node)
+        self._judge(_function(node), _arguments(node), lookup, handled)
+
+    def _judge(self, function: str, arguments: list[ast.Node], lookup: Lookup, handled: bool) -> None:
         if not any(type(argument) in _WRITTEN for argument in arguments):
             return
         passed = [self._passed_on(argument, lookup) for argument in arguments]
         values = [value_of(found, lookup) for found in passed]
-        for problem in self._knowledge.problems(_function(node), values):
+        for problem in self._knowledge.problems(function, values):
             place = problem.path[0]
             assert type(place) is int
             # The builtin in between has said it of its argument.

@@ -27,6 +27,8 @@ def call(walk: Walk, node: ast.Call) -> None:
         _user_function(walk, node, fn)
     elif _is_builtin(walk, node):
         _builtin(walk, node)
+    elif node.name in walk.environment.foreign_functions and walk.scope.find(node.name) is None:
+        _of_module(walk, node)
     handled = not _is_builtin(walk, node)
     for arg in node.args:
         argument(walk, arg, handled)
@@ -187,6 +189,13 @@ def agents(walk: Walk, node: ast.Call | ast.MethodCall) -> None:
     """Have what knows of agents look at a call of a builtin."""
     if walk.findings is walk.reported:
         walk.agents.call(node, lambda name: _written(walk, name), walk.quiet > 0)
+
+
+def _of_module(walk: Walk, node: ast.Call) -> None:
+    """Have it look at a call of a function that comes from a `std/…` module."""
+    module = walk.environment.module_of(node.name)
+    if module is not None and walk.findings is walk.reported:
+        walk.agents.call_of_module(module, node, lambda name: _written(walk, name), walk.quiet > 0)
 
 
 def _written(walk: Walk, name: str) -> ast.Node | None:

@@ -103,7 +103,7 @@ class Call:
         return self.durable.lanes.run(self.runtime.store.url, id, act)
 
 
-class _Verb:
+class Verb:
     """What is declared of a verb."""
 
     def __init__(self, signature: str, options: str, others: OptionTable | None) -> None:
@@ -132,11 +132,19 @@ class _Verb:
         for parameter, value in zip(self._parameters, given, strict=True):
             _check(f"{self.name}: `{parameter.name}`", parameter, value, id)
             if parameter.name in _OPTIONS:
-                value = read_options(
-                    self.name, value or {}, f"{_EVERYWHERE}, {self._texts[1]}", id, self._others
-                )
+                value = self.read_options(value or {}, id)
             read.append(value)
         return read
+
+    @property
+    def place_of_options(self) -> int | None:
+        """Which argument holds the options, counted from 0; None without any."""
+        names = [each.name for each in self._parameters]
+        return next((place for place, name in enumerate(names) if name in _OPTIONS), None)
+
+    def read_options(self, given: Dict, id: str | None) -> Dict:
+        """Return the options, checked. Raises what `invalid` returns."""
+        return read_options(self.name, given, f"{_EVERYWHERE}, {self._texts[1]}", id, self._others)
 
     def call(self, vm: Vm, function: Callable[..., Value], given: Sequence[Value]) -> Value:
         id = self.session_of(given)
@@ -179,16 +187,23 @@ def builtin(
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Declare a verb ``(call, *arguments)``; ``options`` are those of its ``opts``, like parameters, besides
     ``others``."""
-    verb = _Verb(signature, options, others)
+    verb = Verb(signature, options, others)
 
     def attach(function: Callable[..., Value]) -> Callable[..., Value]:
         @wraps(function)
         def called(vm: Vm, *given: Value) -> Value:
             return verb.call(vm, function, given)
 
+        called.verb = verb  # type: ignore[attr-defined]
         return declare(_unconverted(signature), family="durable_sessions")(called)
 
     return attach
+
+
+def verb_of(function: Callable[..., Value]) -> Verb | None:
+    """Return what is declared of a verb, None for the function of another builtin."""
+    verb: Verb | None = getattr(function, "verb", None)
+    return verb
 
 
 def _unconverted(signature: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from harnpy.check.agents.literals import REST
 from harnpy.faults import Fault
 from harnpy.syntax import ast
-from harnpy.vm.errors import VmError
+from harnpy.vm.errors import Thrown, VmError
 from harnpy.vm.values.objects import Duration, Fn, display
 
 TYPE_CHECKING = False
@@ -160,6 +160,9 @@ def _message(function: str, reader: Callable[[Any], object], given: Any) -> str 
         reader(given)
     except Fault as fault:
         return fault.message_from(function)
+    except Thrown as error:
+        value = error.value
+        return str(value["message"]) if type(value) is dict and "message" in value else error.message
     except VmError as error:
         return error.message
     return None

@@ -22,6 +22,10 @@ def problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Proble
         from harnpy.builtins.bridge.judging import graphs
 
         yield from graphs.problems(function, arguments)
+    if function.startswith("__session_"):
+        from harnpy.builtins.bridge.judging import durable
+
+        yield from durable.problems(vm, function, arguments)
     from harnpy.builtins.bridge.judging import tools
 
     if function == "tool_define":
