@@ -14,6 +14,7 @@ import pytest
 from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_program
+from harnpy.check.lint.engine import lint
 from harnpy.cli.testing.suite import case_of
 from harnpy.syntax.parser import parse_cached
 from harnpy.syntax.span import Lines
@@ -64,6 +65,9 @@ def test_conformance_programs_without_an_error(vm: Vm) -> None:
 
 
 def test_snippets_of_the_documentation(vm: Vm) -> None:
+    """They have no bad habits either."""
     for snippet in SNIPPETS:
-        code = snippet.values[0].code
-        assert said(vm, code, ROOT / f"{snippet.id}.harn") == []
+        code, place = snippet.values[0].code, ROOT / f"{snippet.id}.harn"
+        assert said(vm, code, place) == []
+        advice = lint(code, parse_cached(code), str(place), vm.builtins.knowledge())
+        assert [(one.code, one.message) for one in silenced(code, advice)] == [], place
