@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
@@ -60,6 +61,15 @@ _LITERALS = ast.Str | ast.Interp | ast.Int | ast.Float | ast.Duration | ast.Bool
 #: A ternary's first branch may only begin with these, or `?` reads as something else (01 §8.4).
 _TERNARY_BEGINS = ("true", "false", "nil", '"', "(", "{", "!", "-", "fn(")
 _NUMBER_OR_WORD = re.compile(r"[0-9]+(?:\.[0-9]+)?(?![0-9.]*[a-z])|(?!r\")[^\W\d]\w*")
+
+
+class _MethodCall(NamedTuple):
+    """A call behind a receiver: its name with the dot, its arguments, where its parentheses are written."""
+
+    name: str
+    args: list[str]
+    span: tuple[int, int]
+    dotted: bool
 
 
 class Expressions:
@@ -174,32 +184,47 @@ class Expressions:
 
     def postfix(self, node: Node) -> str:
         # Down the receivers in a loop, as with operators.
-        steps: list[ast.Member | ast.MethodCall | ast.Index | ast.Slice] = []
+        links: list[str | _MethodCall] = []
         while isinstance(node, _POSTFIXES):
-            steps.append(node)
+            links.append(self.link(node))
             node = node.object
         text = self.expression(node, _POSTFIX)
-        for step in reversed(steps):
-            text = self.extended(text, step)
+        folded = self.too_long(text, links)
+        for link in reversed(links):
+            if isinstance(link, str):
+                text += link
+            elif link.dotted or folded:
+                text += "\n" + indented(self.sequence(f"{link.name}(", link.args, ")", link.span))
+            else:
+                text = self.sequence(f"{text}{link.name}(", link.args, ")", link.span)
         return text
 
     visit_Member = visit_MethodCall = visit_Index = visit_Slice = postfix
 
-    def extended(self, text: str, node: ast.Member | ast.MethodCall | ast.Index | ast.Slice) -> str:
-        """The text of a receiver, and what stands behind it."""
+    def link(self, node: ast.Member | ast.MethodCall | ast.Index | ast.Slice) -> str | _MethodCall:
+        """What stands behind the receiver."""
+        mark = "" if isinstance(node, ast.Slice) or not node.optional else "?"
         if isinstance(node, ast.Member):
-            return f"{text}{'?' * node.optional}.{node.name}"
+            return f"{mark}.{node.name}"
         if isinstance(node, ast.Index):
-            return f"{text}{'?' * node.optional}[{self.expression(node.index)}]"
+            return f"{mark}[{self.expression(node.index)}]"
         if isinstance(node, ast.Slice):
             first = "" if node.first is None else self.expression(node.first)
             last = "" if node.last is None else self.expression(node.last)
-            return f"{text}[{first}:{last}]"
+            return f"[{first}:{last}]"
+        args = [self.expression(arg) for arg in node.args]
         span = self.written.brackets(node.object.end)
-        name = f"{'?' * node.optional}.{node.name}"
-        if self.written.dotted(node.object):
-            return f"{text}\n{indented(self.args(name, node.args, span))}"
-        return self.args(text + name, node.args, span)
+        return _MethodCall(f"{mark}.{node.name}", args, span, self.written.dotted(node.object))
+
+    def too_long(self, receiver: str, links: Sequence[str | _MethodCall]) -> bool:
+        """Whether the calls go to lines of their own: several, on one line that is too long."""
+        calls = [link for link in links if isinstance(link, _MethodCall)]
+        if len(calls) < 2 or any(call.dotted or self.written.commented(call.span) for call in calls):
+            return False
+        flat = receiver + "".join(
+            link if isinstance(link, str) else f"{link.name}({', '.join(link.args)})" for link in links
+        )
+        return len(flat) > self.line_width and not spans_lines(flat)
 
     def visit_Call(self, node: ast.Call) -> str:
         types = ", ".join(map(self.type, node.type_args))

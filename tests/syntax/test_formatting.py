@@ -38,10 +38,11 @@ DASHES = "-" * 77
         ("fn f() { /* c */ }", "fn f() {\n  /* c */\n}\n"),
         ("fn f() { a /* c */ }", "fn f() {\n  a /* c */\n}\n"),
         ("try { a } catch { // c\n}", "try {\n  a\n} catch { // c\n}\n"),
-        ("if a { b } // c\nelse { d }", "if a {\n  b\n} else { // c\n  d\n}\n"),
+        ("if a { b } // c\nelse { d }", "if a {\n  b // c\n} else {\n  d\n}\n"),
+        ("if a {} // c\nelse { d }", "if a { // c\n} else {\n  d\n}\n"),
         ("if a { b }\n// c\nelse { d }", "if a {\n  b\n} else {\n  // c\n  d\n}\n"),
         (
-            "try { a }\n// c\ncatch (e) { b } // d\nfinally {}",
+            "try { a }\n// c\ncatch (e) { b }\nfinally { // d\n}",
             "try {\n  a\n} catch (e) {\n  // c\n  b\n} finally { // d\n}\n",
         ),
         ("f(a, // c\n b)", "f(\n  a, // c\n  b,\n)\n"),
@@ -154,6 +155,11 @@ def test_imports_are_sorted_with_their_comments(source: str, text: str) -> None:
         ("((a ?? b)) + c ?? d", "(a ?? b) + c ?? d\n"),
         ("((a * b)) + (f(c ?? d))", "a * b + f(c ?? d)\n"),
         ("let s: stream<int> = g", "let s: Stream<int> = g\n"),
+        (
+            f"let x = a.bb(1).{'c' * 60}(2).d[0].{'e' * 30}({{ y -> y }}).f",
+            f"let x = a\n  .bb(1)\n  .{'c' * 60}(2).d[0]\n  .{'e' * 30}({{ y -> y }}).f\n",
+        ),
+        (f"a.{'b' * 60}(1, {'c' * 60})", f"a.{'b' * 60}(\n  1,\n  {'c' * 60},\n)\n"),
         ("a\n.b({ x ->\n x })", "a\n  .b({ x -> x })\n"),
         ("a.b({ x ->\n x\n y })", "a.b(\n  { x ->\n    x\n    y\n  },\n)\n"),
         (
@@ -176,7 +182,7 @@ def test_a_long_and_a_deep_tree() -> None:
     many = " + ".join(f"x{i} /* {i} */" for i in range(20_000))
     assert format_source(many, line_width=10**6) == many + "\n"
     calls = "a" + ".f()" * 3000
-    assert format_source(calls) == calls + "\n"
+    assert format_source(calls, line_width=10**6) == calls + "\n"
     deep = "[" * 150 + "]" * 150
     assert format_source(f"let x = {deep}", line_width=1000) == f"let x = {deep}\n"
 

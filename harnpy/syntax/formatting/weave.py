@@ -21,6 +21,8 @@ from harnpy.syntax.written import CLOSERS, OPENERS, Written
 
 #: Operators that begin a line in a printed text: what is said behind them is said of the line before.
 _LEADING = frozenset("|> || && == != < > <= >= ?? + - * / % ** in".split())
+#: Words behind the brace that closes a block: what is said behind the brace is said of the block.
+_JOINING = ("else", "catch", "finally")
 _TIGHT_BEFORE = frozenset([",", ")", "]", ".", "?.", ":", ";"])
 
 
@@ -88,7 +90,9 @@ class _Weaver:
             self.moved = True
             self.before[0].append((0, note))
             return
-        if self.begins_line(token) and self.printed.kinds[token] in _LEADING:
+        if self.begins_line(token) and (
+            self.printed.kinds[token] in _LEADING or self.printed.kinds[token + 1] in _JOINING
+        ):
             token = self.previous(token)
         line = self.line_of(self.printed.ends[token] - 1)
         while not self.may_end(line):
@@ -107,8 +111,11 @@ class _Weaver:
             return
         self.moved = self.moved or not self.begins_line(token)
         line = self.line_of(self.printed.starts[token])
-        joins = self.printed.kinds[token] in ("else", "catch", "finally")
-        if joins and not self.begins_line(token) and line + 1 < len(self.lines):
+        if (
+            self.printed.kinds[token] in _JOINING
+            and not self.begins_line(token)
+            and line + 1 < len(self.lines)
+        ):
             # `} else {`: the comment speaks of what follows.
             line += 1
             while not self.may_begin(line):
