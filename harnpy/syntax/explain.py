@@ -128,16 +128,20 @@ class Explainer:
         found = [self.diagnostics[start] for start in sorted(self.diagnostics)]
         return SyntaxFault(found[0][1], [each for each, _ in found], self.source, self.file)
 
-    def lexical(self, error: LexError) -> SyntaxFault:
-        """A lexer error is reported alone."""
+    def lexical_fault(self) -> SyntaxFault:
+        """The errors of the lexer, which are reported without those of the parser."""
+        fault = self.fault()
+        return LexFault(fault.message, fault.diagnostics, self.source, self.file)
+
+    def add_lexical(self, error: LexError) -> None:
+        """Report an error of the lexer."""
         span = self.lines.span(error.at, error.at)
         message = f"{error.text} at {span.line}:{span.column}"
         help = help_for_text(self.source, error.at)
         code = next(code for text, code in _LEXICAL_CODES.items() if error.text.startswith(text))
         if help is not None:
             code = "foreign-syntax"
-        found = Diagnostic("error", message, span, "here", help, code=code)
-        return LexFault(message, [found], self.source, self.file)
+        self.diagnostics[error.at] = Diagnostic("error", message, span, "here", help, code=code), message
 
     def add(self, tokens: Tokens, failure: Failure) -> None:
         """Report a failure."""

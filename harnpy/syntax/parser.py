@@ -70,7 +70,7 @@ class Parser:
             tokens = self._tokens(source, 0, len(source), 0)
             program: ast.Program = self.run(tokens, 0, "program")
         except LexError as error:
-            raise self._explainer(source, file).lexical(error) from None
+            raise self._lexical_errors(source, file, error) from None
         except Failure as failure:
             raise self._all_errors(source, file, tokens, failure) from None
         return program
@@ -79,6 +79,19 @@ class Parser:
         from harnpy.syntax.explain import Explainer
 
         return Explainer(self.table, source, file)
+
+    def _lexical_errors(self, source: str, file: str, first: LexError) -> SyntaxFault:
+        """The fault for this error, and for further characters that begin no token, one a line (01 §9.4)."""
+        from harnpy.syntax.recovery import blanked
+
+        explainer = self._explainer(source, file)
+        error: LexError | None = first
+        text: str | None = source
+        while error is not None and len(explainer.diagnostics) < MAX_ERRORS:
+            explainer.add_lexical(error)
+            text = blanked(text, error) if text is not None else None
+            error = None if text is None else _lexical_error(text)
+        return explainer.lexical_fault()
 
     def _all_errors(self, source: str, file: str, tokens: Tokens, failure: Failure) -> SyntaxFault:
         """The fault for this failure, and for those that are left when it is mended (01 §9.4, §9.6)."""
@@ -282,3 +295,11 @@ class Parser:
             kinds[i - 1] = "NL"
             return i - 1
         return -1
+
+
+def _lexical_error(text: str) -> LexError | None:
+    try:
+        lex(text, 0, len(text))
+    except LexError as error:
+        return error
+    return None

@@ -1,4 +1,4 @@
-"""Where parsing goes on after an error: behind the statement that has it. Spec: 01 §9.4."""
+"""Where reading goes on after an error: behind the characters or the statement at fault. Spec: 01 §9.4."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from harnpy.syntax.layout import OPEN_BRACES, PLAIN_OPENERS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.syntax.lexer import Tokens
+    from harnpy.syntax.literals import LexError
     from harnpy.syntax.refusal import Failure
     from harnpy.syntax.tables import Table
 
@@ -16,6 +17,18 @@ STATEMENT_STARTS = frozenset(
     """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
     struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
 )
+
+
+def blanked(text: str, error: LexError) -> str | None:
+    """``text`` with blanks from a character that begins no token to the end of its line.
+
+    None where an error is of another kind: what is behind it can't be told.
+    """
+    if error.text != f"Unexpected character '{text[error.at : error.at + 1]}'":
+        return None
+    end = text.find("\n", error.at)
+    end = len(text) if end < 0 else end
+    return text[: error.at] + " " * (end - error.at) + text[end:]
 
 
 def recover(table: Table, tokens: Tokens, failure: Failure) -> int:

@@ -202,6 +202,19 @@ def test_carets_are_as_many_as_the_token_has_characters() -> None:
     ]
 
 
+def test_errors_of_the_lexer_are_one_a_line() -> None:
+    source = "# one\nlet a = 'b' + 'c # d'\nlet b = `a`\nlet c = ) & $\nlet d = 'e\nlet e = \"f\nlet f = ?\n"
+    assert [each.message for each in fault(source).diagnostics] == [
+        "Unexpected character '#' at 1:1",
+        "Unexpected character ''' at 2:9",
+        "Unexpected character '`' at 3:9",
+        "Unexpected character '&' at 4:11",
+        "Unexpected character ''' at 5:9",
+        "Unterminated string at 6:9",
+    ]
+    assert len(fault("'\n" * 100).diagnostics) == 20
+
+
 def test_a_lexer_error_is_reported_alone() -> None:
     found = fault("let = 1\nlet s = 'x'")
     assert found.message == "Unexpected character ''' at 2:9"
