@@ -71,9 +71,14 @@ class BuiltinKnowledge:
     def options(self, function: str) -> tuple[int, OptionTable] | None:
         if not self._judges(function):
             return None
-        from harnpy.builtins.bridge.option_tables import TABLES, places_of
+        from harnpy.builtins.bridge.option_places import places_of
 
-        return (places_of(function)[-1], TABLES[function]) if function in TABLES else None
+        places = places_of(function)
+        if not places:
+            return None
+        from harnpy.builtins.bridge.option_tables import TABLES
+
+        return places[-1], TABLES[function]
 
     def passed_on(self, function: str) -> int | None:
         return 0 if function in _PASSED_ON and self._judges(function) else None
@@ -83,7 +88,9 @@ class BuiltinKnowledge:
         return (same, range(_MOST)) if self.is_builtin(same) else _FORWARDED.get((module, function))
 
     def problems(self, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-        if self._judges(function):
+        from harnpy.builtins.bridge.option_places import may_be_judged
+
+        if self._judges(function) and may_be_judged(function, arguments):
             from harnpy.builtins.bridge.judging.problems import problems
 
             yield from problems(self._table.vm, function, arguments)

@@ -84,8 +84,10 @@ def test_no_module_of_builtins_is_loaded_to_know_a_name() -> None:
         "from harnpy import Vm\n"
         "known = Vm().builtins.knowledge()\n"
         "assert known.is_builtin('llm_call') and not known.is_builtin('no_such')\n"
+        "assert not [*known.problems('println', ['x']), *known.problems('llm_call', ['x', None])]\n"
         "rooms = ('harnpy.builtins.', 'harnpy.llm', 'harnpy.agent')\n"
         "print([m for m in sys.modules if m.startswith(rooms)])\n"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert said.strip() == "['harnpy.builtins.catalog', 'harnpy.builtins.knowledge']"
+    loaded = ["catalog", "knowledge", "bridge", "bridge.option_places"]
+    assert said.strip() == str([f"harnpy.builtins.{name}" for name in loaded])

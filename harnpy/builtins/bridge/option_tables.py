@@ -78,28 +78,6 @@ _AGENTS: Mapping[str, OptionTable] = {
 
 TABLES: Mapping[str, OptionTable] = {**_AGENTS, **_NETWORK}
 
-#: Which argument holds the options, counted from 0.
-_PLACES: Mapping[int, str] = {
-    0: "shared_cell shared_map mailbox_open supervisor_start spawn_agent daemon_spawn tool_synthesize "
-    "llm_healthcheck register_tool_hook waitpoint_create llm_mock assemble_context http_server sse_event "
-    "sse_server_response http_server_tls_edge egress_policy http_session http_mock_calls",
-    1: "shared_scope_id sub_agent_run ask_user request_approval waitpoint_cancel waitpoint_wait "
-    "llm_rate_limit llm_pick_model llm_healthcheck transcript_fork transcript_summarize transcript_compact "
-    "transcript_auto_compact http_server_request http_server_test http_server_listen http_server_serve "
-    "sse_server_send http_response_text http_response_json http_response_bytes http_get http_delete "
-    "http_stream_open websocket_connect",
-    2: "agent_loop waitpoint_complete llm_call llm_call_safe llm_call_structured llm_call_structured_safe "
-    "llm_call_structured_result llm_stream with_rate_limit http_post http_put http_patch http_request "
-    "http_download http_mock sse_connect websocket_send",
-    3: "llm_completion workflow_execute workflow.update http_session_request",
-    4: "http_server_route",
-}
-
-
-def places_of(builtin: str) -> list[int]:
-    """Return which arguments of a builtin may hold its options, counted from 0; none without a table."""
-    return [place for place, names in _PLACES.items() if builtin in names.split()]
-
 
 def others_than(builtin: str) -> Mapping[str, OptionTable]:
     """Return the tables of its kin: an unknown option may be one of theirs."""

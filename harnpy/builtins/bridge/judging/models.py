@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.option_tables import TABLES, known_providers, places_of
+from harnpy.builtins.bridge.option_places import places_of
+from harnpy.builtins.bridge.option_tables import TABLES, known_providers
 from harnpy.check.knowledge import UNKNOWN_PROVIDER, UNKNOWN_TIER, Problem
 from harnpy.llm.option_tables import CALL
-from harnpy.llm.routing import read_chain
-from harnpy.reading.lenient import Options
 from harnpy.text.spell import nearest, nearest_at_run_time
 
 TYPE_CHECKING = False
@@ -38,6 +37,9 @@ def _providers(vm: Vm, given: dict[str, Any], place: int) -> Iterator[Problem]:
     named = given.get("provider")
     chain = given.get("fallback_chain")
     names = [(named, "provider")] if type(named) is str and named.lower() != _AUTO else []
+    from harnpy.llm.routing import read_chain
+    from harnpy.reading.lenient import Options
+
     if type(chain) is str or (type(chain) is list and all(type(name) is str for name in chain)):
         names += [(name, "fallback_chain") for name in read_chain(Options({"fallback_chain": chain}))]
     known = known_providers(vm) if names else []

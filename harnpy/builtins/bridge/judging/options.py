@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnpy.builtins.bridge.judging.known import known, refusals, without_rest
-from harnpy.builtins.bridge.option_tables import TABLES, known_providers, others_than, places_of
+from harnpy.builtins.bridge.option_places import places_of
+from harnpy.builtins.bridge.option_tables import TABLES, known_providers, others_than
 from harnpy.check.agents.literals import REST
 from harnpy.check.knowledge import OPTION_TYPE, UNKNOWN_OPTION, Problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harnpy.agent.tools.tool_registry import TOOLS, define
 from harnpy.builtins.bridge.agent_functions import takes_several
 from harnpy.builtins.bridge.judging.known import as_run, is_known, part_refused
-from harnpy.builtins.bridge.option_tables import places_of
+from harnpy.builtins.bridge.option_places import places_of
 from harnpy.check.agents.literals import REST
 from harnpy.check.knowledge import TOOL_DEFINITION, TOOL_HANDLER, TOOL_PARAMETERS, Problem
 from harnpy.llm.native_tools import TYPE_NAMES
