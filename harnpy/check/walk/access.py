@@ -38,7 +38,7 @@ def _unknown(walk: Walk, node: ast.MethodCall) -> None:
     if type is None:
         return
     texts = []
-    for member in walk.types.members(walk.types.unfolded(type)):
+    for member in _members(walk, type):
         if node.optional and is_named(member, "nil"):
             continue
         text = _refusal(walk, member, node)
@@ -49,6 +49,11 @@ def _unknown(walk: Walk, node: ast.MethodCall) -> None:
         near = texts[0].partition(" (did you mean `")[2].partition("`")[0]
         help = f"did you mean `{near}`?" if near else None
         walk.findings.error("unknown-method", node, texts[0], help=help)
+
+
+def _members(walk: Walk, type: Type) -> tuple[Type, ...]:
+    """What values of a certain type may be. A literal dict, which may be large, is one thing."""
+    return (type,) if isinstance(type, ast.TypeShape) else walk.types.members(walk.types.unfolded(type))
 
 
 def _refusal(walk: Walk, type: Type, node: ast.MethodCall) -> str | None:
@@ -113,7 +118,7 @@ def member(walk: Walk, node: ast.Member, object: Type | None) -> None:
     type = None if node.optional or walk.quiet else certain(walk.inference, node.object, walk.scope)
     if type is None:
         return
-    kinds = {kind_of(walk, member) for member in walk.types.members(walk.types.unfolded(type))}
+    kinds = {kind_of(walk, member) for member in _members(walk, type)}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in _WITH_PROPERTIES:
         return
