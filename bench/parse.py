@@ -24,6 +24,7 @@ from harnpy import Vm
 from harnpy.syntax.formatting.document import format_source
 from harnpy.syntax.parser import parse
 from harnpy.vm.compile import compile_program, program_unit
+from harnpy.vm.unit import LANGUAGE
 
 PYTHON = """\
 def step_{n}(items, limit={n}):
@@ -59,7 +60,7 @@ def main() -> int:
             times["parse"].append(seconds(lambda: parse(source)))
             times["format"].append(seconds(lambda: format_source(source)))
             times["compile"].append(
-                seconds(lambda: compile_program(source, "bench.harn", None, table, True, None))
+                seconds(lambda: compile_program(source, "bench.harn", None, table, LANGUAGE, None))
             )
             times["load"].append(seconds(lambda: program_unit(source, "bench.harn", None, table)))
     middle = {name: median(found) for name, found in times.items()}

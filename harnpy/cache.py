@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1024
 _SEED = 0x6861726E
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-#: The rooms whose code decides what a tree or a unit is …
-_COMPILING = ("syntax", "check", "vm")
-#: … except for these in them: how a program runs, and what only `lint` and `explain` say, doesn't decide what
-#: it is compiled to. Import contracts hold that.
-_OUTSIDE = frozenset(["run", "values", "walk", "lint", "explanations"])
+#: The rooms whose code decides what a tree or a unit is, and what in them does not: how a program runs, and
+#: what only `lint` and `explain` say. Import contracts hold that.
+_COMPILING = {
+    "syntax": frozenset[str](),
+    "check": frozenset(["explanations", "lint"]),
+    "vm": frozenset(["run", "values", "walk"]),
+}
 _CHECKSUM_SIZE = 8
 
 
@@ -106,7 +108,8 @@ def _stamp() -> str:
 
 
 def _read_stamp() -> str:
-    return " ".join([state_of_code(os.path.join(_PACKAGE, part), _OUTSIDE) for part in _COMPILING])
+    rooms = [state_of_code(os.path.join(_PACKAGE, room), without) for room, without in _COMPILING.items()]
+    return " ".join(rooms)
 
 
 def state_of_code(directory: str, without: Collection[str] = ()) -> str:

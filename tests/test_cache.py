@@ -97,8 +97,8 @@ def test_the_state_of_code_leaves_folders_out(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_there() -> None:
-    rooms = [ROOT / "harnpy" / part / name for part in ("check", "vm") for name in cache._OUTSIDE]
-    assert sum(room.is_dir() for room in rooms) == len(cache._OUTSIDE)
+    left_out = [(room, name) for room, names in cache._COMPILING.items() for name in names]
+    assert [each for each in left_out if not Path(ROOT, "harnpy", *each).is_dir()] == []
 
 
 def test_the_state_of_an_installed_package_is_that_of_its_installation(

@@ -34,7 +34,7 @@ class Environment:
         strict: bool = False,
         surfaces: Sequence[Surface] | None = None,
     ) -> None:
-        self.items = items
+        self.items = list(items)
         self.knowledge = knowledge
         self.imported = imported
         self.source = source
@@ -55,9 +55,9 @@ class Environment:
         self.pipelines: dict[str, ast.Pipeline] = {}
         self.host_names: set[str] = set()
         """Parameters of pipelines: values that a host may give to the whole file (02 §10.3)."""
-        self._yields: dict[int, bool] = {}
         self._rebound: set[str] = set()
-        self._places = {id(item): index for index, item in enumerate(items)}
+        self._yields: dict[int, tuple[ast.FnDecl, bool]] = {}
+        self._indices = {id(item): (item, index) for index, item in enumerate(items)}
         self.declared = self._declarations()
         self.types = Types(self.declared)
         self.is_script = not self.pipelines
@@ -175,14 +175,20 @@ class Environment:
 
     def index_of(self, item: ast.Node) -> int:
         """The place of an item among those of the file."""
-        return self._places[id(item)]
+        return self._indices[id(item)][1]
+
+    def replace(self, old: ast.Node, new: ast.Node) -> None:
+        """Let ``new`` stand for an item that it replaces and whose surface is the same."""
+        _, index = self._indices.pop(id(old))
+        self.items[index] = new
+        self._indices[id(new)] = new, index
 
     def yields(self, fn: ast.FnDecl) -> bool:
         """Whether the body of a function yields itself, which makes it a generator."""
         known = self._yields.get(id(fn))
         if known is None:
-            known = self._yields[id(fn)] = _yields(fn.body)
-        return known
+            known = self._yields[id(fn)] = fn, _yields(fn.body)
+        return known[1]
 
     def lineage(self, pipeline: ast.Pipeline) -> list[ast.Pipeline]:
         """The pipelines that one extends, furthest ancestor first (02 §10.4)."""

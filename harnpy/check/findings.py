@@ -12,6 +12,7 @@ from harnpy.syntax.span import Lines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
     from harnpy.syntax.ast import Node
 
@@ -60,10 +61,13 @@ class Finding:
         self.fix = fix
         self.label = label or code
 
-    def shifted(self, by: int) -> Finding:
-        """The same finding in a text that has ``by`` more characters before it."""
+    def shifted(self, by: int, now: Callable[[int], int]) -> Finding:
+        """The same finding when what it is about stands ``by`` characters further on.
+
+        ``now`` says where the offsets of its places are.
+        """
         places = [
-            place if place.file is not None else Place(place.message, place.start + by, place.end + by)
+            place if place.file is not None else Place(place.message, now(place.start), now(place.end))
             for place in self.places
         ]
         fix = self.fix and Fix(
@@ -107,6 +111,26 @@ def _related(place: Place, lines: Lines, lines_of: Callable[[str], Lines | None]
     others = lines_of(place.file)
     span = others.span(place.start, place.end) if others is not None else None
     return Related(place.message, span, place.file, others)
+
+
+def packed(findings: Iterable[Finding]) -> tuple[tuple[Any, ...], ...]:
+    """Findings as plain data that `marshal` writes, without their fixes."""
+    return tuple(
+        (
+            *(finding.code, finding.severity, finding.message, finding.start, finding.end),
+            *(finding.help, finding.label),
+            tuple((place.message, place.start, place.end, place.file) for place in finding.places),
+        )
+        for finding in findings
+    )
+
+
+def unpacked(data: Iterable[tuple[Any, ...]]) -> list[Finding]:
+    """The inverse of `packed`."""
+    return [
+        Finding(*head, help=help_, label=label, places=[Place(*place) for place in places])
+        for *head, help_, label, places in data
+    ]
 
 
 class Findings:

@@ -6,13 +6,15 @@ A unit is kept as plain data that `marshal` can write, so that a warm start pars
 from __future__ import annotations
 
 from harnpy import cache
-from harnpy.vm.unit import CompiledUnit
+from harnpy.vm.unit import LANGUAGE, CompiledUnit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import CodeType
+    from typing import Any
 
+    from harnpy.check.findings import Finding
     from harnpy.vm.declare.table import BuiltinTable
     from harnpy.vm.emit.unit import UnitDraft
     from harnpy.vm.emit.writer import Line, Stretch
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from harnpy.vm.resolve.resolved import Resolved
     from harnpy.vm.resolve.scopes import Declared
 
-#: The parts of a unit that are kept, in the order of its parameters.
+#: The parts of a unit that are kept, in the order of its parameters; its warnings come after them.
 _KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
 
 
@@ -29,19 +31,19 @@ def program_unit(
     file: str,
     entry: str | None,
     table: BuiltinTable,
-    checked: bool = True,
+    checks: str = LANGUAGE,
     imports: Imports | None = None,
 ) -> CompiledUnit:
     """The unit for a program, from the cache if it is there.
 
-    Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1);
-    ``imports`` are needed when there are any. Raises SourceFault (syntax, structure or an undefined call
-    target), KeyError for an unknown entry.
+    What the static ``checks`` don't look for is left to fail when it runs (09 §3.1); ``imports`` are needed
+    when there are any. Raises SourceFault (syntax, structure or what the checks refuse), KeyError for an
+    unknown entry.
     """
-    key = f"{entry or ''}\0{checked}\0{_fingerprint(table, imports)}\0{source}"
+    key = f"{entry or ''}\0{checks}\0{_fingerprint(table, imports)}\0{source}"
     key = _prepared(key, source, file, table)
     return _cached(
-        "unit", key, source, file, lambda: compile_program(source, file, entry, table, checked, imports)
+        "unit", key, source, file, lambda: compile_program(source, file, entry, table, checks, imports)
     )
 
 
@@ -55,8 +57,8 @@ def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -
 def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], CompiledUnit]) -> CompiledUnit:
     """The unit kept under ``kind`` and ``key``, else what ``make`` returns."""
     kept = cache.load(kind, key)
-    if isinstance(kept, tuple) and len(kept) == len(_KEPT):
-        return CompiledUnit(file, source, *kept)
+    if isinstance(kept, tuple) and len(kept) == len(_KEPT) + 1:
+        return _kept_unit(file, source, kept)
     try:
         unit = make()
     except RecursionError:
@@ -64,8 +66,25 @@ def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Comp
 
         raise too_long(source, file) from None
     if unit.tree is None:
-        cache.store(kind, key, tuple(getattr(unit, field) for field in _KEPT))
+        cache.store(kind, key, (*(getattr(unit, field) for field in _KEPT), _packed_warnings(unit)))
     return unit
+
+
+def _kept_unit(file: str, source: str, kept: tuple[Any, ...]) -> CompiledUnit:
+    unit = CompiledUnit(file, source, *kept[:-1])
+    if kept[-1]:
+        from harnpy.check.findings import unpacked
+
+        unit.warnings = unpacked(kept[-1])
+    return unit
+
+
+def _packed_warnings(unit: CompiledUnit) -> tuple[Any, ...]:
+    if not unit.warnings:
+        return ()
+    from harnpy.check.findings import packed
+
+    return packed(unit.warnings)
 
 
 def _fingerprint(table: BuiltinTable, imports: Imports | None) -> str:
@@ -79,14 +98,21 @@ def _prepared(key: str, source: str, file: str, table: BuiltinTable) -> str:
 
 
 def compile_program(
-    source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool, imports: Imports | None
+    source: str, file: str, entry: str | None, table: BuiltinTable, checks: str, imports: Imports | None
 ) -> CompiledUnit:
     """What `program_unit` keeps, made anew."""
     from harnpy.vm.emit.program import program_lines
     from harnpy.vm.resolve.resolved import resolved_program
 
-    tree = resolved_program(source, file, entry, table, checked, imports)
-    return _unit(tree, table, lambda draft: program_lines(draft, tree.entry), source, file)
+    tree = resolved_program(source, file, entry, table, imports)
+    warnings: Sequence[Finding] = ()
+    if checks:
+        from harnpy.vm.verdict import warnings_of
+
+        warnings = warnings_of(tree, source, file, table, imports, checks)
+    unit = _unit(tree, table, lambda draft: program_lines(draft, tree.entry), source, file)
+    unit.warnings = warnings
+    return unit
 
 
 def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
@@ -103,8 +129,14 @@ def input_unit(
     """One input of a REPL: it reads and adds to what is ``declared``; its last expression is its value."""
     from harnpy.vm.emit.program import input_lines
     from harnpy.vm.resolve.resolved import resolved_input
+    from harnpy.vm.verdict import EarlierInputs, warnings_of
 
-    return _unit(resolved_input(source, file, declared, table, imports), table, input_lines, source, file)
+    earlier = EarlierInputs(declared, imports)
+    tree = resolved_input(source, file, declared, table, imports)
+    warnings = warnings_of(tree, source, file, table, earlier, LANGUAGE)
+    unit = _unit(tree, table, input_lines, source, file)
+    unit.warnings = warnings
+    return unit
 
 
 def listing_of(
@@ -123,7 +155,7 @@ def listing_of(
         tree = resolved_module(source, file, table, imports or Imports())
         written = _written(tree, table, module_lines, file)
     else:
-        tree = resolved_program(source, file, None, table, True, imports)
+        tree = resolved_program(source, file, None, table, imports)
         written = _written(tree, table, lambda draft: program_lines(draft, tree.entry), file)
     return listing(written.lines, source)
 

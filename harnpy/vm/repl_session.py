@@ -36,6 +36,8 @@ class ReplSession:
         imports = self.vm.imports_of(source, None)
         name = file or f"<repl:{self.inputs}>"
         unit = self.vm.units.input_unit(source, name, known, self.vm.builtins, imports)
+        if unit.warnings and self.vm.on_warnings is not None:
+            self.vm.on_warnings(unit)
         bound = set(self.imported)
         linker = self.vm.linker(unit, bound) if imports else None
         # Functions of earlier inputs look names up in these very dicts: on failure they are put back.

@@ -12,10 +12,11 @@ from _imp import _fix_co_filename  # type: ignore[attr-defined]  # what imports 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import CodeType
     from typing import Any
 
+    from harnpy.check.findings import Finding
     from harnpy.syntax.span import Lines
     from harnpy.vm.modules.linker import Linker
     from harnpy.vm.resolve.resolved import Resolved
@@ -25,20 +26,26 @@ if TYPE_CHECKING:
     Value = Any
 
 
+#: Which static checks a program must pass before it runs: those of the language, or harnpy's own as well
+#: (03 §16). "" stands for none.
+LANGUAGE, ALL = "language", "all"
+
+
 class Unit:
     """A program, module or input that can run.
 
     ``directory`` is where the source file lies, None when there is none; ``module`` names the unit when it
-    was imported.
+    was imported. ``warnings`` are what the static checks say of a program.
     """
 
-    __slots__ = ("_lines", "directory", "file", "module", "source")
+    __slots__ = ("_lines", "directory", "file", "module", "source", "warnings")
 
     def __init__(self, file: str, source: str) -> None:
         self.file = file
         self.source = source
         self.directory: str | None = None
         self.module: str | None = None
+        self.warnings: Sequence[Finding] = ()
         self._lines: Lines | None = None
 
     @property

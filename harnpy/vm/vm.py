@@ -12,6 +12,7 @@ import sys
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare.table import BuiltinTable
 from harnpy.vm.errors import FAILURES, Leaving
+from harnpy.vm.unit import ALL, LANGUAGE
 from harnpy.vm.values.objects import Builtin, Fn
 from harnpy.world import World
 
@@ -129,6 +130,10 @@ class Vm:
             self.units = _units("walk")
         self.write = self._counted(self.unguarded.streams.write_out)
         self.write_err = self._counted(self.unguarded.streams.write_err)
+        #: Whether harnpy's own checks (03 §16) refuse programs, too, and not only those of the language.
+        self.careful = False
+        #: Called with a unit before it runs when the static checks warn of something in it.
+        self.on_warnings: Callable[[Unit], object] | None = None
         #: Called when a program or a REPL session starts, as the first thing that its root task does.
         self.on_start: list[Callable[[], object]] = []
         self.enter = _big_frame(66_000)
@@ -193,8 +198,11 @@ class Vm:
         self.notice(source)
         allow_deep_recursion()
         imports = self.imports_of(source, self.source_dir)
-        unit = self.units.program_unit(source, file, entry, self.builtins, checked, imports)
+        checks = (ALL if self.careful else LANGUAGE) if checked else ""
+        unit = self.units.program_unit(source, file, entry, self.builtins, checks, imports)
         unit.directory = self.source_dir
+        if unit.warnings and self.on_warnings is not None:
+            self.on_warnings(unit)
         linker = self.linker(unit, set()) if imports else None
         main = unit.main(self, {}, linker, {})
         if self.traced:

@@ -50,7 +50,7 @@ FAILING = {
     "a loop": "for x in |nil.b { println(x) }",
     "destructuring": "|let {a} = 7",
     "destructuring a list": "|let [a, b] = 7",
-    "a parameter's type": 'fn f(a: int,\n  |b: int) { return a }\nf(1, "x")',
+    "a parameter's type": 'fn f(a: int,\n  |b: int) { return a }\nlet x: any = "x"\nf(1, x)',
     "a default": "fn f(a,\n  b = |a.c.d) { return b }\nf({})",
     "a pipe": "let f = 3\nprintln(|1 |> f)",
     "no arm": "fn f(x) {\n  |match x { 1 -> { return 2 } }\n}\nf(7)",

@@ -42,7 +42,7 @@ def _is_unknown(type: ast.Node | None) -> bool:
 
 
 def import_(walk: Walk, node: ast.Import) -> None:
-    """Listed names that a module hasn't, with the words of the run (06 §6)."""
+    """Report the names that a module has not (06 §6); in a block, bind those that it has."""
     imported = walk.environment.imported
     if imported is not None and not walk.at_file_level:
         for name in imported.bound_by(node):

@@ -15,15 +15,14 @@ from harnpy.check.lint.engine import lint
 from harnpy.check.lint.fixing import fix_all
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain
+from harnpy.cli.consumed_names import consumed_names
 from harnpy.cli.lint_settings import NAMES, LintSettings
 from harnpy.cli.show.reports import Report, report, report_options
 from harnpy.cli.targets import program_files
-from harnpy.syntax import ast
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.syntax.span import Lines
 from harnpy.text.spell import hint
-from harnpy.vm.modules.program_modules import Modules
 
 
 def _known(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,7 +81,6 @@ class _Linting:
         self._fixing = fixing
         self._told = told
         self._vm = Vm()
-        self._modules = self._vm.state(Modules)
 
     def run(self, files: Sequence[Path]) -> int:
         """Lint the files; return the exit status."""
@@ -96,24 +94,13 @@ class _Linting:
                 programs.pop(file, None)
                 self._told.fail(error)
                 status = FAILED
-        consumed = self._consumed(programs)
+        consumed = consumed_names(self._vm, programs)
         for file, source in programs.items():
-            names = consumed.get(str(file.resolve()), ())
+            names = consumed.get(file.resolve(), ())
             found = self._mended(file, source, names) if self._fixing else self._found(file, source, names)
             if not self._fixing and (has_errors(found) or (found and self._settings.strict(file))):
                 status = FAILED
         return status
-
-    def _consumed(self, programs: dict[Path, str]) -> dict[str, set[str]]:
-        """By the paths of modules, the names of them that the files import one by one."""
-        consumed: dict[str, set[str]] = {}
-        for file, source in programs.items():
-            for node in parse(source).items:
-                if isinstance(node, ast.Import) and node.names is not None:
-                    module = self._modules.look(self._vm, node.path, str(file.absolute().parent))
-                    if module is not None:
-                        consumed.setdefault(module.name, set()).update(node.names)
-        return consumed
 
     def _look(self, file: Path, source: str, consumed: Collection[str], typed: bool = False) -> list[Finding]:
         """The findings of a file; ``typed``: and those of its types (03 §1)."""

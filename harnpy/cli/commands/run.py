@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy import Vm
     from harnpy.vm.limits import Limits
+    from harnpy.vm.unit import Unit
     from harnpy.world import World
     from harnpy.world.stopping import Stopping
 
@@ -242,6 +243,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         limits=options.limits,
     )
     vm.on_start.append(_collect)
+    vm.careful, vm.on_warnings = True, _warn
     bind_project(vm, options.file, options.skill_dirs)
     try:
         value = run(vm, options)
@@ -255,6 +257,12 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         return request.code
     except Exception as error:
         return _failed(error, options.debug)
+
+
+def _warn(unit: Unit) -> None:
+    from harnpy.cli.show.warnings import show_warnings
+
+    show_warnings(unit)
 
 
 def _failed(error: Exception, debug: bool) -> int:

@@ -18,6 +18,7 @@ from harnpy.cli.console import complain
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.repl.highlight import pieces
 from harnpy.cli.show import error_text
+from harnpy.cli.show.warnings import show_warnings
 from harnpy.project import project_root
 from harnpy.vm.values.objects import display, type_name
 
@@ -78,6 +79,7 @@ class Shell:
     def reset(self) -> None:
         """Forget every variable, session and counter."""
         vm = Vm()
+        vm.on_warnings = show_warnings
         bind_manifest(vm, project_root(vm.unguarded.files.cwd(), vm.unguarded.files))
         self.session = vm.repl()
         self._count = 0

@@ -9,6 +9,8 @@ from harnpy.vm.modules.linker import Linker
 from harnpy.vm.modules.offers import Imports
 from harnpy.vm.modules.paths import Place
 from harnpy.vm.modules.program_modules import LOADED, Module
+from harnpy.vm.modules.surface import surface_of
+from harnpy.vm.unit import LANGUAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +24,11 @@ class Library:
     def __init__(self, vm: Vm, source: str, file: str, path: str) -> None:
         """Raises SourceFault for what a run of the file would be refused for."""
         self._vm = vm
-        self.module = Module(Place(file, path), source)
+        self.module = Module(Place(file, path), source, surface_of(source))
         vm.file, vm.source_dir = file, self.module.place.directory
         vm.notice(source)
         self.imports = vm.imports_of(source, vm.source_dir) or Imports()
-        vm.units.program_unit(source, file, None, vm.builtins, True, self.imports)
+        vm.units.program_unit(source, file, None, vm.builtins, LANGUAGE, self.imports)
         self._unit = vm.units.module_unit(source, file, vm.builtins, self.imports)
         self._unit.directory = vm.source_dir
 

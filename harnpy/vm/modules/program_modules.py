@@ -14,6 +14,7 @@ from harnpy.world.files import RealFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from harnpy.vm.modules.paths import Place
@@ -31,10 +32,10 @@ class Module:
 
     __slots__ = ("exports", "functions", "place", "source", "stage", "surface", "tools")
 
-    def __init__(self, place: Place, source: str) -> None:
+    def __init__(self, place: Place, source: str, surface: Surface) -> None:
         self.place = place
         self.source = source
-        self.surface: Surface = surface_of(source)
+        self.surface = surface
         self.functions: dict[str, Fn] = {}
         self.exports: dict[str, Fn] = {}
         #: The registry of one tool that each `tool` declaration binds; no import brings them.
@@ -51,14 +52,15 @@ class Module:
 
 
 class Modules:
-    """The modules of one program run."""
+    """The modules of one program run. ``surface`` reads what a text declares."""
 
-    def __init__(self) -> None:
+    def __init__(self, surface: Callable[[str], Surface] = surface_of) -> None:
         self._known: dict[str, Module] = {}
+        self._surface = surface
 
     def imports_of(self, vm: Vm, source: str, directory: str) -> Imports:
         """What the imports of a text in ``directory`` bring."""
-        return self.brought(vm, surface_of(source).requests, directory)
+        return self.brought(vm, self._surface(source).requests, directory)
 
     def brought(self, vm: Vm, requests: tuple[Request, ...], directory: str) -> Imports:
         """What the imports that a file of ``directory`` asks for bring."""
@@ -104,7 +106,8 @@ class Modules:
         """Raises OSError and UnicodeDecodeError when it can't be read."""
         module = self._known.get(place.name)
         if module is None:
-            module = self._known[place.name] = Module(place, _text(vm, place))
+            text = _text(vm, place)
+            module = self._known[place.name] = Module(place, text, self._surface(text))
             vm.notice(module.source)
         return module
 

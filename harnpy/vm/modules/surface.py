@@ -9,7 +9,7 @@ from harnpy import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from harnpy.syntax import ast
@@ -57,19 +57,29 @@ def surface_of(source: str) -> Surface:
     kept = cache.load("surface", source)
     if type(kept) is tuple:
         return Surface(*kept)
-    from harnpy.syntax.errors import SyntaxFault
     from harnpy.syntax.parser import parse_cached
 
-    try:
-        program = parse_cached(source)
-    except SyntaxFault:
-        return Surface()
-    fields = _read(program)
+    fields = _read(source, parse_cached)
     cache.store("surface", source, fields)
     return Surface(*fields)
 
 
-def _read(program: ast.Program) -> tuple[Any, ...]:
+def read_surface(source: str, parse: Callable[[str], ast.Program]) -> Surface:
+    """The surface of a text that is read with ``parse``."""
+    return Surface(*_read(source, parse))
+
+
+def _read(source: str, parse: Callable[[str], ast.Program]) -> tuple[Any, ...]:
+    """The fields of a `Surface`, in the order of its parameters; none when the text can't be parsed."""
+    from harnpy.syntax.errors import SyntaxFault
+
+    try:
+        return _fields(parse(source))
+    except SyntaxFault:
+        return ()
+
+
+def _fields(program: ast.Program) -> tuple[Any, ...]:
     """The fields of a `Surface`, in the order of its parameters."""
     from harnpy.syntax import ast
     from harnpy.syntax.pack import pack
@@ -83,7 +93,7 @@ def _read(program: ast.Program) -> tuple[Any, ...]:
     ]
     others = list(filter(None, map(_other_name, program.items)))
     return (
-        tuple(_requests(program)),
+        tuple(requests_of(program.items)),
         {node.name: _params(node) for node in functions},
         tuple(node.name for node in functions if node.pub),
         tuple(name for name, is_offered in others if is_offered),
@@ -92,18 +102,20 @@ def _read(program: ast.Program) -> tuple[Any, ...]:
     )
 
 
-def _requests(program: ast.Program) -> Iterator[Request]:
-    """The imports at the top level, then those in blocks."""
+def requests_of(items: Iterable[ast.Node]) -> Iterator[Request]:
+    """The imports among the items of a file, then those in their blocks."""
     from harnpy.syntax import ast
     from harnpy.vm.resolve.tree import walk
 
-    top = [node for node in program.items if isinstance(node, ast.Import)]
-    starts = {node.start for node in top}
-    yield from ((node.path, node.names, node.pub, node.start) for node in top)
-    for node in walk(program):
-        if isinstance(node, ast.Import) and node.start not in starts:
+    inner = []
+    for item in items:
+        if isinstance(item, ast.Import):
+            yield item.path, item.names, item.pub, item.start
+        else:
             # A `pub import` in a block is one more statement of the block, and passes on nothing.
-            yield node.path, node.names, False, node.start
+            found = (node for node in walk(item) if isinstance(node, ast.Import))
+            inner += [(node.path, node.names, False, node.start) for node in found]
+    yield from inner
 
 
 def _params(node: ast.FnDecl) -> Params:

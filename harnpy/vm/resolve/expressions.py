@@ -43,11 +43,7 @@ def call_target(r: Visitor, node: ast.Call) -> None:
     """What a call calls. A function declared anywhere in the file may be in reach at run time."""
     if node.name in TASK_CALLS:
         return
-    ref = r.out.refs[id(node)] = r.lookup(node.name, called=True)
-    known = node.name in r.out.enums or node.name in r.out.functions_anywhere
-    known = known or node.name in r.foreign
-    if ref.kind == "undefined" and not known:
-        r.out.undefined_calls.append((node, ref.visible))
+    r.out.refs[id(node)] = r.lookup(node.name, called=True)
 
 
 def dict_entry(r: Visitor, node: ast.DictEntry) -> None:

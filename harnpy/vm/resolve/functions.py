@@ -49,9 +49,7 @@ def default_here(r: Visitor, param: ast.Param, tool: ast.ToolDecl) -> ast.Node |
     if param.default is None or names & needed:
         return None
     copy: ast.Node = unpack(pack(param.default))
-    reported = len(r.out.undefined_calls)
     r.visit(copy)
-    del r.out.undefined_calls[reported:]  # the original's will be
     return copy
 
 
@@ -107,17 +105,5 @@ def defer(r: Visitor, node: ast.Defer) -> None:
 
 
 def yield_(r: Visitor, node: ast.Yield) -> None:
-    if in_stream(r):
-        r.out.misplaced.append((node, "`yield` is not a stream emit; use `emit` inside `gen fn`"))
     r.function.yields |= not isinstance(r.function.node, ast.Spawn | ast.Parallel | ast.Program)
     r.children(node)
-
-
-def emit(r: Visitor, node: ast.Emit) -> None:
-    if not in_stream(r):
-        r.out.misplaced.append((node, "`emit` can only be used inside a `gen fn`"))
-    r.children(node)
-
-
-def in_stream(r: Visitor) -> bool:
-    return isinstance(r.function.node, ast.FnDecl) and r.function.node.gen

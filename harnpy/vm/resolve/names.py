@@ -39,7 +39,6 @@ _VISITS: Visits = {
     ast.Parallel: functions.parallel,
     ast.Defer: functions.defer,
     ast.Yield: functions.yield_,
-    ast.Emit: functions.emit,
     ast.Name: expressions.name,
     ast.Call: expressions.call,
     ast.DictEntry: expressions.dict_entry,
@@ -105,7 +104,6 @@ class Resolver:
 def _begin(r: Visitor, program: ast.Program) -> None:
     if r.imports:
         r.imports.enter_types(r.out)
-        r.out.complete = r.imports.complete
     _collect_types(r.out, program)
     r.enter_function(program, None)
 
@@ -137,5 +135,3 @@ def _collect_types(out: Resolution, program: ast.Program) -> None:
             out.interfaces.add(node.name)
         elif isinstance(node, ast.TypeDecl) and not node.type_params:
             out.aliases[node.name] = node.type
-        elif isinstance(node, ast.FnDecl | ast.ToolDecl | ast.Pipeline):
-            out.functions_anywhere.add(node.name)

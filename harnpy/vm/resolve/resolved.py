@@ -38,23 +38,15 @@ class Resolved:
 
 
 def resolved_program(
-    source: str, file: str, entry: str | None, table: BuiltinTable, checked: bool, imports: Imports | None
+    source: str, file: str, entry: str | None, table: BuiltinTable, imports: Imports | None
 ) -> Resolved:
-    """A file to be run.
-
-    Unless ``checked``, what only the static checks refuse is left to fail when it runs (09 §3.1). Raises
-    SourceFault also for an undefined call target, KeyError for an unknown ``entry``.
-    """
+    """A file to be run. Raises also KeyError, for an unknown ``entry``."""
     program = _prepared(source, file, table)
     pipeline = entry_pipeline(program, entry)
     if entry is not None and pipeline is None:
         raise KeyError(entry)
     resolver = _resolver(table)
     resolution = _resolution(lambda: resolver.program(program, pipeline, imports), source, file)
-    if checked and resolution.has_faults:
-        from harnpy.vm.resolve.static_faults import refuse_faults
-
-        refuse_faults(resolution, source, file, table)
     return Resolved("program", program, resolution, pipeline)
 
 

@@ -182,17 +182,12 @@ class Resolution:
         self.interfaces: set[str] = set()
         self.aliases: dict[str, ast.Node] = {}
         """The types that the file's aliases without parameters stand for."""
-        self.functions_anywhere: set[str] = set()
-        self.undefined_calls: list[tuple[ast.Call, tuple[str, ...]]] = []
-        self.misplaced: list[tuple[ast.Node, str]] = []
         self.tool_defaults: dict[int, list[ast.Node | None]] = {}
         """Of each tool, the defaults of its parameters as they are evaluated where it is declared."""
         self.imported: dict[int, list[Variable]] = {}
         """Of each `import`, what it binds in this file."""
         self.contested: set[int] = set()
         """Functions of the file that go by the name of an imported one."""
-        self.complete = True
-        """Whether every import was found."""
         self.bound_only: set[int] = set()
         """Declarations outside scripts: an eval pack among them is a name, and isn't run (08 §8.7)."""
         self.keep: list[object] = []
@@ -204,8 +199,3 @@ class Resolution:
         self.aliases = declared.aliases
         declared.enums.update(self.enums)
         self.enums = declared.enums
-
-    @property
-    def has_faults(self) -> bool:
-        """Whether there may be errors to report before the program runs."""
-        return bool(self.misplaced or self.undefined_calls)

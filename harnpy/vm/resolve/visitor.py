@@ -31,7 +31,6 @@ class Visitor(Lookup):
     ) -> None:
         super().__init__(is_builtin, is_global, repl_names, in_module)
         self.imports = imports
-        self.foreign = imports.names if imports else frozenset()
         self._visits = visits
 
     def visit(self, node: ast.Node) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnpy.vm.resolve.resolved import resolved_input, resolved_module, resolved_program
-from harnpy.vm.unit import Unit
+from harnpy.vm.unit import LANGUAGE, Unit
+from harnpy.vm.verdict import EarlierInputs, warnings_of
 from harnpy.vm.walk.program import main_of
 from harnpy.vm.walk.tables import EVALUATORS
 from harnpy.vm.walk.walker import Walker
@@ -44,10 +45,13 @@ def program_unit(
     file: str,
     entry: str | None,
     table: BuiltinTable,
-    checked: bool = True,
+    checks: str = LANGUAGE,
     imports: Imports | None = None,
 ) -> WalkedUnit:
-    return WalkedUnit(file, source, resolved_program(source, file, entry, table, checked, imports))
+    unit = WalkedUnit(file, source, resolved_program(source, file, entry, table, imports))
+    if checks:
+        unit.warnings = warnings_of(unit.tree, source, file, table, imports, checks)
+    return unit
 
 
 def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -> WalkedUnit:
@@ -57,4 +61,7 @@ def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -
 def input_unit(
     source: str, file: str, declared: Declared, table: BuiltinTable, imports: Imports | None = None
 ) -> WalkedUnit:
-    return WalkedUnit(file, source, resolved_input(source, file, declared, table, imports))
+    earlier = EarlierInputs(declared, imports)
+    unit = WalkedUnit(file, source, resolved_input(source, file, declared, table, imports))
+    unit.warnings = warnings_of(unit.tree, source, file, table, earlier, LANGUAGE)
+    return unit

@@ -13,13 +13,13 @@ LIBRARY = "pub fn area(n) { return n }\npub fn edge(n) { return n }\n"
 
 def test_a_program_with_good_imports_is_ok(harnpy: Command, write) -> None:
     write("lib/shapes.harn", LIBRARY)
-    program = write("a.harn", 'import { area } from "lib/shapes"\nimport "std/context"\nprintln(area(1))')
+    program = write("a.harn", 'import "std/context"\nimport { area } from "lib/shapes"\n\nprintln(area(1))')
     done = harnpy("check", program)
     assert (done.stdout, done.stderr, done.returncode) == ("a.harn: ok\n", "", 0)
 
 
 def test_an_import_that_leads_nowhere(harnpy: Command, write) -> None:
-    done = harnpy("check", write("a.harn", 'import "lib/gone"\nanything()'))
+    done = harnpy("check", write("a.harn", 'import "lib/gone"\n\nanything()'))
     assert done.stderr == (
         "error: preflight: unresolved import 'lib/gone'\n"
         "  --> a.harn:1:1\n"
@@ -52,7 +52,7 @@ def test_an_unknown_call_with_all_imports_found(harnpy: Command, write) -> None:
 def test_two_imports_with_one_name(harnpy: Command, write, tmp_path: Path, second: str, help_: str) -> None:
     write("a.harn", LIBRARY)
     write("b.harn", "pub fn area(n) { return n }")
-    done = harnpy("check", write("main.harn", f'import "a"\n{second}'))
+    done = harnpy("check", write("main.harn", f'import "a"\n{second}\n\nprintln(area(1))'))
     first = tmp_path.resolve() / "a.harn"
     text = f"error: preflight: import collision — 'area' is exported by both '{first}' and 'b'\n"
     assert done.stderr.startswith(text)
@@ -61,7 +61,10 @@ def test_two_imports_with_one_name(harnpy: Command, write, tmp_path: Path, secon
 
 
 def test_bundled_modules_may_collide(harnpy: Command, write) -> None:
-    done = harnpy("check", write("a.harn", 'import "std/context"\nimport { section } from "std/context"'))
+    done = harnpy(
+        "check",
+        write("a.harn", 'import "std/context"\nimport { section } from "std/context"\n\nsection("a", "b")'),
+    )
     assert done.stdout == "a.harn: ok\n"
 
 
@@ -145,3 +148,66 @@ def test_the_command_line_decides_before_the_manifest(harnpy: Command, write) ->
     write("harn.toml", '[check]\npreflight_severity = "off"\n')
     done = harnpy("check", "--preflight", "error", write("a.harn", 'import "gone"'))
     assert done.returncode == 1
+
+
+# --- types, lint and the workspace ----------------------------------------------------------------------
+
+
+def test_errors_of_types_have_their_code_and_related_places(harnpy: Command, write) -> None:
+    done = harnpy("check", write("a.harn", 'fn f(a: int) { return a }\n\nf("s")\n'))
+    assert done.stderr == (
+        "error: Argument 1 ('a'): expected int, got string\n"
+        "  --> a.harn:3:3\n"
+        "   |\n"
+        ' 3 | f("s")\n'
+        "   |   ^^^ argument-type\n"
+        "  ::: a.harn:1:6\n"
+        "   |\n"
+        " 1 | fn f(a: int) { return a }\n"
+        "   |      ------ declared here\n"
+    )
+    assert (done.stdout, done.returncode) == ("", 1)
+
+
+def test_lint_is_part_of_a_check_and_fails_it_only_when_strict(harnpy: Command, write) -> None:
+    file = write("a.harn", "fn f(a) { return 1 }\n\nprintln(f(2))\n")
+    done = harnpy("check", file)
+    assert done.stderr.startswith("warning: parameter `a` is declared but never used\n")
+    assert (done.stdout, done.returncode) == ("", 0)
+    write("harn.toml", "[check]\nstrict = true\n")
+    assert harnpy("check", file).returncode == 1
+    write("harn.toml", '[check]\nstrict = true\ndisable_rules = ["unused-parameter"]\n')
+    assert harnpy("check", file).stdout == "a.harn: ok\n"
+
+
+def test_strict_types_by_option_and_by_manifest(harnpy: Command, write) -> None:
+    program = (
+        'fn name_in(text) {\n  let data = json_parse(text)\n  return data.name\n}\n\nprintln(name_in("{}"))\n'
+    )
+    file = write("a.harn", program)
+    assert harnpy("check", file).stdout == "a.harn: ok\n"
+    text = "warning: Accessing property on unvalidated value 'data' from `json_parse`\n"
+    assert harnpy("check", "--strict-types", file).stderr.startswith(text)
+    write("harn.toml", "[check]\nstrict_types = true\n")
+    assert harnpy("check", file).stderr.startswith(text)
+
+
+def test_the_workspace_of_the_nearest_manifest(harnpy: Command, write) -> None:
+    done = harnpy("check", "--workspace")
+    assert done.stderr == "--workspace could not find a harn.toml walking up from the target(s)\n"
+    assert done.returncode == 1
+    write("harn.toml", "[check]\n")
+    done = harnpy("check", "--workspace")
+    assert done.stderr == "--workspace requires `[workspace].pipelines` in the nearest harn.toml\n"
+    write("harn.toml", '[workspace]\npipelines = ["flows", "main.harn"]\n')
+    write("flows/a.harn", "println(1)\n")
+    write("main.harn", "println(2)\n")
+    done = harnpy("check", "--workspace")
+    assert [line.rpartition("/")[2] for line in done.stdout.splitlines()] == ["a.harn: ok", "main.harn: ok"]
+
+
+def test_what_a_file_imports_from_another_is_used_there(harnpy: Command, write) -> None:
+    lib = write("lib.harn", "fn area(n) { return n }\n\nprintln(1)\n")
+    main = write("main.harn", 'import { area } from "lib"\n\nprintln(area(1))\n')
+    assert "function `area` is declared but never used" in harnpy("check", lib).stderr
+    assert harnpy("check", lib, main).stdout == "lib.harn: ok\nmain.harn: ok\n"

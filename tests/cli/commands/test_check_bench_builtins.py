@@ -10,8 +10,8 @@ from tests.support import Command
 
 
 def test_check_says_ok(harnpy: Command, write) -> None:
-    write("src/b.harn", "let b = 1")
-    write("src/a/a.harn", "let a = 1")
+    write("src/b.harn", "println(1)")
+    write("src/a/a.harn", "println(2)")
     done = harnpy("check", "src", "src/b.harn")
     assert (done.stdout, done.stderr, done.returncode) == ("src/a/a.harn: ok\nsrc/b.harn: ok\n", "", 0)
 
@@ -29,14 +29,16 @@ def test_check_ends_at_a_syntax_error(harnpy: Command, write) -> None:
 
 
 def test_check_finds_undefined_calls_and_goes_on(harnpy: Command, write) -> None:
-    write("a.harn", "let a = 1\nprintn(a)")
-    write("b.harn", "let b = 1")
+    write("a.harn", "let a = 1\n\nprintn(a)")
+    write("b.harn", "println(1)")
     done = harnpy("check", ".")
     assert done.stderr == (
         "error: call target `printn` is not defined or imported — did you mean `print`?\n"
-        "  --> a.harn:2:1\n"
+        "  --> a.harn:3:1\n"
         "   |\n"
-        " 2 | printn(a)\n"
+        " 3 | printn(a)\n"
+        "   | ^^^^^^^^^ undefined-call\n"
+        "   = help: did you mean `print`?\n"
     )
     assert (done.stdout, done.returncode) == ("b.harn: ok\n", 1)
 
@@ -68,8 +70,8 @@ def test_check_wants_a_target(harnpy: Command) -> None:
 
 
 def test_check_refuses_what_comes_later(harnpy: Command) -> None:
-    done = harnpy("check", "--workspace", "x.harn")
-    assert done.stderr.startswith("error: `--workspace` is not supported by this version of harnpy\n")
+    done = harnpy("check", "--invariants", "x.harn")
+    assert done.stderr.startswith("error: `--invariants` is not supported by this version of harnpy\n")
     assert done.returncode == 2
 
 

@@ -231,7 +231,7 @@ def test_a_log_without_results_is_valid() -> None:
 
 
 def test_check_prints_for_tools_on_stdout(harnpy: Command, write) -> None:
-    write("a.harn", "let a = 1\n")
+    write("a.harn", "println(1)\n")
     write("b.harn", "break\n")
     write("c.harn", "let a = (1\nlet b = 2\n")
     done = harnpy("check", ".", "--json")

@@ -153,7 +153,7 @@ def _ending(program: Program, evaluator: str, written: list[str]) -> tuple[str, 
     world = World(clock=StillClock(), files=files, processes=Nothing(), streams=streams)
     vm = Vm(world, evaluator=evaluator)
     if not program.session:
-        return _end_of(lambda: vm.run_source(program.text, file=FILE))
+        return _end_of(lambda: vm.run_source(program.text, file=FILE, checked=False))
     session, ending = vm.repl(), ("value", "")
     for item in parse(program.text).items:
         source = program.text[item.start : item.end]

@@ -28,7 +28,7 @@ def generated(name: str) -> str:
     if name == MODULE:
         tree = resolved_module(source, name, table, imports)
         return render(module_lines(draft_of(tree.program, tree.resolution, table)))[0]
-    tree = resolved_program(source, name, None, table, True, imports)
+    tree = resolved_program(source, name, None, table, imports)
     return render(program_lines(draft_of(tree.program, tree.resolution, table), tree.entry))[0]
 
 

@@ -47,7 +47,7 @@ def test_functions_that_are_walked_have_their_helpers() -> None:
     vm = Vm()
     unit = program_unit("nil", "x", None, vm.builtins)
     assert isinstance(unit, CompiledUnit)
-    tree = resolved_program("nil", "x", None, vm.builtins, True, None)
+    tree = resolved_program("nil", "x", None, vm.builtins, None)
     assert walking_helpers(vm, unit, tree, {}, None, {}).keys() == protocol.OF_THE_WALKER
 
 

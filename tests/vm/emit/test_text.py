@@ -18,6 +18,7 @@ from harnpy.vm.modules.offers import Imports
 from harnpy.vm.resolve.names import Resolver
 from harnpy.vm.resolve.scopes import Declared
 from harnpy.vm.resolve.tree import entry_pipeline
+from harnpy.vm.unit import LANGUAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,6 +164,6 @@ def test_a_function_deeper_than_python_allows_is_named_and_its_maker_walks() -> 
     with pytest.raises(TooDeep) as error:
         text_of(source)
     assert source[error.value.function.start :].startswith("fn f")
-    unit = compile_program(source, "f.harn", None, Vm().builtins, True, None)
+    unit = compile_program(source, "f.harn", None, Vm().builtins, LANGUAGE, None)
     assert unit.tree is not None
     assert [place for name, place in unit.helpers if name == "overflow"] == []

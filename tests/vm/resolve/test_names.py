@@ -100,17 +100,6 @@ def test_a_function_used_above_its_declaration_is_a_shell() -> None:
     assert ref.variable.known_fn
 
 
-def test_calls_of_what_nothing_defines_are_noted() -> None:
-    _, resolution = resolved("let near = 1\nfar()")
-    ((node, visible),) = resolution.undefined_calls
-    assert (node.name, visible) == ("far", ("near",))
-
-
-def test_a_function_anywhere_in_the_file_may_be_in_reach_at_run_time() -> None:
-    _, resolution = resolved("if true { fn deep() { } }\ndeep()")
-    assert resolution.undefined_calls == []
-
-
 def test_redeclaring_an_immutable_name_in_one_scope_is_noted() -> None:
     program, resolution = resolved("let x = 1\nlet x = 2\nvar y = 1\nvar y = 2")
     second = program.items[1]
@@ -165,14 +154,6 @@ def test_a_failed_input_is_tried_on_a_copy() -> None:
     declared = Declared()
     resolver().input(parse("let x = 1"), declared.copy())
     assert declared.names == {}
-
-
-def test_misplaced_yield_and_emit_are_noted() -> None:
-    _, resolution = resolved("gen fn g() { yield 1 }\nfn f() { emit 1 }")
-    assert [text for _, text in resolution.misplaced] == [
-        "`yield` is not a stream emit; use `emit` inside `gen fn`",
-        "`emit` can only be used inside a `gen fn`",
-    ]
 
 
 def test_a_function_with_yield_is_a_generator() -> None:

@@ -1,0 +1,132 @@
+"""One file while it is being written: after an edit, only the items that it touched are read again.
+
+A file is a list of top-level items. An edit leaves most of them as they were, further up or down; the text
+between those is parsed by itself, and stands for the items that it replaces. Nothing is guessed: where the
+parts would not meet as they did, the whole file is read again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from harnpy.syntax import ast
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.parser import parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from harnpy.check.findings import Finding
+
+#: Every reading has offsets of its own, so that an offset tells in which reading its node was made.
+_READING = 1 << 40
+
+
+class Item:
+    """A top-level item. Its node has the offsets of the reading that made it, ``moved`` away by now.
+
+    ``findings`` are what was found in it, by the node's offsets; None until it is checked.
+    """
+
+    __slots__ = ("findings", "moved", "node")
+
+    def __init__(self, node: ast.Node, moved: int) -> None:
+        self.node = node
+        self.moved = moved
+        self.findings: list[Finding] | None = None
+
+    @property
+    def start(self) -> int:
+        return self.node.start + self.moved
+
+    @property
+    def end(self) -> int:
+        return self.node.end + self.moved
+
+
+class Draft:
+    """The text of a file and its items.
+
+    ``fresh`` are those that the last edit made, in the place of those that are ``replaced``; no item is
+    replaced when the whole file was read.
+    """
+
+    def __init__(self, source: str, file: str = "<script>") -> None:
+        """Raises SyntaxFault."""
+        self._file = file
+        self._read_whole(source)
+
+    def _read_whole(self, source: str) -> None:
+        program = parse(source, file=self._file)
+        self.source = source
+        self.items = [Item(node, 0) for node in program.items]
+        self.replaced: Sequence[Item] = ()
+        self.fresh: Sequence[Item] = self.items
+        self._reading = 0
+
+    def edit(self, source: str) -> None:
+        """Take ``source`` as the new text. Raises SyntaxFault, and keeps the old one."""
+        if not self._edit_items(source):
+            self._read_whole(source)
+
+    def _edit_items(self, source: str) -> bool:
+        """Read what changed; False when that can't be told apart from the rest."""
+        same_before = _common(self.source, source)
+        room = min(len(self.source), len(source)) - same_before
+        same_after = _common(self.source[::-1][:room], source[::-1][:room])
+        # An item that touches the edit has changed; its neighbours show whether the parts still meet.
+        first = bisect_left(self.items, same_before, key=lambda item: item.end) - 1
+        last = bisect_right(self.items, len(self.source) - same_after, key=lambda item: item.start) + 1
+        first, last = max(first, 0), min(last, len(self.items))
+        grown = len(source) - len(self.source)
+        begin = self.items[first].start if first else 0
+        end = self.items[last - 1].end + grown if last < len(self.items) else len(source)
+        if not self.items or begin > same_before or end < len(source) - same_after:
+            return False
+        try:
+            nodes = parse(source[begin:end]).items
+        except SyntaxFault:
+            return False
+        replaced = self.items[first:last]
+        if not nodes or (last < len(self.items) and nodes[-1] != replaced[-1].node):
+            return False
+        if first and nodes[0] != replaced[0].node:
+            return False
+        self._reading += 1
+        base = self._reading * _READING
+        fresh = [Item(placed(node, base), begin - base) for node in nodes]
+        after = self.items[last:]
+        for item in after:
+            item.moved += grown
+        self.items[first:last] = fresh
+        self.replaced, self.fresh, self.source = replaced, fresh, source
+        return True
+
+    def place(self, offset: int) -> int:
+        """Where an offset of any reading is in the text now; that of a node that is gone is left alone."""
+        for item in self.items:
+            if item.node.start <= offset <= item.node.end:
+                return offset + item.moved
+        return min(offset % _READING, len(self.source))
+
+
+def placed(node: Any, by: int) -> Any:
+    """A copy of a node, or of a field of one, ``by`` characters further on."""
+    if isinstance(node, ast.Node):
+        fields = (placed(getattr(node, name), by) for name in node.__slots__)
+        return type(node)(node.start + by, node.end + by, *fields)
+    return tuple([placed(part, by) for part in node]) if type(node) is tuple else node
+
+
+def _common(left: str, right: str) -> int:
+    """How many characters two texts begin with in common."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,154 @@
+"""`Checker`: the static checks as a library. Texts go in, diagnostics come out; no file is needed. Spec: 03.
+
+    checker = Checker()
+    checker.check({"main.harn": 'printn("hi")'})["main.harn"][0].message
+
+An editor keeps one and calls `check` at every keystroke: what an edit left as it was isn't checked again.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harnpy.builtins import catalog
+from harnpy.check.allow import silenced
+from harnpy.check.checker import check_item, check_together, ordered
+from harnpy.check.edits import Draft, Item, placed
+from harnpy.check.environment import Environment
+from harnpy.check.findings import Finding
+from harnpy.check.surface import Surface
+from harnpy.syntax import ast
+from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.parser import parse
+from harnpy.syntax.span import Lines
+from harnpy.syntax.structure import check_structure
+from harnpy.vm.modules import surface
+from harnpy.vm.modules.offers import Imports
+from harnpy.vm.modules.program_modules import Modules
+from harnpy.vm.vm import Vm
+from harnpy.world import World
+from harnpy.world.disk.text_files import TextFiles
+
+if TYPE_CHECKING:
+    from harnpy.check.knowledge import Knowledge
+    from harnpy.vm.modules.surface import Request
+
+    #: Brings what the imports of one file ask for.
+    Bring = Callable[[Sequence[Request]], Imports]
+
+#: Texts of modules that are remembered besides those being checked, the `std/*` ones among them.
+_REMEMBERED = 64
+
+
+class Checker:
+    """Checks programs without running them.
+
+    ``strict``: also what is read from unvalidated values (03 §8.5). ``disk``: imports are looked for in the
+    file system, too, and not only among the texts. ``vm``: whose builtins and globals programs may use, an
+    embedder's own ones among them; by default those of the language.
+    """
+
+    def __init__(self, *, strict: bool = False, disk: bool = False, vm: Vm | None = None) -> None:
+        self._strict = strict
+        self._disk = disk
+        self._vm = vm or Vm(catalog)
+        self._files: dict[str, _File] = {}
+        self._surfaces: dict[str, surface.Surface] = {}
+
+    def check(self, sources: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
+        """What is to be said of each of ``sources``, texts by path, in order; an empty list when all is well.
+
+        Paths are relative to the working directory; imports find the texts by them.
+        """
+        files = TextFiles(sources, self._disk)
+        reader = Vm(catalog, World(files=files))
+        modules = Modules(self._surface)
+        found = {}
+        for path, text in sources.items():
+            directory = os.path.dirname(os.path.join(files.cwd(), path))
+
+            def bring(requests: Sequence[Request], directory: str = directory) -> Imports:
+                return modules.brought(reader, tuple(requests), directory)
+
+            file = self._files.setdefault(path, _File(path, self._vm.builtins.knowledge(), self._strict))
+            found[path] = file.check(text, bring)
+        self._files = {path: self._files[path] for path in sources}
+        return found
+
+    def _surface(self, text: str) -> surface.Surface:
+        """What a module declares."""
+        if text not in self._surfaces:
+            if len(self._surfaces) > 2 * len(self._files) + _REMEMBERED:
+                self._surfaces.clear()
+            self._surfaces[text] = surface.read_surface(text, parse)
+        return self._surfaces[text]
+
+
+class _File:
+    """One file, from edit to edit.
+
+    ``_requests`` and ``_surfaces`` are what each item imports and what the others see of it. They hold for an
+    item as long as it isn't edited; so does what was found in it, as long as the environment is the same.
+    """
+
+    def __init__(self, path: str, knowledge: Knowledge, strict: bool) -> None:
+        self._path = path
+        self._knowledge = knowledge
+        self._strict = strict
+        self._draft: Draft | None = None
+        self._environment: Environment | None = None
+        self._brought = ""
+        self._seen: dict[Item, tuple[Surface, list[Request]]] = {}
+
+    def check(self, text: str, bring: Bring) -> list[Diagnostic]:
+        """What is to be said of ``text``."""
+        try:
+            draft = self._edited(text)
+        except SourceFault as fault:
+            return fault.diagnostics
+        brought = bring([request for item in draft.items for request in self._seen[item][1]])
+        if self._environment is None or brought.fingerprint() != self._brought:
+            nodes = [item.node for item in draft.items]
+            self._environment = Environment(nodes, self._knowledge, brought, strict=self._strict)
+            self._brought = brought.fingerprint()
+            for item in draft.items:
+                item.findings = None
+        found = [finding for item in draft.items for finding in self._found(item, draft)]
+        for finding in check_together(self._environment):
+            found.append(finding.shifted(draft.place(finding.start) - finding.start, draft.place))
+        lines = Lines(text)
+        return [finding.diagnostic(lines) for finding in silenced(text, ordered(found))]
+
+    def _found(self, item: Item, draft: Draft) -> list[Finding]:
+        if item.findings is None:
+            assert self._environment is not None
+            item.findings = check_item(item.node, self._environment)
+        return [finding.shifted(item.moved, draft.place) for finding in item.findings]
+
+    def _edited(self, text: str) -> Draft:
+        """The draft with ``text``. Forgets the environment when the edit shows in it. Raises SourceFault."""
+        if self._draft is None:
+            self._draft = Draft(text, self._path)
+        else:
+            self._draft.edit(text)
+        draft, self._draft = self._draft, None
+        nodes = [placed(item.node, item.moved) for item in draft.fresh]
+        faults = check_structure(ast.Program(0, len(text), tuple(nodes)), text, self._path)
+        if faults:
+            found = [each for fault in faults for each in fault.diagnostics]
+            raise SourceFault(faults[0].message, found, text, self._path)
+        before = [self._seen.pop(item)[0] for item in draft.replaced]
+        if not before:
+            self._seen.clear()
+        for item in draft.fresh:
+            self._seen[item] = Surface(item.node), list(surface.requests_of([item.node]))
+        if not before or before != [self._seen[item][0] for item in draft.fresh]:
+            self._environment = None
+        elif self._environment is not None:
+            for old, new in zip(draft.replaced, draft.fresh, strict=True):
+                self._environment.replace(old.node, new.node)
+        self._draft = draft
+        return draft

@@ -1,0 +1,113 @@
+"""`Checker`: checks as a library, and from edit to edit. Spec: 03 §1."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from harnpy import Vm
+from harnpy.checking import Checker
+from tests.support import ROOT
+
+PROGRAMS = sorted((ROOT / "examples").glob("*.harn")) + sorted(
+    (ROOT / "conformance" / "check").rglob("*.harn")
+)
+
+
+def said(checker: Checker, sources: dict[str, str], of: str = "main.harn") -> list[tuple[str, int, int, str]]:
+    """Code, line, column and message of everything that is said of one of the sources."""
+    found = checker.check(sources)[of]
+    return [(each.code or "", each.span.line, each.span.column, each.message) for each in found if each.span]
+
+
+def test_texts_are_checked_without_files() -> None:
+    found = said(Checker(), {"main.harn": "let x = 1\n\nprintn(x)\n"})
+    hint = "call target `printn` is not defined or imported — did you mean `print`?"
+    assert found == [("undefined-call", 3, 1, hint)]
+
+
+def test_imports_are_looked_for_among_the_texts() -> None:
+    main = 'import { area, Shape, aera } from "lib/shapes"\nlet s: Shape = {side: "x"}\nprintln(area(s))\n'
+    lib = "type Shape = {side: int}\nfn area(s) { return s.side }\n"
+    checker = Checker()
+    assert [code for code, *_ in said(checker, {"main.harn": main, "lib/shapes.harn": lib})] == [
+        "unknown-import",
+        "assignment-type",
+    ]
+    fixed = {"main.harn": main.replace(", aera", ""), "lib/shapes.harn": lib.replace("int", "string")}
+    assert said(checker, fixed) == []
+    assert said(checker, {"main.harn": "gone()"}) == said(Checker(), {"main.harn": "gone()"})
+
+
+def test_imports_on_disk_are_found_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "lib.harn").write_text("fn area(n) { return n }\n")
+    path = str(tmp_path / "main.harn")
+    source = 'import { area } from "lib"\nprintln(aera(1))\n'
+    assert [code for code, *_ in said(Checker(disk=True), {path: source}, path)] == ["undefined-call"]
+    assert said(Checker(), {path: source}, path) == []
+
+
+def test_an_embedders_builtins_are_known() -> None:
+    vm = Vm()
+    vm.register("word_count(text: string) -> int", lambda text: len(text.split()))
+    vm.set_global("limit", 3)
+    source = 'println(word_count("a b") < limit)\n'
+    assert said(Checker(vm=vm), {"main.harn": source}) == []
+    assert [code for code, *_ in said(Checker(), {"main.harn": source})] == [
+        "undefined-call",
+        "undefined-name",
+    ]
+
+
+def test_a_text_that_is_no_program_says_so_and_comes_back() -> None:
+    checker = Checker()
+    good = "fn f(a: int) { return a }\nf(1)\n"
+    assert said(checker, {"main.harn": good}) == []
+    assert said(checker, {"main.harn": good + "let x = (1"})[0][0] == "unclosed-bracket"
+    assert said(checker, {"main.harn": "break\ncontinue\n"})[0][0] == "break-outside-loop"
+    assert said(checker, {"main.harn": good}) == []
+
+
+def test_an_edit_of_a_signature_shows_where_it_is_called() -> None:
+    checker = Checker()
+    source = "fn f(a: int) { return a }\nfn g() { return 1 }\nf(1)\n"
+    assert said(checker, {"main.harn": source}) == []
+    assert [found[:3] for found in said(checker, {"main.harn": source.replace("int", "string")})] == [
+        ("argument-type", 3, 3)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edit_for_edit_it_says_what_a_fresh_check_says(seed: int) -> None:
+    """Also where findings, their related places and the items around them have moved."""
+    dice = random.Random(seed)
+    checker = Checker()
+    for _ in range(6):
+        source = dice.choice(PROGRAMS).read_text(encoding="utf-8")
+        for _ in range(5):
+            assert shown(checker, source) == shown(Checker(), source)
+            lines = source.split("\n")
+            at = dice.randrange(len(lines))
+            change = dice.choice(["insert", "delete", "double", "rename", "number"])
+            if change == "insert":
+                lines.insert(
+                    at, dice.choice(["", "let fresh = undefined_thing", "fn inner(a: int) { return a }"])
+                )
+            elif change == "delete":
+                del lines[at]
+            elif change == "double":
+                lines.insert(at, lines[at])
+            elif change == "rename":
+                lines[at] = lines[at].replace("let ", "var ").replace("(", "(nil, ", 1)
+            else:
+                lines[at] += " + 1"
+            source = "\n".join(lines)
+
+
+def shown(checker: Checker, source: str) -> list[tuple[object, ...]]:
+    found = checker.check({"main.harn": source})["main.harn"]
+    return [
+        (each.message, each.span, [(place.message, place.span) for place in each.related]) for each in found
+    ]
