@@ -14,6 +14,7 @@ import pytest
 from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_program
+from harnpy.check.findings import Finding
 from harnpy.check.lint.engine import lint
 from harnpy.cli.testing.suite import case_of
 from harnpy.syntax.parser import parse_cached
@@ -31,9 +32,20 @@ def said(vm: Vm, source: str, place: Path) -> list[str]:
     program = parse_cached(source)
     imports = vm.imports_of(source, str(place.parent))
     knowledge = vm.builtins.knowledge()
-    found = silenced(source, check_program(program, source, str(place), knowledge, imports))
+    return shown(source, place, check_program(program, source, str(place), knowledge, imports))
+
+
+def advised(vm: Vm, source: str, place: Path) -> list[str]:
+    """What lint says of it, in the same way."""
+    imports = vm.imports_of(source, str(place.parent))
+    found = lint(source, parse_cached(source), str(place), vm.builtins.knowledge(), imports)
+    return shown(source, place, found)
+
+
+def shown(source: str, place: Path, found: list[Finding]) -> list[str]:
     lines = Lines(source)
-    return [f"{place}:{lines.line(one.start)}: {one.code}: {one.message}" for one in found]
+    kept = silenced(source, found)
+    return [f"{place}:{lines.line(one.start)}: {one.code}: {one.message}" for one in kept]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +62,11 @@ def files(folder: str) -> Iterator[Path]:
 
 @pytest.mark.parametrize("folder", ["examples", "stdlib"])
 def test_what_is_shipped(vm: Vm, folder: str) -> None:
+    """It has no bad habits either."""
     for path in files(folder):
-        assert said(vm, path.read_text(encoding="utf-8"), path) == []
+        source = path.read_text(encoding="utf-8")
+        assert said(vm, source, path) == []
+        assert advised(vm, source, path) == []
 
 
 def test_conformance_programs_without_an_error(vm: Vm) -> None:
@@ -69,5 +84,4 @@ def test_snippets_of_the_documentation(vm: Vm) -> None:
     for snippet in SNIPPETS:
         code, place = snippet.values[0].code, ROOT / f"{snippet.id}.harn"
         assert said(vm, code, place) == []
-        advice = lint(code, parse_cached(code), str(place), vm.builtins.knowledge())
-        assert [(one.code, one.message) for one in silenced(code, advice)] == [], place
+        assert advised(vm, code, place) == []
