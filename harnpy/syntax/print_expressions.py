@@ -213,7 +213,7 @@ class Expressions:
             last = "" if node.last is None else self.expression(node.last)
             return f"[{first}:{last}]"
         args = [self.expression(arg) for arg in node.args]
-        span = self.written.brackets(node.object.end)
+        span = self.written.closed(node.end)
         return _MethodCall(f"{mark}.{node.name}", args, span, self.written.dotted(node.object))
 
     def too_long(self, receiver: str, links: Sequence[str | _MethodCall]) -> bool:
@@ -228,12 +228,11 @@ class Expressions:
 
     def visit_Call(self, node: ast.Call) -> str:
         types = ", ".join(map(self.type, node.type_args))
-        text = self.args(f"{node.name}<{types}>" if types else node.name, node.args, (node.start, node.end))
+        name = f"{node.name}<{types}>" if types else node.name
+        args = [self.expression(arg) for arg in node.args]
+        text = self.sequence(f"{name}(", args, ")", self.written.closed(node.end))
         # The `->` of a function type would make a closure of a dict around the call.
         return f"({text})" if "->" in types else text
-
-    def args(self, name: str, args: Sequence[Node], span: tuple[int, int]) -> str:
-        return self.sequence(f"{name}(", [self.expression(arg) for arg in args], ")", span)
 
     def visit_Propagate(self, node: ast.Propagate) -> str:
         return self.expression(node.value, _POSTFIX) + "?"

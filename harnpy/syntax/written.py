@@ -27,6 +27,10 @@ class Unwritten:
         """The span of the first such bracket at or behind ``start``, with all that it encloses."""
         return 0, 0
 
+    def closed(self, end: int) -> tuple[int, int]:
+        """The span of the brackets that close right before ``end``."""
+        return 0, 0
+
     def apart(self, left: Node, right: Node) -> bool:
         """Whether ``right`` begins on a later line than ``left`` ends."""
         return False
@@ -68,6 +72,7 @@ class Written(Unwritten):
         self.comments = [comment for comment in self.all_comments if not self._inside_token(comment)]
         self._lines = [comment.start for comment in self.comments if self._needs_line(comment)]
         self.closing = matched(self.tokens)
+        self._opening = {closing: opening for opening, closing in self.closing.items()}
 
     def commented(self, span: tuple[int, int]) -> bool:
         at = bisect_left(self._lines, span[0])
@@ -79,6 +84,9 @@ class Written(Unwritten):
             at += 1
         end = self.closing.get(at)
         return self.tokens.starts[at], start if end is None else self.tokens.ends[end]
+
+    def closed(self, end: int) -> tuple[int, int]:
+        return self.tokens.starts[self._opening.get(self.at(end) - 1, 0)], end
 
     def apart(self, left: Node, right: Node) -> bool:
         return self.source.find("\n", left.end, right.start) >= 0
