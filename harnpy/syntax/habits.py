@@ -192,6 +192,19 @@ _NAMES_ELSEWHERE = {
         for name in ("map", "filter", "reduce", "enumerate", "zip", "sum", "sort", "any", "all")
     },
 }
+#: Types of Python, JavaScript and others, and what they are called here.
+_TYPES_ELSEWHERE = {
+    **dict.fromkeys(["str", "String", "char", "text", "Str"], "string"),
+    **dict.fromkeys(["integer", "Int", "Integer", "long", "i32", "i64", "usize"], "int"),
+    **dict.fromkeys(["number", "double", "Float", "Number", "f32", "f64", "decimal"], "float"),
+    **dict.fromkeys(["boolean", "Bool", "Boolean"], "bool"),
+    **dict.fromkeys(["void", "null", "None", "undefined", "unit", "Nil"], "nil"),
+    **dict.fromkeys(["List", "Array", "array", "Vec", "tuple", "Tuple"], "list"),
+    **dict.fromkeys(["Dict", "object", "Object", "map", "Map", "Record", "HashMap"], "dict"),
+    **dict.fromkeys(["Set", "HashSet"], "set"),
+    **dict.fromkeys(["function", "Function", "Callable", "callable"], "closure"),
+    **dict.fromkeys(["Any", "dynamic"], "any"),
+}
 #: By the characters that no token begins with.
 _CHARACTERS = {
     "'": 'strings have double quotes: `"text"`',
@@ -323,3 +336,8 @@ def help_for_text(source: str, at: int) -> str | None:
 def name_for(name: str) -> str | None:
     """Return what a name of Python or JavaScript is called here; None if unknown."""
     return _NAMES_ELSEWHERE.get(name)
+
+
+def type_for(name: str) -> str | None:
+    """Return what a type of another language is called here; None if unknown."""
+    return _TYPES_ELSEWHERE.get(name)

@@ -269,3 +269,20 @@ def test_nested_blocks_take_no_time() -> None:
     depth = 190
     program = "fn f(x) { " + "if x { " * depth + "return 1 + nil" + " }" * depth + " }"
     assert [found.code for found in findings(program)] == ["operand-type"]
+
+
+@pytest.mark.parametrize(
+    ("source", "help"),
+    [
+        ('let a: str = "x"', "in Harn, the type is `string`"),
+        ("let a: list<number> = [1]", "in Harn, the type is `float`"),
+        ("fn f(ok: boolean) { return ok }\nf(true)", "in Harn, the type is `bool`"),
+        ('fn f() -> String { return "x" }\nf()', "in Harn, the type is `string`"),
+        ("struct A { n: Integer }\nlet a = A {n: 1}\nprintln(a)", "in Harn, the type is `int`"),
+        ("struct Map { n: int }\nlet a: Map = 1", None),
+        ("let a: Colour = 1", None),
+    ],
+)
+def test_a_type_of_another_language_is_told_what_it_is_called_here(source: str, help: str | None) -> None:
+    (found,) = (each for each in findings(source) if each.severity == "error")
+    assert found.help == help

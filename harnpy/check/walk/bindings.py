@@ -7,6 +7,7 @@ from harnpy.check.inference.certain import annotated, certain
 from harnpy.check.scopes import Binding
 from harnpy.check.types.names import is_named, shown
 from harnpy.check.walk.closures import function
+from harnpy.check.walk.foreign_types import hint
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -30,7 +31,8 @@ def _let_name(walk: Walk, node: ast.Let, target: ast.NamePattern) -> None:
     if node.type is not None and actual is not None and not walk.accepts(node.type, node.value, actual):
         detail = walk.types.detail(actual, node.type)
         text = f"'{target.name}' declared as {shown(node.type)}, but assigned {shown(actual)}{detail}"
-        walk.findings.error("assignment-type", node.value, text, places=[declared_here(node.type)])
+        places = [declared_here(node.type)]
+        walk.findings.error("assignment-type", node.value, text, help=hint(walk, node.type), places=places)
     if walk.at_file_level:
         _untyped(walk, node, target.name)
         return

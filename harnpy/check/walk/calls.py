@@ -9,6 +9,7 @@ from harnpy.check.types.names import is_named, shown
 from harnpy.check.types.results import signature_of
 from harnpy.check.walk import names
 from harnpy.check.walk.closures import function
+from harnpy.check.walk.foreign_types import hint
 from harnpy.check.walk.statements import never_returns
 from harnpy.syntax import ast
 
@@ -143,7 +144,8 @@ def _arguments(walk: Walk, fn: ast.FnDecl, pairs: _Pairs, bound: dict[str, Type]
         actual = calls.argument(walk.inference, expected, arg, walk.scope)
         if actual is not None and not walk.types.accepts(expected, arg, actual, params):
             text = f"Argument {i} ('{param.name}'): expected {shown(expected)}, got {shown(actual)}"
-            walk.findings.error("argument-type", arg, text, places=[declared_here(param)])
+            places = [declared_here(param)]
+            walk.findings.error("argument-type", arg, text, help=hint(walk, expected), places=places)
 
 
 def _bounds(walk: Walk, node: ast.Call, fn: ast.FnDecl, bound: dict[str, Type]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.check.findings import declared_here
 from harnpy.check.types.names import NIL, shown
+from harnpy.check.walk.foreign_types import hint
 from harnpy.syntax import ast
 from harnpy.text.spell import STATIC_LIMIT, nearest
 
@@ -62,7 +63,8 @@ def _fields(
         expected = walk.types.union([field.type, NIL]) if field.optional else field.type
         if not walk.types.accepts(expected, entry.value, actual, params):
             text = f"Field '{field.name}' in struct '{node.name}' expects {shown(field.type)}"
-            walk.findings.error("struct-field-type", entry.value, f"{text}, got {shown(actual)}")
+            text = f"{text}, got {shown(actual)}"
+            walk.findings.error("struct-field-type", entry.value, text, help=hint(walk, field.type))
 
 
 def _unknown_struct(walk: Walk, node: ast.StructLit) -> None:

@@ -10,6 +10,7 @@ from harnpy.check.narrowing.exits import exits
 from harnpy.check.narrowing.facts import after_if
 from harnpy.check.surface import bound_names
 from harnpy.check.types.names import shown
+from harnpy.check.walk.foreign_types import hint
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ def _compare(walk: Walk, node: ast.Return, expected: Type, scope: Scope) -> None
         return
     if not walk.accepts(expected, node.value, actual):
         text = f"return type doesn't match: expected {shown(expected)}, got {shown(actual)}"
-        walk.findings.error("return-type", node.value, text)
+        walk.findings.error("return-type", node.value, text, help=hint(walk, expected))
 
 
 def _branches(walk: Walk, node: ast.If, expected: Type, scope: Scope) -> bool:
