@@ -9,6 +9,8 @@ import re
 
 #: Shorter ones are hard to tell from names.
 _CANDIDATE = re.compile(r"[A-Za-z0-9_.:/+=$~-]{16,}")
+#: Different characters; data and rulers have fewer.
+_FEWEST = 10
 _ARMOUR = "-----BEGIN "
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----\s+\S{20,}")
 #: What people write where a secret would be.
@@ -32,7 +34,7 @@ def hidden(line: str) -> str:
 
 def _form_of(word: str) -> str | None:
     """Return the kind of key that a word is."""
-    if not any(map(str.isdigit, word)) or _EXAMPLE.search(word):
+    if len(set(word)) < _FEWEST or not any(map(str.isdigit, word)) or _EXAMPLE.search(word):
         return None
     from harnpy.text.secrets.forms import FORMS  # few programs have a word that may be one
 

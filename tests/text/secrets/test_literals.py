@@ -23,4 +23,5 @@ def test_other_lines_stay(line: str) -> None:
 def test_an_example_is_no_secret() -> None:
     assert kind_of_secret(_KEY) == "GitHub token"
     assert kind_of_secret(_KEY + "example") is None
+    assert kind_of_secret("A" * 40 + "0") is None
     assert kind_of_secret("-----BEGIN CERTIFICATE-----\nMIIBIjANBgkqhkiG9w0BAQEF") is None
