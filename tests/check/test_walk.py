@@ -51,6 +51,8 @@ ERRORS = {
     ),
     "let n = 5.foo()": "error unknown-method: cannot call method `foo` on int",
     'let n = "a".cout': "error unknown-property: unknown property `cout` on string — did you mean `count`?",
+    "let n = (1 to 3).count": "error no-properties: cannot access property `count` on range",
+    "fn f(x: int | nil) { return x.y }": "error no-properties: cannot access property `y` on int",
     "enum E { A }\nlet n = E.A.zzz": "error unknown-property: unknown property `zzz` on enum",
     "fn f(x: int | string) { unreachable(x) }": (
         "error unhandled-type: unreachable() argument has type `int | string` — not all cases are handled"
@@ -123,6 +125,7 @@ SILENT = [
     'fn f(c) { var x = nil; if c { x = 1 } else { x = "a" }; x = 2.5 }',
     "fn f(xs: list<int>) {\n  var best = nil\n"
     "  for x in xs { if best == nil || x > best { best = x } }\n  return best + 1\n}",
+    "fn f(x: dict | nil, y: any) { return [x.a, y.b, x?.c, nil?.d] }",
     # Facts.
     "fn f(x: int | nil) -> int { if x == nil { return 0 }; let y: int = x; return x }",
     "fn f(x: string | nil) { guard x != nil else { return }; let y: string = x }",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Kinds of which an unknown property is nothing, which is hardly ever what was meant.
 _WITH_PROPERTIES = ("list", "string", "enum")
+#: Kinds that have none: reading one fails (02 §14.1).
+_WITHOUT_PROPERTIES = frozenset("int float bool nil bytes duration set range closure".split())
 
 
 def variant(walk: Walk, node: ast.Member | ast.MethodCall) -> None:
@@ -118,10 +120,17 @@ def member(walk: Walk, node: ast.Member, object: Type | None) -> None:
     type = None if node.optional or walk.quiet else certain(walk.inference, node.object, walk.scope)
     if type is None:
         return
-    kinds = {kind_of(walk, member) for member in _members(walk, type)}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind not in _WITH_PROPERTIES:
-        return
+    kinds = list(dict.fromkeys(kind_of(walk, member) for member in _members(walk, type)))
+    if kinds and all(kind in _WITHOUT_PROPERTIES for kind in kinds):
+        text = f"cannot access property `{node.name}` on {kinds[0]}"
+        is_method = node.name in walk.environment.knowledge.methods(kinds[0] or "")
+        help = f"`{node.name}` is a method: `.{node.name}(…)`" if is_method else None
+        walk.findings.error("no-properties", node, text, help=help)
+    elif len(kinds) == 1 and kinds[0] in _WITH_PROPERTIES:
+        _unknown_property(walk, node, kinds[0])
+
+
+def _unknown_property(walk: Walk, node: ast.Member, kind: str) -> None:
     properties = walk.environment.knowledge.properties(kind)
     if node.name in properties:
         return
