@@ -26,6 +26,8 @@ _MAY_OPEN = ("agent", "daemon_", "llm_", "resume_agent", "spawn_agent", "sub_age
 #: What runs later, elsewhere or again, and what handles failures itself.
 _UNSURE = (ast.Closure, ast.FnExpr, ast.MethodCall, ast.Pipe, ast.Try, ast.TryStar, ast.Retry, ast.Spawn,
            ast.Parallel, ast.Select, ast.Defer, ast.Yield, ast.Emit)  # fmt: skip
+#: What is declared runs when it is called.
+_DECLARED = (ast.FnDecl, ast.ToolDecl, ast.ImplDecl, ast.Pipeline, ast.Override, ast.SkillDecl, ast.EvalPack)
 #: After them nothing follows.
 _ENDS = (ast.Return, ast.Throw, ast.Break, ast.Continue)
 
@@ -102,6 +104,8 @@ def _in_order(statements: Sequence[ast.Node]) -> list[ast.Node]:
         node, seen = waiting.pop()
         if seen or isinstance(node, _UNSURE):
             order.append(node)
+            continue
+        if isinstance(node, _DECLARED):
             continue
         waiting.append((node, True))
         waiting.extend((child, False) for child in reversed(list(node.children())))

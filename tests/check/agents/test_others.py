@@ -91,6 +91,14 @@ def test_a_session_that_is_used_after_its_end(body: str, marked: str) -> None:
     assert [source[place.start : place.end] for place in found.places] == ["agent_session_close(id)"]
 
 
+def test_what_is_declared_after_the_end_is_not_told() -> None:
+    source = "let id = agent_session_open()\nagent_session_close(id)\n"
+    assert told(source + "fn length(id) { agent_session_length(id) }\nprintln(length)") == []
+    assert [code for code, _, _ in told(source + "fn f() { 1 }\nagent_session_length(id)")] == [
+        "closed-session"
+    ]
+
+
 def test_a_session_by_its_id_has_the_words_of_the_run() -> None:
     source = 'agent_session_open("a")\nagent_session_close("a")\nagent_session_length("a")'
     [(_, message, _)] = told(source)
