@@ -256,6 +256,13 @@ def _in_closure(wrong: Wrong, program: Statements, scope: Scope) -> Lines | None
     return [f"let {name} = {{ x: int ->", f"{MARK}  let y: string = x", "  y", "}"]
 
 
+def _option(wrong: Wrong, program: Statements, scope: Scope) -> Lines | None:
+    if scope.handled:
+        return None
+    option = wrong.random.choice(["temprature: 0.5", "max_token: 100", 'modle: "m"'])
+    return [f'let {program.name("wrong")} = llm_call("hello", nil, {{provider: "mock", {option}}})']
+
+
 MISTAKES: dict[str, Mistake] = {
     "declared": _declared_as,
     "assigned": _assigned,
@@ -284,4 +291,5 @@ MISTAKES: dict[str, Mistake] = {
     "unknown": _unknown_value,
     "element": _element,
     "in a closure": _in_closure,
+    "option": _option,
 }
