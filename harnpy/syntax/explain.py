@@ -18,6 +18,7 @@ from harnpy.syntax.recovery import STATEMENT_STARTS
 from harnpy.syntax.refusal import SEPARATOR, Failure
 from harnpy.syntax.span import Lines
 from harnpy.syntax.tables import Table
+from harnpy.text.secrets.literals import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -261,8 +262,9 @@ def _code(got: str, expected: str) -> str:
 def _shown(tokens: Tokens, at: int, expected: str) -> str:
     """A token as messages name it (01 §9.1)."""
     kind, value = tokens.kinds[at], tokens.values[at]
-    if isinstance(value, str) and len(value) > _LONGEST_TOKEN:
-        value = f"{value[:_LONGEST_TOKEN]}…"
+    if isinstance(value, str):
+        value = hidden(value)
+        value = value if len(value) <= _LONGEST_TOKEN else f"{value[:_LONGEST_TOKEN]}…"
     if kind in _FORMS:
         return _FORMS[kind].format(value)
     if kind == "FLOAT":

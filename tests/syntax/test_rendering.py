@@ -99,6 +99,13 @@ def test_a_long_token_is_shown_in_part() -> None:
     assert fault(f'let a = 1 "{"x" * 200}"').message.endswith(f"got str({'x' * 80}…) at 1:11")
 
 
+def test_a_secret_is_shown_nowhere() -> None:
+    key = "sk-ant-api03-R4nd0mK3yZq8WvT7mXpLs2NcUeYhGbJd9FaQwErTyUi"
+    found = fault(f'let a = 1 "{key}"')
+    assert f"got str({'*' * len(key)}) at" in found.message
+    assert key not in found.render()
+
+
 def test_a_carriage_return_ends_no_shown_line() -> None:
     assert " 1 | let a = )\n" in fault("let a = )\r\nb()\r\n").render()
 
