@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
 from harnpy.syntax.errors import CompileFault, LexFault, SourceFault, SyntaxFault
-from harnpy.syntax.span import Span
+from harnpy.syntax.span import Lines, Span
 from harnpy.vm.errors import ExitRequest, LimitExceeded, Thrown, VmError
 from harnpy.vm.run.backtrace import Frame
 from harnpy.vm.unit import Unit
@@ -66,7 +66,17 @@ def _at(data: Data, error: VmError) -> VmError:
 
 def _packed_fault(fault: SourceFault) -> Data:
     found = [
-        [each.severity, each.message, each.span and _parts(each.span), each.label, each.help, each.notes]
+        {
+            "stated": [each.severity, each.message, each.span and _parts(each.span), each.label, each.help],
+            "notes": each.notes,
+            "code": each.code,
+            "related": [
+                [it.message, it.span and _parts(it.span), it.file, it.lines and it.lines.source]
+                for it in each.related
+            ],
+            "fix": each.fix
+            and [[[edit.start, edit.end, edit.text] for edit in each.fix.edits], each.fix.safe],
+        }
         for each in fault.diagnostics
     ]
     line = [fault.line, fault.text] if isinstance(fault, CompileFault) else None
@@ -82,10 +92,7 @@ def _packed_fault(fault: SourceFault) -> Data:
 
 
 def _unpacked_fault(data: Data) -> SourceFault:
-    found = [
-        Diagnostic(severity, message, span and Span(*span), label, help, tuple(notes))
-        for severity, message, span, label, help, notes in data["diagnostics"]
-    ]
+    found = [_diagnostic(each) for each in data["diagnostics"]]
     if data["line"] is not None:
         line, text = data["line"]
         return CompileFault(line, text, found, data["source"], data["file"])
@@ -93,6 +100,26 @@ def _unpacked_fault(data: Data) -> SourceFault:
         data["message"], found, data["source"], data["file"]
     )
     return fault
+
+
+def _diagnostic(data: Data) -> Diagnostic:
+    severity, message, span, label, help = data["stated"]
+    related = [
+        Related(text, place and Span(*place), file, None if source is None else Lines(source))
+        for text, place, file, source in data["related"]
+    ]
+    fix = data["fix"] and Fix([Edit(*edit) for edit in data["fix"][0]], data["fix"][1])
+    return Diagnostic(
+        severity,
+        message,
+        span and Span(*span),
+        label,
+        help,
+        tuple(data["notes"]),
+        code=data["code"],
+        related=tuple(related),
+        fix=fix,
+    )
 
 
 def _parts(span: Span) -> list[int]:

@@ -97,7 +97,8 @@ def test_errors_are_the_same(apart: Any, source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"), [("let x =", SyntaxFault), ("break", CompileFault), ("nope()", SourceFault)]
+    ("source", "kind"),
+    [("let x =", SyntaxFault), ("f(\n", SyntaxFault), ("break", CompileFault), ("nope()", SourceFault)],
 )
 def test_refusals_are_the_same(apart: Any, source: str, kind: type[SourceFault]) -> None:
     with pytest.raises(kind) as here:
