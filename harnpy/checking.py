@@ -128,6 +128,19 @@ class _File:
             item.findings = check_item(item.node, self._environment)
         return [finding.shifted(item.moved, draft.place) for finding in item.findings]
 
+    def _forget(self, draft: Draft, gone: ast.Node) -> None:
+        """Forget what was found in other items that points into a node that is ``gone``."""
+        for item in draft.items:
+            places = (place for finding in item.findings or () for place in finding.places)
+            if any(place.file is None and gone.start <= place.start <= gone.end for place in places):
+                item.findings = None
+
+    def _forget_all(self, draft: Draft) -> None:
+        """Forget what was found: any finding may point to a name, if only there is one to point to."""
+        for item in draft.items:
+            if item.findings:
+                item.findings = None
+
     def _edited(self, text: str) -> Draft:
         """The draft with ``text``. Forgets the environment when the edit shows in it. Raises SourceFault."""
         if self._draft is None:
@@ -149,6 +162,9 @@ class _File:
             self._environment = None
         elif self._environment is not None:
             for old, new in zip(draft.replaced, draft.fresh, strict=True):
-                self._environment.replace(old.node, new.node)
+                if self._environment.replace(old.node, new.node, self._seen[new][0]):
+                    self._forget(draft, old.node)
+                else:
+                    self._forget_all(draft)
         self._draft = draft
         return draft

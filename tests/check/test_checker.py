@@ -79,6 +79,21 @@ def test_an_edit_of_a_signature_shows_where_it_is_called() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "after",
+    [
+        "fn f() { return late }\n\nfn g() { let late = 1 + 1 }\n",
+        "fn f() { return late }\n\nfn g() { println(0)\n  let late = 1 }\n",
+        "fn f() { return 1 + late }\n\nfn g() { let late = 1 }\n",
+        "fn f() { return late }\n\nfn g() { let other = 1 }\n",
+    ],
+)
+def test_a_place_in_another_item_moves_with_it(after: str) -> None:
+    checker = Checker()
+    shown(checker, "fn f() { return late }\n\nfn g() { let late = 1 }\n")
+    assert shown(checker, after) == shown(Checker(), after)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_edit_for_edit_it_says_what_a_fresh_check_says(seed: int) -> None:
     """Also where findings, their related places and the items around them have moved."""

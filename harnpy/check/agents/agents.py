@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harnpy.check.agents import registries, sessions
-from harnpy.check.agents.literals import place_of, value_of, written
+from harnpy.check.agents.literals import DEPTH, place_of, value_of, written
 from harnpy.check.agents.modules import check_import
 from harnpy.check.agents.secrets import check_text
 from harnpy.check.findings import Place
@@ -94,12 +94,14 @@ class Agents:
 
     def _passed_on(self, argument: ast.Node, lookup: Lookup) -> ast.Node:
         """Return what an argument is made of, where a builtin only puts it into another form."""
-        while True:
+        # A chain of names may lead back to itself: `let g = workflow_graph(g)`.
+        for _ in range(DEPTH):
             call = written(argument, lookup)
             place = self._knowledge.passed_on(call.name) if type(call) is ast.Call else None
             if place is None or place >= len(call.args):  # type: ignore[attr-defined]
                 return argument
             argument = call.args[place]  # type: ignore[attr-defined]
+        return argument
 
     def _report(self, problem: Problem, argument: ast.Node, passed: ast.Node, lookup: Lookup) -> None:
         found, name = place_of(passed, problem.path[1:], lookup, problem.of_key)

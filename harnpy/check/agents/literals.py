@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REST = "..."
 
 #: Names of names that are followed, and literals within literals: more nobody writes.
-_DEPTH = 32
+DEPTH = 32
 
 
 def value_of(node: ast.Node, lookup: Lookup, depth: int = 0) -> Any:
@@ -32,7 +32,7 @@ def value_of(node: ast.Node, lookup: Lookup, depth: int = 0) -> Any:
         return None
     if kind is ast.Unary:
         return _negative(node)
-    if depth == _DEPTH:
+    if depth == DEPTH:
         return node
     if kind is ast.List:
         return [value_of(item, lookup, depth + 1) for item in node.items]  # type: ignore[attr-defined]
@@ -43,7 +43,7 @@ def value_of(node: ast.Node, lookup: Lookup, depth: int = 0) -> Any:
 
 def written(node: ast.Node, lookup: Lookup) -> ast.Node:
     """Return what a name is bound to, as far as that is known; another node is itself."""
-    for _ in range(_DEPTH):
+    for _ in range(DEPTH):
         if type(node) is not ast.Name:
             return node
         found = lookup(node.name)

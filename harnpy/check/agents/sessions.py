@@ -5,12 +5,14 @@ Only what follows in the same block is looked at, and only as far as nothing may
 
 from __future__ import annotations
 
+from itertools import chain, islice
+
 from harnpy.check.findings import Place
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harnpy.check.findings import Findings
     from harnpy.check.knowledge import Knowledge
@@ -42,17 +44,17 @@ def check_block(
         if type(statement) is ast.Call and statement.name == _CLOSE and statement.args:
             closed = statement.args[0]
             if type(closed) in (ast.Name, ast.Str):
-                _check_after(closed, statement, statements[at + 1 :], knowledge, findings)
+                _check_after(closed, statement, islice(statements, at + 1, None), knowledge, findings)
 
 
 def _check_after(
     closed: ast.Node,
     close: ast.Call,
-    statements: Sequence[ast.Node],
+    statements: Iterable[ast.Node],
     knowledge: Knowledge,
     findings: Findings,
 ) -> None:
-    for node in _in_order(statements):
+    for node in chain.from_iterable(map(_in_order, statements)):
         if type(node) is ast.Call:
             first = node.args[0] if node.args else None
             if needs_session(node.name) and first == closed:
@@ -96,17 +98,15 @@ def _binds(node: ast.Node, name: ast.Node) -> bool:
     )
 
 
-def _in_order(statements: Sequence[ast.Node]) -> list[ast.Node]:
-    """Return all nodes of some statements as they are evaluated: arguments before the call."""
-    order: list[ast.Node] = []
-    waiting: list[tuple[ast.Node, bool]] = [(statement, False) for statement in reversed(statements)]
+def _in_order(statement: ast.Node) -> Iterator[ast.Node]:
+    """Yield all nodes of a statement as they are evaluated: arguments before the call."""
+    waiting: list[tuple[ast.Node, bool]] = [(statement, False)]
     while waiting:
         node, seen = waiting.pop()
         if seen or isinstance(node, _UNSURE):
-            order.append(node)
+            yield node
             continue
         if isinstance(node, _DECLARED):
             continue
         waiting.append((node, True))
         waiting.extend((child, False) for child in reversed(list(node.children())))
-    return order

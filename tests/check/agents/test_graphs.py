@@ -90,3 +90,14 @@ def test_a_field_is_told_once() -> None:
 )
 def test_what_a_run_accepts_is_not_told(program: str) -> None:
     assert told(program) == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'fn f() { let g = workflow_graph(g)\n  return workflow_execute("t", g) }',
+        'fn f() { let g = workflow_graph(h)\n  let h = workflow_graph(g)\n  workflow_execute("t", g) }',
+    ],
+)
+def test_a_graph_that_is_made_of_itself_is_let_be(program: str) -> None:
+    assert told(program) == []

@@ -261,7 +261,9 @@ def test_debug_shows_harn_lines_that_are_in_no_file(harnpy: Command) -> None:
     program = "fn f(a) {\n  return a.b.c\n}\nf({b: 1})\n"
     shown = '  File "<stdin>", line 2, in f\n    return a.b.c\n'
     assert shown in harnpy("run", "--debug", "-", stdin=program).stderr
-    assert 'inline.harn", line 2, in pipeline\n    nil.b\n' in harnpy("run", "--debug", "-e", "nil.b").stderr
+    inline = 'json_parse("null").b'
+    failed = harnpy("run", "--debug", "-e", inline)
+    assert f'inline.harn", line 2, in pipeline\n    {inline}\n' in failed.stderr
 
 
 @pytest.fixture
