@@ -23,10 +23,11 @@ class SourceFault(Exception):
 
     def render(self, colour: bool = False) -> str:
         """The diagnostic form of every error, as the command line prints it."""
+        from harnpy.syntax.rendering import rendered
         from harnpy.syntax.span import Lines
 
         lines = Lines(self.source)
-        return "".join(found.render(lines, self.file, colour=colour) for found in self.diagnostics)
+        return "".join(rendered(found, lines, self.file, colour=colour) for found in self.diagnostics)
 
 
 class SyntaxFault(SourceFault):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
+from harnpy.syntax.rendering import rendered
 from harnpy.syntax.span import Lines
 from harnpy.text.visible import cells, marked, on_one_line
 from tests.syntax.test_errors import fault
@@ -21,7 +22,7 @@ NAME = LINES.span(3, 7)
 
 def shown(**parts: object) -> str:
     found = Diagnostic("error", "too few", CALL, "arguments", **parts)  # type: ignore[arg-type]
-    return found.render(LINES, "a.harn")
+    return rendered(found, LINES, "a.harn")
 
 
 HEAD = "error: too few\n  --> a.harn:5:1\n   |\n 5 | area(1)\n   | ^^^^^^^ arguments\n"
@@ -111,7 +112,6 @@ def test_a_carriage_return_ends_no_shown_line() -> None:
 
 
 def test_a_file_may_have_any_name() -> None:
-    assert "--> a\\x1b[2J.harn:1:1" in Diagnostic("error", "no", Lines("a").span(0, 1)).render(
-        Lines("a"), "a\x1b[2J.harn"
-    )
+    found = Diagnostic("error", "no", Lines("a").span(0, 1))
+    assert "--> a\\x1b[2J.harn:1:1" in rendered(found, Lines("a"), "a\x1b[2J.harn")
     assert on_one_line("a\nb\x00") == "a\\nb\\x00"

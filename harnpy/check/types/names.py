@@ -8,7 +8,6 @@ from __future__ import annotations
 from operator import is_
 
 from harnpy.syntax import ast
-from harnpy.syntax.print_types import type_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,6 +150,8 @@ def _same(new: Sequence[Type], old: Sequence[Type]) -> bool:
 
 def shown(type: Type) -> str:
     """A type as messages show it: as it was written, but for the second names of lazy sequences."""
+    from harnpy.syntax.print_types import type_text
+
     return type_text(_spelled(type))
 
 

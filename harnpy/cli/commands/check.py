@@ -19,13 +19,16 @@ from harnpy.cli.console import complain
 from harnpy.cli.consumed_names import consumed_names
 from harnpy.cli.lint_settings import LintSettings
 from harnpy.cli.manifest_tables import Manifests, nearest_manifest
+from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.show.reports import Report, report, report_options
 from harnpy.cli.targets import program_files
+from harnpy.project import project_root
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse_cached
 from harnpy.syntax.span import Lines
+from harnpy.world.files import RealFiles
 
 _NO_TARGET = "`harnpy check` requires at least one target path, or `--workspace` with `[workspace].pipelines`"
 
@@ -100,8 +103,8 @@ class _Checking:
         self._told = told
         self._lint_settings = LintSettings()
         self._manifests = Manifests()
-        self._checkers: dict[bool, Checker] = {}
-        self._vm = Vm()
+        self._vms: dict[str | None, Vm] = {}
+        self._checkers: dict[tuple[Vm, bool], Checker] = {}
 
     def run(self, files: Sequence[Path]) -> int:
         """Check the files; return the exit status. A text that isn't Harn ends the command."""
@@ -113,7 +116,7 @@ class _Checking:
             except OSError as error:
                 self._told.fail(error)
                 status = FAILED
-        consumed = consumed_names(self._vm, sources)
+        consumed = consumed_names(Vm(), sources)
         for file, source in sources.items():
             try:
                 found = self._found(file, source, consumed.get(file.resolve(), ()))
@@ -140,18 +143,27 @@ class _Checking:
         """Whether warnings are errors."""
         return self._manifests.table("check", str(file)).get("strict") is True
 
+    def _vm(self, file: Path) -> Vm:
+        """The Vm of a file's project: the servers of its manifest are globals of its programs."""
+        root = project_root(str(file.absolute().parent), RealFiles())
+        if root not in self._vms:
+            self._vms[root] = Vm()
+            bind_manifest(self._vms[root], root)
+        return self._vms[root]
+
     def _checked(self, file: Path, source: str) -> list[Diagnostic]:
         """What the type checker says."""
         table = self._manifests.table("check", str(file))
         strict = self._strict_types or table.get("strict_types") is True
-        checker = self._checkers.setdefault(strict, Checker(strict=strict, disk=True))
+        vm = self._vm(file)
+        checker = self._checkers.setdefault((vm, strict), Checker(strict=strict, disk=True, vm=vm))
         return checker.check({str(file): source})[str(file)]
 
     def _advised(
         self, file: Path, source: str, program: ast.Program, consumed: Collection[str]
     ) -> Iterator[Diagnostic]:
         """What lint and preflight say."""
-        vm, directory = self._vm, str(file.absolute().parent)
+        vm, directory = self._vm(file), str(file.absolute().parent)
         imports = vm.imports_of(source, directory)
         disabled = self._lint_settings.of(file).disabled
         findings = lint(

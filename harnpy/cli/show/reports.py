@@ -12,6 +12,7 @@ from harnpy.cli.show import error_text
 from harnpy.cli.show.github_commands import workflow_command
 from harnpy.cli.show.json_diagnostics import line_of_json
 from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.rendering import rendered
 from harnpy.syntax.span import Lines
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Report:
     def add(self, file: str, source: str, found: Sequence[Diagnostic]) -> None:
         """Report what was found in a file."""
         lines, colour = Lines(source), has_colour(sys.stderr)
-        sys.stderr.write("".join(each.render(lines, file, colour=colour) for each in found))
+        sys.stderr.write("".join(rendered(each, lines, file, colour=colour) for each in found))
 
     def say(self, line: str) -> None:
         """Tell people what no tool wants to know: ``a.harn: ok``."""

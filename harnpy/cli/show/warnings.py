@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from harnpy.cli.console import has_colour
+from harnpy.syntax.rendering import rendered
 from harnpy.vm.unit import Unit
 
 
@@ -12,4 +13,4 @@ def show_warnings(unit: Unit) -> None:
     """Write the warnings about ``unit`` to stderr."""
     colour = has_colour(sys.stderr)
     for finding in unit.warnings:
-        sys.stderr.write(finding.diagnostic(unit.lines).render(unit.lines, unit.file, colour=colour))
+        sys.stderr.write(rendered(finding.diagnostic(unit.lines), unit.lines, unit.file, colour=colour))

@@ -211,3 +211,17 @@ def test_what_a_file_imports_from_another_is_used_there(harnpy: Command, write) 
     main = write("main.harn", 'import { area } from "lib"\n\nprintln(area(1))\n')
     assert "function `area` is declared but never used" in harnpy("check", lib).stderr
     assert harnpy("check", lib, main).stdout == "lib.harn: ok\nmain.harn: ok\n"
+
+
+def test_the_servers_of_a_manifest_are_known_and_not_started(harnpy: Command, write) -> None:
+    file = write("a.harn", "println(mcp.stock)\n")
+    assert "error: Undefined variable: mcp" in harnpy("check", file).stderr
+    write("harn.toml", '[[mcp]]\nname = "stock"\ncommand = "/gone/server"\n')
+    done = harnpy("check", file)
+    assert (done.stdout, done.stderr) == ("a.harn: ok\n", "")
+
+
+def test_a_bundled_module_that_is_not_there_is_told_once(harnpy: Command, write) -> None:
+    done = harnpy("check", write("a.harn", 'import "std/contxt"\n\nprintln(1)\n'))
+    assert done.stderr.count("error: ") == 1
+    assert "did you mean" in done.stderr
