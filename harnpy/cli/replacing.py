@@ -21,7 +21,7 @@ def replace_text(path: str, text: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     handle, partial = tempfile.mkstemp(prefix=".harnpy-", dir=os.path.dirname(target))
     try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
+        with open(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -38,6 +38,7 @@ class Lines:
 
     def __init__(self, source: str) -> None:
         self.source = source
+        self._texts: list[str] | None = None
 
     def line(self, offset: int) -> int:
         return self.source.count("\n", 0, offset) + 1
@@ -55,15 +56,11 @@ class Lines:
 
         A final line feed ends the last line, it does not begin another.
         """
-        start = 0
-        for _ in range(line - 1):
-            start = self.source.find("\n", start) + 1
-            if start == 0:
-                return None
-        if start == len(self.source) and line > 1:
+        if self._texts is None:
+            self._texts = self.source.split("\n")
+        if line > len(self._texts) or (line == len(self._texts) > 1 and not self._texts[-1]):
             return None
-        end = self.source.find("\n", start)
-        return self.source[start:] if end < 0 else self.source[start:end]
+        return self._texts[line - 1]
 
     def excerpt(self, line: int, column: int) -> tuple[str, int] | None:
         """The line to show for a position, and the column in what is shown.

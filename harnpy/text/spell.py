@@ -16,7 +16,7 @@ def nearest(name: str, candidates: Iterable[str], *, limit: int) -> str | None:
     for candidate in candidates:
         if abs(len(candidate) - len(name)) >= best_distance or candidate == name:
             continue
-        found = distance(name, candidate)
+        found = distance(name, candidate, best_distance)
         if found < best_distance:
             best, best_distance = candidate, found
     return best
@@ -42,12 +42,17 @@ def runtime_limit(name: str) -> int:
     return 1 if size <= 2 else 2 if size <= 5 else 3
 
 
-def distance(left: str, right: str) -> int:
-    """Return the Levenshtein distance: insertions, deletions and replacements of one character."""
+def distance(left: str, right: str, enough: int | None = None) -> int:
+    """Return the Levenshtein distance: insertions, deletions and replacements of one character.
+
+    With ``enough``, a distance of that or more may be told as any that is no less.
+    """
     previous = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
         current = [i]
         for j, b in enumerate(right, 1):
             current.append(min(previous[j] + 1, current[-1] + 1, previous[j - 1] + (a != b)))
         previous = current
+        if enough is not None and min(current) >= enough:
+            return enough
     return previous[-1]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import click
 
 from harnpy.cli import FAILED, OK
-from harnpy.cli.console import complain, one_line, say
+from harnpy.cli.console import complain, say
 from harnpy.cli.manifest_tables import Manifests
 from harnpy.cli.replacing import replace_text
 from harnpy.cli.targets import program_files
@@ -23,6 +23,7 @@ from harnpy.syntax.errors import SourceFault
 from harnpy.syntax.formatting.document import SEPARATOR_WIDTH, format_source
 from harnpy.syntax.formatting.kept import NotKept
 from harnpy.syntax.printer import LINE_WIDTH
+from harnpy.text.visible import on_one_line
 from harnpy.vm.vm import allow_deep_recursion
 
 STDIN = Path("-")
@@ -123,7 +124,7 @@ def _formatted(name: str, content: bytes, widths: Widths) -> Formatted:
 def _conclude(result: Formatted, check: bool, diff: bool) -> int:
     """Write or show what changed, and say so; the exit status for this file."""
     if result.error is not None:
-        complain(f"{result.name}: {one_line(result.error)}")
+        complain(on_one_line(f"{result.name}: {result.error}"))
         return FAILED
     if result.before == result.after:
         return OK

@@ -17,12 +17,14 @@ from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain
 from harnpy.cli.consumed_names import consumed_names
 from harnpy.cli.lint_settings import NAMES, LintSettings
+from harnpy.cli.replacing import replace_text
 from harnpy.cli.show.reports import Report, report, report_options
 from harnpy.cli.targets import program_files
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.syntax.span import Lines
 from harnpy.text.spell import hint
+from harnpy.text.visible import on_one_line
 
 
 def _known(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,9 +99,7 @@ class _Linting:
         consumed = consumed_names(self._vm, programs)
         for file, source in programs.items():
             names = consumed.get(file.resolve(), ())
-            found = self._mended(file, source, names) if self._fixing else self._found(file, source, names)
-            if not self._fixing and (has_errors(found) or (found and self._settings.strict(file))):
-                status = FAILED
+            status = max(status, (self._mend if self._fixing else self._judge)(file, source, names))
         return status
 
     def _look(self, file: Path, source: str, consumed: Collection[str], typed: bool = False) -> list[Finding]:
@@ -113,6 +113,11 @@ class _Linting:
             found += check_program(program, source, str(file), knowledge, imports)
         return silenced(source, found)
 
+    def _judge(self, file: Path, source: str, consumed: Collection[str]) -> int:
+        """Lint a file; return the exit status."""
+        found = self._found(file, source, consumed)
+        return FAILED if has_errors(found) or (found and self._settings.strict(file)) else OK
+
     def _found(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
         """Lint a file and show the findings."""
         found = self._look(file, source, consumed)
@@ -121,17 +126,22 @@ class _Linting:
             self._told.say(f"{file}: no issues found")
         return found
 
-    def _mended(self, file: Path, source: str, consumed: Collection[str]) -> list[Finding]:
-        """Fix a file, and show what is left."""
+    def _mend(self, file: Path, source: str, consumed: Collection[str]) -> int:
+        """Fix a file, and show what is left; it fails only where nobody may write to the file."""
         unsafe = self._fixing == "unsafe"
         mended, count = fix_all(
             source, lambda text: self._look(file, text, consumed, typed=True), unsafe=unsafe
         )
         if count:
-            with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
-                stream.write(mended)
+            try:
+                replace_text(str(file), mended)
+            except OSError as error:
+                complain(f"{on_one_line(str(file))}: {error.strerror}")
+                self._found(file, source, consumed)
+                return FAILED
             self._told.say(f"{file}: applied {count} fix(es)")
-        return self._found(file, mended, consumed)
+        self._found(file, mended, consumed)
+        return OK
 
 
 def _text(file: Path) -> str:

@@ -44,11 +44,13 @@ def test_check_and_diff_write_nothing(harnpy: Command, write, tmp_path: Path) ->
 def test_what_is_no_program_is_told_and_the_rest_is_formatted(harnpy: Command, write, tmp_path: Path) -> None:
     write("a.harn", "let x =\n")
     write("c.harn", UGLY)
+    write("bom.harn", "\ufefflet x = 1\n")
     (tmp_path / "b.harn").write_bytes(b'let x = 1\nlet y = "\xff"\n')
-    done = harnpy("fmt", "a.harn", "b.harn", "c.harn", "gone.harn")
+    done = harnpy("fmt", "bom.harn", "a.harn", "b.harn", "c.harn", "gone.harn")
     assert done.stderr.splitlines() == [
         "a.harn: Unexpected end of file, expected expression",
         "b.harn: not UTF-8 at line 2: byte 0xff",
+        r"bom.harn: Unexpected character '\ufeff' at 1:1",
         "gone.harn: No such file or directory",
     ]
     assert (done.stdout, done.returncode) == ("formatted c.harn\n", 1)

@@ -108,6 +108,20 @@ def test_rules_by_names_of_old_and_names_of_none(harnpy: Command, write) -> None
     )
 
 
+def test_settings_of_another_kind_are_told_once(harnpy: Command, write) -> None:
+    write(
+        "harn.toml",
+        '[lint]\ndisabled = "unused-variable"\nrequire_file_header = 1\ncomplexity_threshold = true\n',
+    )
+    done = harnpy("lint", write("a.harn", "println(1)\n"), write("b.harn", "println(2)\n"))
+    assert done.stderr.splitlines() == [
+        "warning: [lint] of harn.toml: `disabled` must be a list of rules, not 'unused-variable'",
+        "warning: [lint] of harn.toml: `require_file_header` must be true or false, not 1",
+        "warning: [lint] of harn.toml: `complexity_threshold` must be an integer, not True",
+    ]
+    assert done.stdout == "a.harn: no issues found\nb.harn: no issues found\n"
+
+
 def test_rules_that_the_command_selects_and_disables(harnpy: Command, write) -> None:
     program = write("a.harn", "let a = 1\nthrow 1\nprintln(2)\n")
     found = {
@@ -189,3 +203,35 @@ def test_fix_mends_what_the_type_checker_knows_to_mend(harnpy: Command, write, t
     fixed = harnpy("lint", "--fix", "a.harn")
     assert fixed.stdout == "a.harn: applied 1 fix(es)\na.harn: no issues found\n"
     assert (tmp_path / "a.harn").read_text() == source.replace('"left: " + n', '"left: ${n}"')
+
+
+def test_a_file_that_nobody_may_write_to_stays_and_the_others_are_mended(
+    harnpy: Command, write, tmp_path: Path
+) -> None:
+    write("a.harn", UNUSED)
+    (tmp_path / "a.harn").chmod(0o444)
+    write("b.harn", UNUSED)
+    done = harnpy("lint", "--fix", "a.harn", "b.harn")
+    assert done.stderr.startswith(
+        "a.harn: Permission denied\nwarning: variable `a` is declared but never used\n"
+    )
+    assert done.stdout == "b.harn: applied 1 fix(es)\nb.harn: no issues found\n"
+    assert (done.returncode, (tmp_path / "a.harn").read_text()) == (1, UNUSED)
+
+
+def test_a_mended_file_keeps_its_mode_and_its_links(harnpy: Command, write, tmp_path: Path) -> None:
+    write("real.harn", UNUSED)
+    (tmp_path / "real.harn").chmod(0o750)
+    (tmp_path / "link.harn").symlink_to("real.harn")
+    assert harnpy("lint", "--fix", "link.harn").returncode == 0
+    assert (tmp_path / "link.harn").is_symlink()
+    assert (tmp_path / "real.harn").read_text() == "let _a = 1\n"
+    assert (tmp_path / "real.harn").stat().st_mode & 0o777 == 0o750
+
+
+def test_an_import_goes_with_its_line(harnpy: Command, write, tmp_path: Path) -> None:
+    for end in ("\n", "\r\n"):
+        text = end.join(['import { sum } from "std/math"', "", "println(1)", ""])
+        (tmp_path / "a.harn").write_bytes(text.encode())
+        assert harnpy("lint", "--fix", "a.harn").returncode == 0
+        assert (tmp_path / "a.harn").read_bytes() == f"println(1){end}".encode()

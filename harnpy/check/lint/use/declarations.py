@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from harnpy.check.lint.rule import Remark, remark
@@ -13,6 +14,8 @@ from harnpy.text.spell import STATIC_LIMIT, nearest
 #: Called like functions, and recognised before anything that a program declares (05 §2).
 _TASK_CALLS = frozenset({"await", "cancel", "cancel_graceful", "is_cancelled"})
 _BUNDLED = "std/"
+_LINE_END = re.compile(r"\r?\n")
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 
 
 def unused_import(subject: Subject) -> Iterator[Remark]:
@@ -35,8 +38,9 @@ def _without(subject: Subject, node: ast.Import, unused: list[str]) -> Edit:
     if left:
         opening = subject.source.index("{", node.start)
         return Edit(opening, subject.source.index("}", opening) + 1, f"{{ {', '.join(left)} }}")
-    end = node.end
-    return Edit(node.start, end + subject.source.startswith("\n", end), "")
+    # No file begins with the blank lines behind its imports.
+    line_end = (_BLANK_LINES if node.start == 0 else _LINE_END).match(subject.source, node.end)
+    return Edit(node.start, line_end.end() if line_end else node.end, "")
 
 
 def unused_function(subject: Subject) -> Iterator[Remark]:
@@ -85,6 +89,7 @@ def undefined_function(subject: Subject) -> Iterator[Remark]:
     known = declared | _TASK_CALLS
     if imported is not None:
         known |= {*imported.functions, *imported.names, *imported.types}
+    candidates: list[str] = []
     for call in subject.uses.undefined:
         name = call.name
         if (
@@ -94,6 +99,7 @@ def undefined_function(subject: Subject) -> Iterator[Remark]:
             or knowledge.absence(name)
         ):
             continue
-        near = nearest(name, sorted({*known, *knowledge.names()}), limit=STATIC_LIMIT)
+        candidates = candidates or sorted({*known, *knowledge.names()})
+        near = nearest(name, candidates, limit=STATIC_LIMIT)
         help_ = f"did you mean `{near}`?" if near else f"check the spelling or import `{name}`"
         yield remark(call, f"function `{name}` is not defined", help=help_)
