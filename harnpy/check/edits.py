@@ -15,7 +15,7 @@ from harnpy.syntax.parser import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from harnpy.check.findings import Finding
@@ -112,12 +112,26 @@ class Draft:
         return min(offset % _READING, len(self.source))
 
 
-def placed(node: Any, by: int) -> Any:
-    """A copy of a node, or of a field of one, ``by`` characters further on."""
-    if isinstance(node, ast.Node):
-        fields = (placed(getattr(node, name), by) for name in node.__slots__)
-        return type(node)(node.start + by, node.end + by, *fields)
-    return tuple([placed(part, by) for part in node]) if type(node) is tuple else node
+def placed(node: ast.Node, by: int) -> ast.Node:
+    """``node`` ``by`` characters further on: a copy of its tree, or itself when it stays where it is."""
+    if not by:
+        return node
+    # No recursion: a sum of twenty thousand terms is a tree that deep.
+    nodes = [node]
+    for each in nodes:
+        nodes.extend(each.children())
+    copies: dict[int, ast.Node] = {}
+    for each in reversed(nodes):
+        fields = [_copied(getattr(each, name), copies) for name in each.__slots__]
+        copies[id(each)] = type(each)(each.start + by, each.end + by, *fields)
+    return copies[id(node)]
+
+
+def _copied(field: Any, copies: Mapping[int, ast.Node]) -> Any:
+    """A field of a node with the copies of the nodes in it."""
+    if type(field) is tuple:
+        return tuple([copies.get(id(part), part) for part in field])
+    return copies.get(id(field), field)
 
 
 def _common(left: str, right: str) -> int:

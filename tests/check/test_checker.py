@@ -94,6 +94,14 @@ def test_a_place_in_another_item_moves_with_it(after: str) -> None:
     assert shown(checker, after) == shown(Checker(), after)
 
 
+def test_a_long_sum_is_checked_and_edited_without_recursion() -> None:
+    checker = Checker()
+    source = f"let a = 1\nlet sum = {' + '.join(['a'] * 20_000)}\nlet b = 2\nlet c = 3\n"
+    assert said(checker, {"main.harn": source}) == []
+    # The neighbours of what is edited are read again and compared, too.
+    assert said(checker, {"main.harn": source.replace("b = 2", "b = 4")}) == []
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_edit_for_edit_it_says_what_a_fresh_check_says(seed: int) -> None:
     """Also where findings, their related places and the items around them have moved."""

@@ -274,6 +274,12 @@ def test_nested_blocks_take_no_time() -> None:
     assert [found.code for found in findings(program)] == ["operand-type"]
 
 
+def test_a_result_in_results_takes_no_time() -> None:
+    depth = 90
+    program = "fn f() { let n: string = " + "try { (" * depth + "try { 1 }" + ")? }" * depth + " }"
+    assert [found.code for found in findings(program)] == ["assignment-type"]
+
+
 @pytest.mark.parametrize(
     ("source", "help"),
     [

@@ -45,9 +45,21 @@ def _otherwise(inference: Inference, node: ast.Node | None, scope: Scope) -> Typ
 
 
 def try_(inference: Inference, node: ast.Try, scope: Scope) -> Type | None:
-    """A bare `try` is a Result of its block; one that already is a Result isn't wrapped again."""
+    """The type of a bare `try`; one with `catch` or `finally` has none."""
     if node.catch is not None or node.finally_ is not None:
         return None
+    # What is thrown and what is returned both ask for a `try` inside, and so would each of those.
+    outer = inference.tries
+    inference.tries = {} if outer is None else outer
+    if id(node) not in inference.tries:
+        inference.tries[id(node)] = _attempted(inference, node, scope)
+    found = inference.tries[id(node)]
+    inference.tries = outer
+    return found
+
+
+def _attempted(inference: Inference, node: ast.Try, scope: Scope) -> Type:
+    """A Result of the block; one that already is a Result isn't wrapped again."""
     value = dynamic.block(inference, node.body, scope)
     thrown = _union(inference, list(_thrown(inference, node.body, scope)))
     if access.is_result(value):

@@ -36,6 +36,8 @@ class Inference:
         self._whole = whole
         self.environment = environment
         self.types: Types = environment.types
+        self.tries: dict[int, Type] | None = None
+        """What was inferred of each `try` in the outermost one that is being inferred, by identity."""
 
     def of(self, node: ast.Node, scope: Scope) -> Type | None:
         """The type of ``node``; None if it has none."""

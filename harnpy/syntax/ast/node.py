@@ -8,6 +8,8 @@ tuple. Two nodes are equal when they have the same shape, wherever they stand: p
 
 from __future__ import annotations
 
+from itertools import repeat
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,9 +44,16 @@ class Node(metaclass=NodeType):
         raise AttributeError(f"{type(self).__name__} is immutable")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
+        if type(self) is not type(other):
+            return False
+        # No recursion: a sum of twenty thousand terms is a tree that deep.
+        pairs: list[tuple[Any, Any]] = [(self, other)]
+        for one, two in pairs:
+            for name in one.__slots__:
+                mine, theirs = getattr(one, name), getattr(two, name)
+                if mine is not theirs and not _may_equal(mine, theirs, pairs):
+                    return False
+        return True
 
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, name) for name in self.__slots__)))
@@ -63,6 +72,16 @@ class Node(metaclass=NodeType):
                 for item in value:
                     if isinstance(item, Node):
                         yield item
+
+
+def _may_equal(mine: Any, theirs: Any, pairs: list[tuple[Any, Any]]) -> bool:
+    """Whether two fields are equal, if the nodes in them are, which are added to ``pairs``."""
+    if isinstance(mine, Node):
+        pairs.append((mine, theirs))
+        return type(mine) is type(theirs)
+    if type(mine) is tuple and type(theirs) is tuple:
+        return len(mine) == len(theirs) and all(map(_may_equal, mine, theirs, repeat(pairs)))
+    return bool(mine == theirs)
 
 
 class Block(Node):
