@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.text.secrets.literals import hidden
 from harnpy.text.visible import marked, on_one_line
 
 TYPE_CHECKING = False
@@ -75,11 +76,12 @@ class _Rendering:
 
 
 def _mending(fix: Fix, source: str) -> str:
-    """What a fix does, for a diagnostic that says nothing else of what to do."""
+    """What a fix does, for a diagnostic that says nothing else of what to do. Secrets are hidden."""
     if len(fix.edits) == 1:
         edit = fix.edits[0]
         old, new = source[edit.start : edit.end].strip(), edit.text.strip()
         if len(old) <= _SHORT >= len(new) and "\n" not in old + new and old + new:
+            old, new = hidden(old), hidden(new)
             if not old:
                 return f"insert `{new}`"
             return f"write `{new}` instead of `{old}`" if new else f"remove `{old}`"

@@ -105,6 +105,13 @@ def test_a_secret_is_shown_nowhere() -> None:
     found = fault(f'let a = 1 "{key}"')
     assert f"got str({'*' * len(key)}) at" in found.message
     assert key not in found.render()
+    key = key[:40]
+    source = f'to_string("{key}")'
+    fix = Fix([Edit(0, len(source), f'"{key}"')])
+    warning = Diagnostic("warning", "no", Lines(source).span(0, 1), fix=fix)
+    shown = rendered(warning, Lines(source), "a.harn")
+    assert f'help: write `"{"*" * len(key)}"` instead of' in shown
+    assert key not in shown
 
 
 def test_a_carriage_return_ends_no_shown_line() -> None:

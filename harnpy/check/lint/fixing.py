@@ -33,8 +33,8 @@ def fix_all(
         chosen = _apart(fixes)
         changed = apply(source, chosen)
         if not _holds(source, changed):
-            # Seldom: one of them is to blame, so each has to show that it can be applied.
-            changed, chosen = _one_by_one(source, chosen)
+            # Seldom: one of them is to blame.
+            changed, chosen = _applicable(source, chosen)
         if changed == source:
             break
         applied += len(chosen)
@@ -90,13 +90,21 @@ def _comments(source: str) -> Counter[str]:
     return Counter(bare for word in words if (bare := word.strip("/*-")))
 
 
-def _one_by_one(source: str, fixes: Sequence[Fix]) -> tuple[str, list[Fix]]:
-    """The text with those of the fixes that can be applied, in the order from the last to the first."""
+def _applicable(source: str, fixes: Sequence[Fix]) -> tuple[str, list[Fix]]:
+    """The text with those of the fixes that can be applied, in the order from the last to the first.
+
+    Whole groups are tried first, so that a few bad fixes among many cost few readings of the text.
+    """
     chosen: list[Fix] = []
     changed = source
-    for fix in fixes:
-        tried = apply(source, [*chosen, fix])
+    groups = [fixes]
+    while groups:
+        group = groups.pop()
+        tried = apply(source, [*chosen, *group])
         if _holds(source, tried):
             changed = tried
-            chosen.append(fix)
+            chosen += group
+        elif len(group) > 1:
+            middle = len(group) // 2
+            groups += [group[middle:], group[:middle]]
     return changed, chosen

@@ -89,14 +89,15 @@ class Subject:
 
     def means_builtin(self, call: ast.Call) -> bool:
         """Whether a call is surely one of a builtin, since nothing else has the name."""
-        if call.name in self._own_names:
+        if call.name in self.own_names:
             return False
         if self.imported is None:
             return not any(self.each(ast.Import))
         return self.imported.complete and call.name not in self.imported.functions
 
     @cached_property
-    def _own_names(self) -> set[str]:
+    def own_names(self) -> set[str]:
+        """Every name that the file declares, wherever."""
         return {binding.name for binding in self.uses.bindings}
 
     def text(self, node: ast.Node) -> str:

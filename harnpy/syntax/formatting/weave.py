@@ -219,14 +219,11 @@ class _Weaver:
     def keep_last(self, line: int) -> None:
         """Nothing can stand behind what ends a line or has several: such comments go before the line."""
         notes = self.behind[line]
-        for number, note in enumerate(notes[:-1]):
-            if note.kind in ("line", "doc-line") or "\n" in note.text:
-                for early in notes[: number + 1]:
-                    self.add_before(line, early)
-                self.moved = True
-                self.behind[line] = notes[number + 1 :]
-                self.keep_last(line)
-                return
+        early = max((number for number, note in enumerate(notes[:-1], 1) if _breaks_line(note)), default=0)
+        for note in notes[:early]:
+            self.add_before(line, note)
+        self.moved = self.moved or early > 0
+        self.behind[line] = notes[early:]
 
     def own_lines(self, notes: Sequence[tuple[int, Note]], line_width: int) -> list[str]:
         # All that stand before one line have one indentation.
@@ -241,6 +238,10 @@ class _Weaver:
             pieces += [self.text[at:offset], comment]
             at = offset
         return "".join([*pieces, self.text[at:end]])
+
+
+def _breaks_line(note: Note) -> bool:
+    return note.kind in ("line", "doc-line") or "\n" in note.text
 
 
 def _stripped(note: Note) -> str:

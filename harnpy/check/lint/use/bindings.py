@@ -18,9 +18,7 @@ def unused_variable(subject: Subject) -> Iterator[Remark]:
         start, end = subject.name_span(binding.place, binding.name)
         discarded = f"_{binding.name}"
         # One name that is declared twice in a block would be an error.
-        free = discarded not in subject.uses.mentioned and not any(
-            other.name == discarded for other in subject.uses.bindings
-        )
+        free = discarded not in subject.uses.mentioned and discarded not in subject.own_names
         yield Remark(
             start,
             end,

@@ -6,15 +6,9 @@ from collections.abc import Iterator
 
 from harnpy.check.lint.rule import Remark, remark
 from harnpy.check.lint.subject import Subject
+from harnpy.check.strict import BOUNDARIES
 from harnpy.syntax import ast
 
-#: Builtins whose results nobody has validated (03 §8.5).
-BOUNDARIES = frozenset(
-    """json_parse json_extract yaml_parse toml_parse llm_call llm_call_safe llm_completion http_get http_post
-    http_put http_patch http_delete http_download http_request http_session_request http_stream_info
-    sse_receive sse_server_mock_receive sse_server_response sse_server_status websocket_accept
-    websocket_receive host_call connector_call host_tool_call mcp_call""".split()
-)
 _VALIDATED = frozenset({"schema", "output_schema"})
 
 

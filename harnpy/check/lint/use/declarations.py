@@ -64,10 +64,10 @@ def _offered(subject: Subject, node: ast.FnDecl | ast.ToolDecl | ast.SkillDecl) 
 
 
 def unused_type(subject: Subject) -> Iterator[Remark]:
+    known = subject.uses.mentioned | subject.uses.texts
     for node in subject.each(ast.StructDecl, ast.EnumDecl, ast.InterfaceDecl):
         name = node.name
         offered = subject.is_library or name in subject.consumed or getattr(node, "pub", False)
-        known = subject.uses.mentioned | subject.uses.texts
         if not (offered or node.attrs or name.startswith("_") or name in known):
             kind = {ast.StructDecl: "struct", ast.EnumDecl: "enum"}.get(type(node), "interface")
             text = f"{kind} `{name}` is declared but never referenced"
