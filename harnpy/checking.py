@@ -90,8 +90,8 @@ class Checker:
 class _File:
     """One file, from edit to edit.
 
-    ``_requests`` and ``_surfaces`` are what each item imports and what the others see of it. They hold for an
-    item as long as it isn't edited; so does what was found in it, as long as the environment is the same.
+    ``_seen`` is what the other items see of each, and what it imports. That holds for an item as long as it
+    isn't edited; so does what was found in it, as long as what it sees of the others stays the same.
     """
 
     def __init__(self, path: str, knowledge: Knowledge, strict: bool) -> None:
@@ -99,7 +99,6 @@ class _File:
         self._knowledge = knowledge
         self._strict = strict
         self._draft: Draft | None = None
-        self._environment: Environment | None = None
         self._brought = ""
         self._seen: dict[Item, tuple[Surface, list[Request]]] = {}
 
@@ -110,39 +109,26 @@ class _File:
         except SourceFault as fault:
             return fault.diagnostics
         brought = bring([request for item in draft.items for request in self._seen[item][1]])
-        if self._environment is None or brought.fingerprint() != self._brought:
-            nodes = [item.node for item in draft.items]
-            self._environment = Environment(nodes, self._knowledge, brought, strict=self._strict)
+        if brought.fingerprint() != self._brought:
             self._brought = brought.fingerprint()
             for item in draft.items:
                 item.findings = None
-        found = [finding for item in draft.items for finding in self._found(item, draft)]
-        for finding in check_together(self._environment):
+        # Made anew after each edit: it points to declarations, and those of edited items are others now.
+        environment = Environment(
+            [item.node for item in draft.items],
+            self._knowledge,
+            brought,
+            strict=self._strict,
+            surfaces=[self._seen[item][0] for item in draft.items],
+        )
+        found = [finding for item in draft.items for finding in _found(item, draft, environment)]
+        for finding in check_together(environment):
             found.append(finding.shifted(draft.place(finding.start) - finding.start, draft.place))
         lines = Lines(text)
         return [finding.diagnostic(lines) for finding in silenced(text, ordered(found))]
 
-    def _found(self, item: Item, draft: Draft) -> list[Finding]:
-        if item.findings is None:
-            assert self._environment is not None
-            item.findings = check_item(item.node, self._environment)
-        return [finding.shifted(item.moved, draft.place) for finding in item.findings]
-
-    def _forget(self, draft: Draft, gone: ast.Node) -> None:
-        """Forget what was found in other items that points into a node that is ``gone``."""
-        for item in draft.items:
-            places = (place for finding in item.findings or () for place in finding.places)
-            if any(place.file is None and gone.start <= place.start <= gone.end for place in places):
-                item.findings = None
-
-    def _forget_all(self, draft: Draft) -> None:
-        """Forget what was found: any finding may point to a name, if only there is one to point to."""
-        for item in draft.items:
-            if item.findings:
-                item.findings = None
-
     def _edited(self, text: str) -> Draft:
-        """The draft with ``text``. Forgets the environment when the edit shows in it. Raises SourceFault."""
+        """The draft with ``text``. Forgets the findings that the edit may change. Raises SourceFault."""
         if self._draft is None:
             self._draft = Draft(text, self._path)
         else:
@@ -158,13 +144,33 @@ class _File:
             self._seen.clear()
         for item in draft.fresh:
             self._seen[item] = Surface(item.node), list(surface.requests_of([item.node]))
-        if not before or before != [self._seen[item][0] for item in draft.fresh]:
-            self._environment = None
-        elif self._environment is not None:
-            for old, new in zip(draft.replaced, draft.fresh, strict=True):
-                if self._environment.replace(old.node, new.node, self._seen[new][0]):
-                    self._forget(draft, old.node)
-                else:
-                    self._forget_all(draft)
+        _forget(draft, before, [self._seen[item][0] for item in draft.fresh])
         self._draft = draft
         return draft
+
+
+def _found(item: Item, draft: Draft, environment: Environment) -> list[Finding]:
+    if item.findings is None:
+        item.findings = check_item(item.node, environment)
+    return [finding.shifted(item.moved, draft.place) for finding in item.findings]
+
+
+def _forget(draft: Draft, before: list[Surface], after: list[Surface]) -> None:
+    """Forget what was found where an edit shows; the surfaces are those of the items before and after it."""
+    if before != after:
+        for item in draft.items:
+            item.findings = None
+        return
+    # Any finding may point to where a name is declared, if only there is such a place.
+    same_names = all(
+        one.places.keys() == other.places.keys() for one, other in zip(before, after, strict=True)
+    )
+    for item in draft.items:
+        if item.findings and not (same_names and _stays(item.findings, draft.replaced)):
+            item.findings = None
+
+
+def _stays(findings: Sequence[Finding], replaced: Sequence[Item]) -> bool:
+    """Whether no finding points into an item that is gone."""
+    places = [place for finding in findings for place in finding.places if place.file is None]
+    return not any(gone.node.start <= place.start <= gone.node.end for place in places for gone in replaced)

@@ -43,10 +43,10 @@ class Environment:
         self.foreign_names = frozenset(imported.names) if imported else frozenset()
         if imported is None:
             self.complete = not any(isinstance(item, ast.Import) for item in items)
-        self.surfaces = [Surface(item) for item in items] if surfaces is None else list(surfaces)
+        self.surfaces = [Surface(item) for item in items] if surfaces is None else surfaces
         self.foreign_functions = self._imported_functions()
         self.called_anywhere: set[str] = set()
-        self.places = self._places()
+        self.places: dict[str, ast.Node] = {}
         self.methods: dict[str, set[str]] = {}
         self.structs_anywhere: set[str] = set()
         self.enums_anywhere = {"Result"}
@@ -57,7 +57,7 @@ class Environment:
         """Parameters of pipelines: values that a host may give to the whole file (02 §10.3)."""
         self._rebound: set[str] = set()
         self._yields: dict[int, tuple[ast.FnDecl, bool]] = {}
-        self._indices = {id(item): (item, index) for index, item in enumerate(items)}
+        self._indices = {id(item): index for index, item in enumerate(items)}
         self.declared = self._declarations()
         self.types = Types(self.declared)
         self.is_script = not self.pipelines
@@ -74,10 +74,6 @@ class Environment:
             inside -= {name for item in self.items if isinstance(item, ast.Import) for name in bound_by(item)}
         return frozenset(self.imported.functions) - inside
 
-    def _places(self) -> dict[str, ast.Node]:
-        """Where each name is declared first, at the top or inside an item."""
-        return {name: node for surface in reversed(self.surfaces) for name, node in surface.places.items()}
-
     def _declarations(self) -> Declared:
         declared = Declared()
         if self.imported:
@@ -85,6 +81,8 @@ class Environment:
         for item, surface in zip(self.items, self.surfaces, strict=True):
             for node in surface.types:
                 declared.enter(node)
+            for name, node in surface.places.items():
+                self.places.setdefault(name, node)
             self.called_anywhere.update(surface.called)
             self.structs_anywhere |= surface.structs
             self.enums_anywhere |= surface.enums
@@ -177,24 +175,7 @@ class Environment:
 
     def index_of(self, item: ast.Node) -> int:
         """The place of an item among those of the file."""
-        return self._indices[id(item)][1]
-
-    def replace(self, old: ast.Node, new: ast.Node, surface: Surface) -> bool:
-        """Let ``new`` stand for an item that it replaces and whose ``surface`` is equal.
-
-        Returns whether it declares the same names inside.
-        """
-        _, index = self._indices.pop(id(old))
-        self.items[index] = new
-        self._indices[id(new)] = new, index
-        before, self.surfaces[index] = self.surfaces[index], surface
-        same = surface.places.keys() == before.places.keys()
-        if same:
-            moved = [name for name, node in before.places.items() if self.places[name] is node]
-            self.places.update((name, surface.places[name]) for name in moved)
-        else:
-            self.places = self._places()
-        return same
+        return self._indices[id(item)]
 
     def yields(self, fn: ast.FnDecl) -> bool:
         """Whether the body of a function yields itself, which makes it a generator."""

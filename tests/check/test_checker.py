@@ -94,6 +94,16 @@ def test_a_place_in_another_item_moves_with_it(after: str) -> None:
     assert shown(checker, after) == shown(Checker(), after)
 
 
+@pytest.mark.parametrize("declared", ["fn f(\n  a: int) { return a }", "fn f(a: int) { return a + 1 }"])
+def test_a_place_in_a_signature_moves_with_it(declared: str) -> None:
+    between = "fn g() { return 1 }\nfn h() { return 2 }\nfn i() { return 3 }"
+    checker = Checker()
+    shown(checker, f'let a = 1\n{between}\nfn f(a: int) {{ return a }}\n{between}\nf("x")\n')
+    for call in ('f("x")', 'f("other")'):
+        edited = f"let a = 1\n{between}\n{declared}\n{between}\n{call}\n"
+        assert shown(checker, edited) == shown(Checker(), edited)
+
+
 def test_a_long_sum_is_checked_and_edited_without_recursion() -> None:
     checker = Checker()
     source = f"let a = 1\nlet sum = {' + '.join(['a'] * 20_000)}\nlet b = 2\nlet c = 3\n"
