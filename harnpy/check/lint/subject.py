@@ -89,11 +89,20 @@ class Subject:
 
     def means_builtin(self, call: ast.Call) -> bool:
         """Whether a call is surely one of a builtin, since nothing else has the name."""
-        if call.name in self.own_names:
-            return False
-        if self.imported is None:
-            return not any(self.each(ast.Import))
-        return self.imported.complete and call.name not in self.imported.functions
+        return call.name not in self.own_names and self._imports_none_of(call.name)
+
+    def _imports_none_of(self, name: str) -> bool:
+        """Whether no import of a whole module can bring a name."""
+        if self._foreign is None:
+            return all(node.names is not None for node in self.each(ast.Import))
+        return name not in self._foreign
+
+    @cached_property
+    def _foreign(self) -> frozenset[str] | None:
+        """The values that the imports bring; None where that isn't known of all of them."""
+        if self.imported is None or not self.imported.complete:
+            return None
+        return frozenset(self.imported.functions).union(self.imported.names)
 
     @cached_property
     def own_names(self) -> set[str]:

@@ -326,3 +326,17 @@ def test_where_an_import_is_not_found_any_name_may_be_its() -> None:
     assert [
         found(rule, source) for rule in ("untyped-dict-access", "needless-await", "undefined-function")
     ] == [[]] * 3
+
+
+@pytest.mark.parametrize(
+    ("imports", "said"),
+    [
+        ('import { other } from "./nowhere"', True),
+        ('import { json_parse } from "./nowhere"', False),
+        ('import "./nowhere"', False),
+        ('import "std/math"', True),
+        ('import { clamp } from "std/math"\nimport "./nowhere"', False),
+    ],
+)
+def test_a_builtin_is_one_unless_an_import_may_bring_its_name(imports: str, said: bool) -> None:
+    assert bool(found("untyped-dict-access", f'{imports}\nprintln(json_parse("1").a)')) == said

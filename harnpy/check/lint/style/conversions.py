@@ -29,8 +29,8 @@ _FUNCTIONS = (ast.FnDecl, ast.FnExpr, ast.ToolDecl, ast.Pipeline, ast.Closure, a
 
 
 def unnecessary_cast(subject: Subject) -> Iterator[Remark]:
-    for node in _builtin_calls(subject):
-        if node.name not in _CASTS or len(node.args) != 1:
+    for node in subject.each(ast.Call):
+        if node.name not in _CASTS or len(node.args) != 1 or not subject.means_builtin(node):
             continue
         literals, kind = _CASTS[node.name]
         argument = node.args[0]
@@ -38,18 +38,6 @@ def unnecessary_cast(subject: Subject) -> Iterator[Remark]:
         if isinstance(value, literals) or (isinstance(argument, ast.Call) and argument.name == node.name):
             text = f"`{node.name}` is a no-op here — its argument is already {kind}"
             yield remark(node, text, edits=_unwrapped(subject, node, argument))
-
-
-def _builtin_calls(subject: Subject) -> Iterator[ast.Call]:
-    """The calls of names that neither the file nor, for all that is known, an import declares."""
-    imported = subject.imported
-    whole = any(item.names is None for item in subject.program.items if isinstance(item, ast.Import))
-    if whole and not (imported and imported.complete):
-        return
-    taken = {*imported.functions, *imported.names} if imported else set()
-    for node in subject.uses.undefined:
-        if isinstance(node, ast.Call) and node.name not in taken:
-            yield node
 
 
 def _unwrapped(subject: Subject, node: ast.Call, argument: ast.Node) -> list[Edit]:
