@@ -86,7 +86,7 @@ def _is_iterator(node: ast.Node) -> bool:
 
 
 def redundant_clone(subject: Subject) -> Iterator[Remark]:
-    """Values never change, so nobody needs one of his own. A `clone` of the program itself is let be."""
+    """Values never change, so nobody needs their own copy. A program's own function `clone` is left alone."""
     if any(function.name == "clone" for function in subject.each(ast.FnDecl)):
         return
     for node in subject.each(ast.Call):

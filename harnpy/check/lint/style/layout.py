@@ -72,7 +72,7 @@ def trailing_comma(subject: Subject) -> Iterator[Remark]:
 
 
 class _Lists:
-    """The lists of a file by their tokens; those in interpolated strings have none, and are let be."""
+    """The lists of a file by their tokens; those in interpolated strings have none, and are left alone."""
 
     def __init__(self, subject: Subject) -> None:
         tokens = subject.tokens
