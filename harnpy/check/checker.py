@@ -29,7 +29,6 @@ _FRAMES = 60_000
 def check_program(
     program: ast.Program,
     source: str,
-    file: str,
     knowledge: Knowledge,
     imported: Imported | None,
     *,

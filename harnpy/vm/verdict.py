@@ -33,7 +33,7 @@ def warnings_of(
 
     # A tool may have put probes into the tree that runs.
     program = tree.program if table.preparation is None else parsed(source, file)
-    found = check_program(program, source, file, table.knowledge(), imports)
+    found = check_program(program, source, table.knowledge(), imports)
     if not found:
         return []
     from harnpy.check.allow import is_own, silenced

@@ -32,7 +32,7 @@ def knowledge() -> Knowledge:
 def findings(source: str, *, strict: bool = False) -> list[Finding]:
     """What the type checker says of a program that parses."""
     imports = Vm().imports_of(source, ".")
-    return check_program(parse(source), source, "program.harn", knowledge(), imports, strict=strict)
+    return check_program(parse(source), source, knowledge(), imports, strict=strict)
 
 
 def said(source: str) -> list[str]:

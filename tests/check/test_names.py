@@ -92,7 +92,7 @@ class Incomplete:
 
 def test_with_an_import_that_was_not_found_any_name_may_exist() -> None:
     source = 'import "lib"\nprintln(zqzqzq, other(1), P {x: 1}, 1 + nil)'
-    found = check_program(parse(source), source, "a.harn", knowledge(), Incomplete())  # type: ignore[arg-type]
+    found = check_program(parse(source), source, knowledge(), Incomplete())  # type: ignore[arg-type]
     assert [each.code for each in found] == ["operand-type"]
 
 

@@ -32,7 +32,7 @@ def said(vm: Vm, source: str, place: Path) -> list[str]:
     program = parse_cached(source)
     imports = vm.imports_of(source, str(place.parent))
     knowledge = vm.builtins.knowledge()
-    return shown(source, place, check_program(program, source, str(place), knowledge, imports))
+    return shown(source, place, check_program(program, source, knowledge, imports))
 
 
 def advised(vm: Vm, source: str, place: Path) -> list[str]:

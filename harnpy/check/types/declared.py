@@ -53,14 +53,6 @@ class Declared:
         self.impls: dict[str, dict[str, ast.FnDecl]] = {}
         self.foreign: set[str] = set()
 
-    def collect(self, nodes: Iterable[ast.Node]) -> None:
-        """Enter the declarations among the items of a file, and those directly inside its pipelines."""
-        for node in nodes:
-            self.enter(node)
-            if isinstance(node, ast.Pipeline):
-                for statement in node.body.statements:
-                    self.enter(statement)
-
     def enter(self, node: ast.Node) -> None:
         """Enter a declaration; it takes the place of what had its name. Anything else is passed over."""
         if isinstance(node, ast.ImplDecl):
@@ -108,11 +100,6 @@ class Declared:
             or self.aliases.get(name)
             or self.interfaces.get(name)
         )
-
-
-def is_type_declaration(node: ast.Node) -> bool:
-    """Whether a statement declares a type or its methods."""
-    return isinstance(node, ast.ImplDecl | Generic)
 
 
 def _freed(value: Any, known: Set[str]) -> Any:

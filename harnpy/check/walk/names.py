@@ -52,26 +52,25 @@ def is_missing(walk: Walk, name: str) -> bool:
     return is_own and walk.in_order and not environment.is_declared_before(name, walk.item)
 
 
-def called(walk: Walk, node: ast.Call) -> bool:
-    """Report a call whose target nothing declares; whether there was something to report."""
+def called(walk: Walk, node: ast.Call) -> None:
+    """Report a call whose target nothing declares."""
     environment = walk.environment
     if not environment.complete or environment.is_callable(node.name):
-        return False
+        return
     if walk.scope.find(node.name) is not None or walk.scope.will_declare(node.name) is not None:
-        return False
+        return
     if node.name in walk.function.type_params:
-        return False
+        return
     absence = environment.knowledge.absence(node.name)
     if absence:
         walk.reported.error("undefined-call", node, f"call target `{node.name}` is {absence}")
-        return True
+        return
     text = f"call target `{node.name}` is not defined or imported"
     hint = name_for(node.name) or nearest(node.name, _callable(walk), limit=STATIC_LIMIT)
     help = f"did you mean `{hint}`?" if hint else None
     text = f"{text} — {help}" if help else text
     places = _elsewhere(walk, node.name)
     walk.reported.error("undefined-call", node, text, help=help, places=places)
-    return True
 
 
 def _callable(walk: Walk) -> Iterator[str]:

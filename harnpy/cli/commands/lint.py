@@ -110,7 +110,7 @@ class _Linting:
         settings = self._settings.of(file)
         found = lint(source, program, str(file), knowledge, imports, settings, consumed)
         if typed:
-            found += check_program(program, source, str(file), knowledge, imports)
+            found += check_program(program, source, knowledge, imports)
         return silenced(source, found)
 
     def _judge(self, file: Path, source: str, consumed: Collection[str]) -> int:

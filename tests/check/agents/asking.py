@@ -14,9 +14,7 @@ _OTHERS = ("undefined-name", "undefined-call", "immutable-assignment", "unreacha
 
 def findings(source: str, vm: Vm | None = None) -> list[Finding]:
     vm = vm or Vm()
-    found = check_program(
-        parse(source), source, "program.harn", vm.builtins.knowledge(), vm.imports_of(source, ".")
-    )
+    found = check_program(parse(source), source, vm.builtins.knowledge(), vm.imports_of(source, "."))
     return [each for each in silenced(source, found) if each.code not in _OTHERS]
 
 

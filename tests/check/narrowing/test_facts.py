@@ -9,7 +9,7 @@ from harnpy.check.narrowing.facts import NO_FACTS, Facts, after_if, expected_by,
 from harnpy.check.types.names import INT, NIL, shown
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse
-from tests.check.narrowing.written import expression, sides, type_of, types
+from tests.check.types.written import expression, types, written
 
 DECLARED = """
 type Shape = {kind: "sq", side: int} | {kind: "ci", radius: int} | {kind: "pt"}
@@ -77,6 +77,15 @@ def _shown(facts: Facts) -> str:
     return shown(facts.types["x"]) if "x" in facts.types else "="
 
 
+def sides(type: str, cond: str, declarations: str = "") -> tuple[Facts, Facts]:
+    """The facts of a condition about `x`, which is of a type."""
+    known = types(declarations)
+    variables = {"x": written(type)}
+    return facts_of(
+        expression(cond), variables.get, lambda node: known.schema(node, lambda name: None), known
+    )
+
+
 @pytest.mark.parametrize("row", ROWS.strip().splitlines())
 def test_both_sides(row: str) -> None:
     type, cond, *expected = (part.strip() for part in row.split(";"))
@@ -93,7 +102,7 @@ def test_kinds_that_an_unknown_is_not() -> None:
 
 
 def test_two_variables() -> None:
-    known = {"a": type_of("int | nil"), "b": type_of("string | nil")}
+    known = {"a": written("int | nil"), "b": written("string | nil")}
     true, _ = facts_of(expression("a != nil && b"), known.get, lambda node: None, types())
     assert {name: shown(type) for name, type in true.types.items()} == {"a": "int", "b": "string"}
 

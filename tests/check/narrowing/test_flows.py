@@ -103,7 +103,7 @@ class Writer:
 
 def taken_for(source: str) -> dict[str, list[str]]:
     """By the number of a look the kinds that the checker thinks possible; only where it knows something."""
-    found = check_program(parse(source), source, "flow.harn", Vm().builtins.knowledge(), None)
+    found = check_program(parse(source), source, Vm().builtins.knowledge(), None)
     said = (_SAID.fullmatch(one.message) for one in found)
     return {match[1]: match[2].split(" | ") for match in said if match}
 

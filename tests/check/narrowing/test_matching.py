@@ -10,7 +10,7 @@ from harnpy.check.narrowing.exhaustiveness import check_exhaustive
 from harnpy.check.narrowing.matching import arm_facts, check_arm
 from harnpy.check.types.names import shown
 from harnpy.syntax import ast
-from tests.check.narrowing.written import expression, type_of, types
+from tests.check.types.written import expression, types, written
 
 DECLARED = """
 enum Color { Red, Green, Blue(depth: int) }
@@ -58,7 +58,7 @@ def _match(value: str, arms: str) -> ast.Match:
 def test_what_holds_in_an_arm(row: str) -> None:
     type, value, patterns, expected = (part.strip() for part in row.split(";"))
     match = _match(value, patterns)
-    (facts,) = arm_facts(match, {"x": type_of(type)}.get, types(DECLARED))
+    (facts,) = arm_facts(match, {"x": written(type)}.get, types(DECLARED))
     found = shown(facts.types["x"]) if facts else "="
     assert found == expected.replace("SQ", SQ).replace("CI", CI).replace("PT", PT)
 
@@ -96,7 +96,7 @@ int            ; [1]      ; -
 def test_literals_of_a_kind_that_the_value_is_never_of(row: str) -> None:
     type, pattern, kind = (part.strip() for part in row.split(";"))
     findings = Findings()
-    check_arm(_match("x", pattern).arms[0], type_of(type), types(DECLARED), findings)
+    check_arm(_match("x", pattern).arms[0], written(type), types(DECLARED), findings)
     text = f"Match pattern type mismatch: matching {type} against {kind} literal"
     assert [found.message for found in findings.found] == ([] if kind == "-" else [text])
 
@@ -164,7 +164,7 @@ def test_what_a_match_leaves_out(row: str) -> None:
     type, value, arms, expected = (part.strip() for part in row.replace(" ;; ", "\0").split(";"))
     match, findings = _match(value, arms.replace("\0", " ;; ")), Findings()
     member = isinstance(match.value, ast.Member)
-    seen = (None, type_of(type)) if member else (type_of(type), None)
+    seen = (None, written(type)) if member else (written(type), None)
     check_exhaustive(match, *seen, types(DECLARED), {"T"}, findings)
     messages = [found.message for found in findings.found]
     assert messages == ([] if expected == "-" else [f"Non-exhaustive match on {expected}"])

@@ -19,7 +19,7 @@ from harnpy.check.narrowing.facts import facts_of
 from harnpy.check.narrowing.matching import arm_facts
 from harnpy.check.types.names import Type, shown
 from harnpy.syntax import ast
-from tests.check.narrowing.written import expression, type_of, types
+from tests.check.types.written import expression, types, written
 
 #: Cases are run together, since a run costs more than its cases.
 TOGETHER = 40
@@ -166,12 +166,12 @@ def test_the_side_that_is_taken(drawn: list[Case]) -> None:
     for (type, value, cond), true in zip(drawn, taken, strict=True):
         sides = facts_of(
             expression(cond),
-            {"x": type_of(type)}.get,
+            {"x": written(type)}.get,
             lambda node: KNOWN.schema(node, lambda name: None),
             KNOWN,
         )
         learnt = sides[0 if true else 1]
-        known = learnt.types.get("x", type_of(type))
+        known = learnt.types.get("x", written(type))
         assert belongs(_value(value), known), f"{type} is {shown(known)} where {cond} is {true}: {value}"
         assert NAMES[_value(value).__class__] not in learnt.ruled_out.get("x", ()), f"{cond}: {value}"
 
@@ -183,6 +183,6 @@ def test_the_arm_that_is_taken(drawn: list[Case]) -> None:
     for (type, value, text), number in zip(drawn, taken, strict=True):
         match = expression(text)
         assert isinstance(match, ast.Match)
-        learnt = arm_facts(match, {"x": type_of(type)}.get, KNOWN)[number]
-        known = learnt.types.get("x", type_of(type))
+        learnt = arm_facts(match, {"x": written(type)}.get, KNOWN)[number]
+        known = learnt.types.get("x", written(type))
         assert belongs(_value(value), known), f"{type} is {shown(known)} in arm {number} of {text}: {value}"

@@ -9,7 +9,7 @@ from harnpy.check.types.names import shown
 from harnpy.syntax.parser import parse
 
 from . import expansion
-from .written import types, written
+from .written import enter, types, written
 
 ALIASES = """
 type Id = int
@@ -169,7 +169,7 @@ def test_declarations_inside_pipelines_are_those_of_the_file_and_imports_come_be
         "type Id = Hidden\nstruct Point { x: Hidden }\ninterface Sized { type Item\nfn size(self) -> Item }"
     )
     declared.enter_imported({item.name: item for item in module.items})  # type: ignore[attr-defined]
-    declared.collect(parse("pipeline p() { type Size = float }\ntype Point = string").items)
+    enter(declared, "pipeline p() { type Size = float }\ntype Point = string")
     algebra = Types(declared)
     assert algebra.fits(written("float"), written("Size"))
     assert algebra.fits(written("string"), written("Point"))
@@ -181,7 +181,7 @@ def test_of_imported_types_no_methods_are_known() -> None:
     declared = Declared()
     module = parse("struct Point { x: int }")
     declared.enter_imported({"Point": module.items[0]})
-    declared.collect(parse("interface Sized { fn size(self) -> int }").items)
+    enter(declared, "interface Sized { fn size(self) -> int }")
     assert Types(declared).fits(written("Point"), written("Sized"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from harnpy.check.surface import Surface
 from harnpy.check.types import Declared, Types
 from harnpy.check.types.names import Type
 from harnpy.syntax import ast
@@ -22,8 +23,15 @@ def written(text: str) -> Type:
 def types(source: str = "") -> Types:
     """The types of a program."""
     declared = Declared()
-    declared.collect(parse(source).items)
+    enter(declared, source)
     return Types(declared)
+
+
+def enter(declared: Declared, source: str) -> None:
+    """Enter what a program declares for the whole of its file."""
+    for item in parse(source).items:
+        for node in Surface(item).types:
+            declared.enter(node)
 
 
 def expression(text: str) -> ast.Node:
