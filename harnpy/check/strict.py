@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harnpy.check.narrowing.exits import exits, statement_exits
 from harnpy.check.narrowing.facts import SCHEMA_TESTS, tests
-from harnpy.check.surface import bound_names
+from harnpy.check.surface import bound_names, match_names
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -194,16 +194,5 @@ def _names(node: ast.Node) -> list[str]:
     if isinstance(node, ast.Catch | ast.SelectCase):
         return [node.name] if node.name else []
     if isinstance(node, ast.Arm):
-        return [name.name for pattern in node.patterns for name in _all_names(pattern)]
+        return [name for pattern in node.patterns for name in match_names(pattern)]
     return []
-
-
-def _all_names(pattern: ast.Node) -> list[ast.Name]:
-    """Every name in a pattern of `match`: each may be bound there."""
-    found = []
-    nodes = [pattern]
-    while nodes:
-        node = nodes.pop()
-        found += [node] if isinstance(node, ast.Name) else []
-        nodes.extend(node.children())
-    return found

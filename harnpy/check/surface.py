@@ -161,17 +161,18 @@ def declared_names(node: ast.Node) -> Iterator[str]:
     elif isinstance(node, ast.Match):
         for arm in node.arms:
             for pattern in arm.patterns:
-                yield from _pattern_names(pattern)
+                yield from match_names(pattern)
 
 
-def _pattern_names(pattern: ast.Node) -> Iterator[str]:
-    """Every name in a match pattern: each may be bound there."""
+def match_names(pattern: ast.Node) -> Iterator[str]:
+    """Every name in a match pattern that may be bound there; a call is a value to compare with."""
     stack = [pattern]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Name) and node.name != "_":
             yield node.name
-        stack.extend(node.children())
+        if not isinstance(node, ast.Call):
+            stack.extend(node.children())
 
 
 def _signature(node: ast.Node) -> object:

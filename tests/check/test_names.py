@@ -75,6 +75,12 @@ def test_a_declaration_out_of_reach_is_shown() -> None:
     assert place.message == "declared here"
 
 
+def test_a_call_in_a_pattern_declares_nothing() -> None:
+    (found,) = findings("match Ok(1) { Ok(value) -> { println(1) } }")
+    assert found.message.startswith("Undefined variable: value")
+    assert found.places == ()
+
+
 class Incomplete:
     """Imports of which one was not found."""
 
