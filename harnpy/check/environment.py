@@ -6,7 +6,7 @@ Made once from all items; each item is then checked by itself against it.
 from __future__ import annotations
 
 from harnpy.check.scopes import Binding
-from harnpy.check.surface import Surface, bound_names, file_variables
+from harnpy.check.surface import Surface, bound_names, file_variables, yields
 from harnpy.check.types import Declared, Types
 from harnpy.syntax import ast
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from harnpy.check.knowledge import Imported, Knowledge
 
-#: What runs by itself: a `yield` inside isn't one of the function around.
-_BODIES = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.Closure, ast.Spawn, ast.Parallel)
 #: What can be called though nothing declares it.
 _CONSTRUCTORS = frozenset(["Ok", "Err", "Some", "None"])
 
@@ -44,6 +42,7 @@ class Environment:
         if imported is None:
             self.complete = not any(isinstance(item, ast.Import) for item in items)
         self.surfaces = [Surface(item) for item in items] if surfaces is None else surfaces
+        self.brings_providers = any(surface.brings_providers for surface in self.surfaces)
         self.foreign_functions = self._imported_functions()
         self.called_anywhere: set[str] = set()
         self.places: dict[str, ast.Node] = {}
@@ -78,6 +77,7 @@ class Environment:
         declared = Declared()
         if self.imported:
             declared.enter_imported(self.imported.types)
+            declared.open = not self.imported.whole
         for item, surface in zip(self.items, self.surfaces, strict=True):
             for node in surface.types:
                 declared.enter(node)
@@ -181,7 +181,7 @@ class Environment:
         """Whether the body of a function yields itself, which makes it a generator."""
         known = self._yields.get(id(fn))
         if known is None:
-            known = self._yields[id(fn)] = fn, _yields(fn.body)
+            known = self._yields[id(fn)] = fn, yields(fn.body)
         return known[1]
 
     def lineage(self, pipeline: ast.Pipeline) -> list[ast.Pipeline]:
@@ -190,14 +190,3 @@ class Environment:
         while (parent := self.pipelines.get(chain[-1].extends or "")) and parent not in chain:
             chain.append(parent)
         return chain[:0:-1]
-
-
-def _yields(body: ast.Block) -> bool:
-    stack: list[ast.Node] = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Yield):
-            return True
-        if not isinstance(node, _BODIES):
-            stack.extend(node.children())
-    return False

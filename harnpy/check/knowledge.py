@@ -114,11 +114,14 @@ if TYPE_CHECKING:
     class Imported(Protocol):
         """What the imports of one file bring.
 
-        ``complete``: each import was found, so a name that nobody declares doesn't exist.
+        ``complete``: each import was found, so a call that nobody declares means nothing.
+        ``whole``: all that they bring is known; a file that can't be parsed counts as found.
         """
 
         @property
         def complete(self) -> bool: ...
+        @property
+        def whole(self) -> bool: ...
         @property
         def functions(self) -> Collection[str]: ...
         @property

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 #: Declared with `fn`, `tool` or `pipeline`: what a call may name wherever it stands (03 §9).
 _CALLED = (ast.FnDecl, ast.ToolDecl, ast.Pipeline)
+#: What runs by itself: a `yield` inside isn't one of the function around.
+_BODIES = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.Closure, ast.Spawn, ast.Parallel)
+#: Builtins that make providers known, or answer in the place of any of them.
+_BRING_PROVIDERS = frozenset(["llm_mock", "provider_register"])
 _TYPES = (ast.StructDecl, ast.EnumDecl, ast.InterfaceDecl, ast.TypeDecl, ast.ImplDecl)
 #: What has a name that it declares.
 _NAMED = (
@@ -35,6 +39,7 @@ class Surface:
     """What the rest of a file can see of one item. Two are equal when they look the same from outside."""
 
     __slots__ = (
+        "brings_providers",
         "called",
         "enums",
         "imports",
@@ -66,6 +71,8 @@ class Surface:
         """The variables that an item at the top declares, and whether each is mutable."""
         self.written: dict[str, ast.Node] = {}
         """What the item binds to a literal for good, for builtins that are given the name."""
+        self.brings_providers = False
+        """Whether it names a builtin that may make providers known."""
         self._collect(item)
         self.parts = (
             tuple(self.written.items()),
@@ -78,6 +85,7 @@ class Surface:
             self.variables,
             tuple(self.imports),
             _signature(item),
+            self.brings_providers,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -104,6 +112,8 @@ class Surface:
                 self.places.setdefault(name, node)
             if isinstance(node, _TYPES):
                 self.type_names.add(node.name)
+            if isinstance(node, ast.Name | ast.Call) and node.name in _BRING_PROVIDERS:
+                self.brings_providers = True
             if isinstance(node, _CALLED):
                 self.called.setdefault(node.name, node)
             elif isinstance(node, ast.Import) and node is not item:
@@ -165,18 +175,35 @@ def declared_names(node: ast.Node) -> Iterator[str]:
 
 
 def match_names(pattern: ast.Node) -> Iterator[str]:
-    """Every name in a match pattern that may be bound there; a call is a value to compare with."""
+    """Every name in a match pattern that may be bound there.
+
+    A call is a value to compare with, and so is the enum that a variant is of.
+    """
     stack = [pattern]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Name) and node.name != "_":
             yield node.name
-        if not isinstance(node, ast.Call):
+        if isinstance(node, ast.MethodCall):
+            stack.extend(node.args)
+        elif not isinstance(node, ast.Call | ast.Member):
             stack.extend(node.children())
 
 
+def yields(body: ast.Block) -> bool:
+    """Whether the body of a function yields itself, which makes it a generator."""
+    stack: list[ast.Node] = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Yield):
+            return True
+        if not isinstance(node, _BODIES):
+            stack.extend(node.children())
+    return False
+
+
 def _signature(node: ast.Node) -> object:
-    """What a call sees of a declaration: all but the body."""
+    """What a call sees of a declaration: all but the body, of which it matters whether it yields."""
     if isinstance(node, ast.Pipeline):
         # Those that extend it see what its body declares.
         inside = [
@@ -187,7 +214,8 @@ def _signature(node: ast.Node) -> object:
         ]
         return ("pipeline", node.attrs, node.name, node.params, node.returns, node.extends, tuple(inside))
     if isinstance(node, ast.FnDecl | ast.ToolDecl):
-        return (type(node), *(getattr(node, field) for field in node.__slots__ if field != "body"))
+        fields = (getattr(node, field) for field in node.__slots__ if field != "body")
+        return (type(node), node.returns is None and yields(node.body), *fields)
     if isinstance(node, ast.Import):
         return node
     return type(node)

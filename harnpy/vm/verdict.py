@@ -62,7 +62,7 @@ class EarlierInputs:
 
     def __init__(self, declared: Declared, imports: Imports | None) -> None:
         self._imports = imports
-        self.complete = False
+        self.complete = self.whole = False
         self.functions = imports.functions if imports else set()
         self.names = {*declared.names, *(imports.names if imports else ())}
         self.types: dict[str, ast.Node] = {**declared.structs, **(imports.types if imports else {})}

@@ -29,16 +29,31 @@ def test_texts_are_checked_without_files() -> None:
 
 
 def test_imports_are_looked_for_among_the_texts() -> None:
-    main = 'import { area, Shape, aera } from "lib/shapes"\nlet s: Shape = {side: "x"}\nprintln(area(s))\n'
+    main = 'import "lib/shapes"\nlet s: Shape = {side: "x"}\nprintln(area(s))\n'
+    misspelt = 'import { aera } from "lib/shapes"\n' + main
     lib = "type Shape = {side: int}\nfn area(s) { return s.side }\n"
     checker = Checker()
-    assert [code for code, *_ in said(checker, {"main.harn": main, "lib/shapes.harn": lib})] == [
+    assert [code for code, *_ in said(checker, {"main.harn": misspelt, "lib/shapes.harn": lib})] == [
         "unknown-import",
         "assignment-type",
     ]
-    fixed = {"main.harn": main.replace(", aera", ""), "lib/shapes.harn": lib.replace("int", "string")}
+    fixed = {"main.harn": main, "lib/shapes.harn": lib.replace("int", "string")}
     assert said(checker, fixed) == []
     assert said(checker, {"main.harn": "gone()"}) == said(Checker(), {"main.harn": "gone()"})
+
+
+def test_of_an_import_that_is_no_program_nothing_is_said() -> None:
+    """What it would bring isn't known, whether it is imported itself or passed on by another module."""
+    main = 'import { add, Money } from "lib/a"\nlet m: Money = {cents: 1}\nprintln(m, tax)\n'
+    broken = {"main.harn": main, "lib/a.harn": "pub let x = 1\n"}
+    passed_on = {"main.harn": main, "lib/a.harn": 'pub import "b"\n', "lib/b.harn": "fn add(a {\n"}
+    gone = {"main.harn": main, "lib/a.harn": 'pub import "gone"\n'}
+    assert said(Checker(), broken) == said(Checker(), passed_on) == said(Checker(), gone) == []
+    whole = {"main.harn": main, "lib/a.harn": "type Money = {cents: int}\nfn add(a, b) { return a }\n"}
+    found = said(Checker(), whole)
+    # Only functions can be listed: the run refuses the type, too.
+    assert [each[0] for each in found] == ["unknown-import", "undefined-name"]
+    assert "'Money' is not defined" in found[0][3]
 
 
 def test_imports_on_disk_are_found_when_asked(tmp_path: Path) -> None:
@@ -110,6 +125,26 @@ def test_a_long_sum_is_checked_and_edited_without_recursion() -> None:
     assert said(checker, {"main.harn": source}) == []
     # The neighbours of what is edited are read again and compared, too.
     assert said(checker, {"main.harn": source.replace("b = 2", "b = 4")}) == []
+
+
+def test_what_a_body_shows_outside_shows_after_an_edit() -> None:
+    """A body that yields makes a generator of its function; a place that is shown moves or goes."""
+    checker = Checker()
+    source = "fn g() {\n  let inner = 1\n  return inner\n}\n\nlet x: int = g()\nprintln(inner, x)\n"
+    steps = [
+        ("return", "yield"),
+        ("  let inner", "\n    let inner"),
+        ("inner = 1", "outer = 1"),
+        ("let x", 'llm_call("a", nil, {provider: "nobody"})\nlet x'),
+        ("  yield", '  llm_mock({text: "b"})\n  yield'),
+    ]
+    codes = []
+    for old, new in steps:
+        source = source.replace(old, new)
+        assert shown(checker, source) == shown(Checker(), source)
+        codes.append({code for code, *_ in said(checker, {"main.harn": source})})
+    assert ["assignment-type" in each for each in codes] == [True] * 5
+    assert ["unknown-provider" in each for each in codes] == [False, False, False, True, False]
 
 
 @pytest.mark.parametrize("seed", range(3))

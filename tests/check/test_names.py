@@ -84,7 +84,7 @@ def test_a_call_in_a_pattern_declares_nothing() -> None:
 class Incomplete:
     """Imports of which one was not found."""
 
-    complete = False
+    complete = whole = False
     functions = frozenset(["imported"])
     names = frozenset(["Some"])
     types: ClassVar[dict[str, object]] = {}

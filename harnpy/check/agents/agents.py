@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """The checks of one file. ``source`` is only asked for words: nodes may be those of another reading."""
+    """The checks of one file. ``any_provider``: it may make providers known, or answer in their place."""
 
-    def __init__(self, knowledge: Knowledge, findings: Findings, source: str = "") -> None:
+    def __init__(self, knowledge: Knowledge, findings: Findings, any_provider: bool = False) -> None:
         self._knowledge = knowledge
         self._findings = findings
-        self._source = source
+        self._any_provider = any_provider
 
     def imported(self, item: ast.Import) -> None:
         """Check an import by itself."""
@@ -84,13 +84,9 @@ class Agents:
             # The builtin in between has said it of its argument.
             is_said = problem.code == GRAPH_FIELD and passed[place] is not arguments[place]
             is_handled = handled and (problem.severity == "error" or problem.code == UNKNOWN_PROVIDER)
-            is_answered = problem.code == UNKNOWN_PROVIDER and self._brings_providers()
+            is_answered = problem.code == UNKNOWN_PROVIDER and self._any_provider
             if not (is_said or is_handled or is_answered):
                 self._report(problem, arguments[place], passed[place], lookup)
-
-    def _brings_providers(self) -> bool:
-        """Whether the file may make providers known, or answer in the place of any of them."""
-        return any(name in self._source for name in _BRING_PROVIDERS)
 
     def _passed_on(self, argument: ast.Node, lookup: Lookup) -> ast.Node:
         """Return what an argument is made of, where a builtin only puts it into another form."""
@@ -143,8 +139,6 @@ def _renamed(entry: ast.Node, name: str) -> Fix | None:
     return Fix([Edit(entry.start, end, name)], safe=False) if entry.value.start - end <= len(": ") else None
 
 
-#: After a call of one of them, any name of a provider may do.
-_BRING_PROVIDERS = ("llm_mock", "provider_register")
 #: Arguments that may be known; of a call without one of them nothing can be said.
 _WRITTEN = frozenset([ast.Dict, ast.List, ast.Name, ast.Str])
 

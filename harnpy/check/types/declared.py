@@ -6,6 +6,8 @@ the body of a function hold from where they stand on, in a `Declared` of their o
 
 from __future__ import annotations
 
+from copy import copy
+
 from harnpy.check.types.names import ANY, KNOWN, named
 from harnpy.syntax import ast
 
@@ -40,10 +42,11 @@ RESULT = ast.EnumDecl(
 class Declared:
     """``structs``, ``enums``, ``aliases``, ``interfaces`` by name; ``impls`` by the name of their type.
 
-    ``foreign`` are names of imported types: of their `impl` nothing is known.
+    ``foreign`` are names of imported types: of their `impl` nothing is known. ``open``: there may be others,
+    since not all that the imports bring is known; a name that isn't declared is then read as `any`.
     """
 
-    __slots__ = ("aliases", "enums", "foreign", "impls", "interfaces", "structs")
+    __slots__ = ("aliases", "enums", "foreign", "impls", "interfaces", "open", "structs")
 
     def __init__(self) -> None:
         self.structs: dict[str, ast.StructDecl] = {}
@@ -52,6 +55,7 @@ class Declared:
         self.interfaces: dict[str, ast.InterfaceDecl] = {}
         self.impls: dict[str, dict[str, ast.FnDecl]] = {}
         self.foreign: set[str] = set()
+        self.open = False
 
     def enter(self, node: ast.Node) -> None:
         """Enter a declaration; it takes the place of what had its name. Anything else is passed over."""
@@ -87,10 +91,14 @@ class Declared:
             return self
         inner = Declared()
         for name in self.__slots__:
-            setattr(inner, name, getattr(self, name).copy())
+            setattr(inner, name, copy(getattr(self, name)))
         for node in declarations:
             inner.enter(node)
         return inner
+
+    def is_open(self, name: str) -> bool:
+        """Whether ``name`` may be a type that nothing is known of."""
+        return self.open and name not in KNOWN and self.generic(name) is None
 
     def generic(self, name: str) -> Generic | None:
         """The declaration of a name, whatever its kind."""

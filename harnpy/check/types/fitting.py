@@ -52,7 +52,9 @@ class Fitting:
         return answer
 
     def _is_free(self, type: Type) -> bool:
-        return isinstance(type, ast.TypeName) and (type.name in _DYNAMIC or type.name in self._params)
+        if not isinstance(type, ast.TypeName):
+            return False
+        return type.name in _DYNAMIC or type.name in self._params or self._types.declared.is_open(type.name)
 
     def _is_alias(self, type: Type) -> bool:
         return isinstance(type, ast.TypeName) and type.name in self._aliases

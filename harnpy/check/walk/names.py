@@ -42,7 +42,7 @@ def assigned(walk: Walk, node: ast.Name) -> None:
 def is_missing(walk: Walk, name: str) -> bool:
     """Whether reading ``name`` here is sure to fail."""
     environment = walk.environment
-    if not environment.complete or walk.quiet or environment.is_value(name):
+    if not environment.complete or environment.declared.open or walk.quiet or environment.is_value(name):
         return False
     found = walk.scope.find(name)
     if found is None:

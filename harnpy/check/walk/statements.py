@@ -47,8 +47,10 @@ def import_(walk: Walk, node: ast.Import) -> None:
     if imported is not None and not walk.at_file_level:
         for name in imported.bound_by(node):
             walk.scope.declare(Binding(name, node))
-    missing = imported.missing(node) if imported is not None and not walk.quiet else None
-    if missing is not None:
+    if imported is not None and not walk.quiet and (missing := imported.missing(node)):
         module, names = missing
         for name in names:
-            walk.findings.error("unknown-import", node, f"Import error: '{name}' is not defined in {module}")
+            text = f"Import error: '{name}' is not defined in {module}"
+            other = f'only functions can be listed; `import "{node.path}"` brings its types'
+            help_ = other if name in imported.names else None
+            walk.findings.error("unknown-import", node, text, help=help_)

@@ -87,7 +87,7 @@ class Walk:
         self.depth = 0
         """How many functions are around."""
         self.quiet = 0
-        self.agents = Agents(environment.knowledge, self.reported, environment.source)
+        self.agents = Agents(environment.knowledge, self.reported, environment.brings_providers)
 
     @property
     def at_file_level(self) -> bool:

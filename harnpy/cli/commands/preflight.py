@@ -9,6 +9,8 @@ from harnpy import Vm
 from harnpy.project import MANIFEST, project_root
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Diagnostic
+from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.parser import parse
 from harnpy.syntax.span import Lines
 from harnpy.text.templates import assets
 from harnpy.text.toml.reader import parse_toml
@@ -65,6 +67,18 @@ def _unresolved(modules: Imported) -> Iterator[Finding]:
         if module is None and not node.path.startswith(BUNDLED):
             help_ = "verify the import path and packaged module layout"
             yield node, "unresolved-import", f"unresolved import '{node.path}'", help_
+        elif module is not None and not module.surface.is_program:
+            fault = f"the file of import '{node.path}' has a syntax error: {_syntax_error(module)}"
+            yield node, "unresolved-import", fault, f"`harnpy check {module.name}` shows where"
+
+
+def _syntax_error(module: Module) -> str:
+    """What is wrong with the text of a module that can't be parsed."""
+    try:
+        parse(module.source)
+    except SyntaxFault as fault:
+        return fault.message
+    return ""
 
 
 def _collisions(vm: Vm, modules: Imported) -> Iterator[Finding]:

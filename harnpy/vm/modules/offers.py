@@ -15,19 +15,22 @@ if TYPE_CHECKING:
 class Offer:
     """Names from one module: functions, all others, and the types among those (as packed nodes).
 
-    ``module`` is what messages call it; None when there is no such module.
+    ``module`` is what messages call it; None when there is no such module. ``whole`` when all that it
+    declares and passes on is known.
     """
 
-    __slots__ = ("functions", "module", "names", "types")
+    __slots__ = ("functions", "module", "names", "types", "whole")
 
-    def __init__(self, module: str | None = None) -> None:
+    def __init__(self, module: str | None = None, whole: bool = True) -> None:
         self.module = module
+        self.whole = whole
         self.functions: dict[str, Params] = {}
         self.names: dict[str, None] = {}
         self.types: dict[str, Any] = {}
 
     def add(self, other: Offer, names: Iterable[str] | None = None) -> None:
         """Add what another offers: all of it, or the listed names."""
+        self.whole &= other.whole
         for field in ("functions", "names", "types"):
             theirs = getattr(other, field)
             chosen = theirs if names is None else {name: theirs[name] for name in names if name in theirs}
@@ -39,11 +42,22 @@ class Offer:
 
 
 class Imports:
-    """The offers of a file's imports, by where those stand; ``complete`` when each of them was found."""
+    """The offers of a file's imports, by where those stand.
+
+    ``complete`` when each of them was found, ``whole`` when all that they bring is known, too: a file that
+    can't be parsed counts as found.
+    """
 
     def __init__(self) -> None:
         self.offers: dict[int, Offer] = {}
-        self.complete = True
+
+    @property
+    def complete(self) -> bool:
+        return all(offer.module is not None for offer in self.offers.values())
+
+    @property
+    def whole(self) -> bool:
+        return all(offer.whole for offer in self.offers.values())
 
     def of(self, node: ast.Import) -> Offer:
         return self.offers[node.start]
@@ -71,17 +85,19 @@ class Imports:
         return () if offer is None else offer.functions.keys()
 
     def missing(self, node: ast.Import) -> tuple[str, list[str]] | None:
-        """The module of an import and the listed names that it has not; None when nothing is missing."""
+        """The module of an import and the listed names that are no functions of it; None without any.
+
+        Types can be named in annotations without being listed; listing one fails when it runs.
+        """
         offer = self.offers.get(node.start)
-        if offer is None or offer.module is None:
+        if offer is None or offer.module is None or not offer.whole:
             return None
-        known = offer.functions.keys() | offer.names.keys()
-        missing = [name for name in node.names or () if name not in known]
+        missing = [name for name in node.names or () if name not in offer.functions]
         return (offer.module, missing) if missing else None
 
     def fingerprint(self) -> str:
         """Changes whenever the importing file may have to be compiled anew."""
-        return repr((self.complete, [(start, offer.data()) for start, offer in self.offers.items()]))
+        return repr([(start, offer.data()) for start, offer in self.offers.items()])
 
     def enter_types(self, resolution: Resolution) -> None:
         """Make the types known; the file's own, which come after, win on equal names (03 §3.3).

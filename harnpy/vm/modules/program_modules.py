@@ -67,8 +67,7 @@ class Modules:
         brought = Imports()
         for path, names, _, start in requests:
             module = self.look(vm, path, directory)
-            brought.complete &= module is not None
-            offer = brought.offers[start] = Offer(None if module is None else module.name)
+            offer = brought.offers[start] = Offer(None if module is None else module.name, module is not None)
             if module is not None:
                 offer.add(self.offer(vm, module, names))
         return brought
@@ -92,6 +91,7 @@ class Modules:
             source = self.look(vm, path, module.place.directory) if pub else None
             if source is not None and source.name not in seen:
                 offer.add(self._exported(vm, source, seen), names)
+            offer.whole &= not pub or source is not None
         return offer
 
     def look(self, vm: Vm, path: str, directory: str) -> Module | None:
@@ -134,7 +134,7 @@ class Modules:
 
 def _own(surface: Surface, every: bool) -> Offer:
     """What a module offers of its own; ``every``: also what has to be listed."""
-    offer = Offer()
+    offer = Offer(whole=surface.is_program)
     chosen = surface.functions if every or surface.is_open else surface.public
     offer.functions = {name: surface.functions[name] for name in chosen}
     offer.names = dict.fromkeys([*surface.offered, *(surface.hidden if every else ())])

@@ -25,10 +25,11 @@ class Surface:
 
     ``functions``: all `fn`s by name; ``public``: the `pub` ones among them. ``offered``: what else the
     static checks see from outside; ``hidden``: what they see only when it is listed. ``types``: the
-    declarations of the types among ``offered``, as packed nodes.
+    declarations of the types among ``offered``, as packed nodes. ``is_program``: the text could be
+    parsed; nothing is known of what another one declares.
     """
 
-    __slots__ = ("functions", "hidden", "offered", "public", "requests", "types")
+    __slots__ = ("functions", "hidden", "is_program", "offered", "public", "requests", "types")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Surface:
         offered: tuple[str, ...] = (),
         hidden: tuple[str, ...] = (),
         types: dict[str, Any] | None = None,
+        is_program: bool = True,
     ) -> None:
         self.requests = requests
         self.functions = functions or {}
@@ -45,6 +47,7 @@ class Surface:
         self.offered = offered
         self.hidden = hidden
         self.types = types or {}
+        self.is_program = is_program
 
     @property
     def is_open(self) -> bool:
@@ -70,13 +73,13 @@ def read_surface(source: str, parse: Callable[[str], ast.Program]) -> Surface:
 
 
 def _read(source: str, parse: Callable[[str], ast.Program]) -> tuple[Any, ...]:
-    """The fields of a `Surface`, in the order of its parameters; none when the text can't be parsed."""
+    """The fields of a `Surface`, in the order of its parameters."""
     from harnpy.syntax.errors import SyntaxFault
 
     try:
         return _fields(parse(source))
     except SyntaxFault:
-        return ()
+        return (), {}, (), (), (), {}, False
 
 
 def _fields(program: ast.Program) -> tuple[Any, ...]:
