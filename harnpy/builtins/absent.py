@@ -5,6 +5,7 @@ Loaded when a name means nothing.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from harnpy import shipped
@@ -36,7 +37,8 @@ def absence(name: str, present: Container[str]) -> str | None:
     return f"not in harnpy; its nearest kin is `{kin}`" if kin in present else "not in harnpy"
 
 
-def _specified() -> set[str]:
+@cache
+def _specified() -> frozenset[str]:
     """Return the names in the specification's list of builtins."""
     _columns, *lines = shipped.read("spec", "builtins.tsv", in_checkout="docs/spec").splitlines()
-    return {line.split("\t")[1] for line in lines}
+    return frozenset(line.split("\t")[1] for line in lines)

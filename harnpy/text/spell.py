@@ -24,9 +24,14 @@ def nearest(name: str, candidates: Iterable[str], *, limit: int) -> str | None:
 
 def nearest_at_run_time(name: str, candidates: Iterable[str]) -> str | None:
     """Return it by the run-time rules: the limit grows with the name; ties go by length, then alphabet."""
-    shown = (candidate for candidate in candidates if not candidate.startswith("__"))
-    order = sorted(shown, key=lambda candidate: (abs(len(candidate) - len(name)), candidate))
-    return nearest(name, order, limit=runtime_limit(name))
+    limit, size = runtime_limit(name), len(name)
+    close = (
+        candidate
+        for candidate in candidates
+        if abs(len(candidate) - size) <= limit and not candidate.startswith("__")
+    )
+    order = sorted(close, key=lambda candidate: (abs(len(candidate) - size), candidate))
+    return nearest(name, order, limit=limit)
 
 
 def hint(name: str, known: Iterable[str]) -> str:
