@@ -11,6 +11,7 @@ from random import Random
 
 from harnpy.syntax.errors import SyntaxFault
 from harnpy.syntax.parser import parse
+from harnpy.syntax.rendering import rendered
 from harnpy.syntax.span import Lines
 from harnpy.syntax.structure import check_structure
 from tests.check.damage import DAMAGES, Damaged, damaged
@@ -47,7 +48,7 @@ def test_damaged_programs_have_diagnostics_near_the_damage() -> None:
             continue
         found = diagnostics(damage.text, linted=True)
         lines = Lines(damage.text)
-        assert all(each.render(lines, "damaged.harn").startswith(each.severity) for each in found)
+        assert all(rendered(each, lines, "damaged.harn").startswith(each.severity) for each in found)
         if not is_program(damage.text):
             assert found[0].span is not None
             (near if is_near(damage, found[0].span.line) else far)[kind] += 1

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.check.edits import Draft, placed
@@ -65,6 +66,7 @@ def edited(draft: Draft, source: str) -> list[tuple[int, int, Any]] | None:
     return [laid_out(placed(item.node, item.moved)) for item in draft.items]
 
 
+@settings(max_examples=int(os.environ.get("HARNPY_PROGRAMS", "40")), deadline=None)
 @given(st.data())
 def test_a_draft_is_what_reading_the_whole_text_gives(data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(_PROGRAMS)).read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from harnpy.syntax.parser import parse
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "60"))
+PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "24"))
 #: None of them is falsy but nil: the false side of a bare `x` promises no more (03 §6).
 VALUES = {"int": ["1", "7"], "string": ['"a"'], "bool": ["true"], "nil": ["nil"], "float": ["0.5"]}
 FORMS = [
