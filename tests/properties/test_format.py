@@ -99,7 +99,7 @@ def breakable(node: ast.Node) -> bool:
 
 def without_comments(code: str) -> str:
     for comment in reversed(comments_of(code)):
-        code = code[: comment.start].rstrip() + code[comment.end :]
+        code = code[: comment.start].rstrip(" \t") + code[comment.end :]
     return code
 
 
