@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from harnpy.storage import StorageError, open_store, register_store
+from harnpy.storage import StorageError, open_store, opening, register_store
 from harnpy.storage.errors import CorruptLog, LeaseHeld, VersionConflict
 from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import parse_url
@@ -48,7 +48,8 @@ def test_a_url_that_names_no_store(url: str, problem: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_a_store_of_the_caller_s_own() -> None:
+def test_a_store_of_the_caller_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_OPENERS", dict(opening._OPENERS))
     register_store("mine", MemoryStore)
     assert isinstance(open_store("mine:x"), MemoryStore)
 

@@ -175,11 +175,11 @@ def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
     """Fail: marks code that must never be reached.
 
     Example:
-        let colour = "red"
-        match colour {
+        let light = {colour: "red"}
+        match light.colour {
           "red" -> { "stop" }
           "green" -> { "go" }
-          _ -> { unreachable(colour) }
+          _ -> { unreachable("a light is red or green") }
         }  // "stop"
     """
     detail = "" if value is ABSENT else f": {display(value)}"
