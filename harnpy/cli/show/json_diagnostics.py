@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from harnpy.text.secrets.literals import hidden
+
 if TYPE_CHECKING:
-    from harnpy.syntax.diagnostic import Diagnostic, Edit, Related
+    from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
     from harnpy.syntax.span import Lines
 
 
@@ -17,6 +19,7 @@ def line_of_json(found: Diagnostic, lines: Lines, file: str) -> str:
 
 def as_dict(found: Diagnostic, lines: Lines, file: str) -> dict[str, Any]:
     """The diagnostic with all it has; ``lines`` are those of ``file``."""
+    fix = tellable(found.fix)
     return {
         "file": file,
         **(region(lines, found.span.start, found.span.end) if found.span else _NOWHERE),
@@ -26,9 +29,13 @@ def as_dict(found: Diagnostic, lines: Lines, file: str) -> dict[str, Any]:
         "help": found.help,
         "notes": list(found.notes),
         "related": [_related(related, lines, file) for related in found.related],
-        "fix": found.fix
-        and {"safe": found.fix.safe, "edits": [_edit(edit, lines) for edit in found.fix.edits]},
+        "fix": fix and {"safe": fix.safe, "edits": [_edit(edit, lines) for edit in fix.edits]},
     }
+
+
+def tellable(fix: Fix | None) -> Fix | None:
+    """A fix, unless its text repeats a secret of the source."""
+    return None if fix is None or any(hidden(edit.text) != edit.text for edit in fix.edits) else fix
 
 
 def region(lines: Lines, start: int, end: int) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from harnpy.check.explanations.reading import explanations
-from harnpy.cli.show.json_diagnostics import region
+from harnpy.cli.show.json_diagnostics import region, tellable
 from harnpy.version import __version__
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ class SarifLog:
         related = list(_related(file, lines, found))
         if related:
             result["relatedLocations"] = related
-        if found.fix is not None:
-            result["fixes"] = [_fix(file, lines, found.fix)]
+        fix = tellable(found.fix)
+        if fix is not None:
+            result["fixes"] = [_fix(file, lines, fix)]
         return result
 
 

@@ -252,3 +252,12 @@ def test_what_cannot_be_read_is_told_on_stderr(harnpy: Command) -> None:
     done = harnpy("check", "gone.harn", "--json")
     assert (done.stdout, done.returncode) == ("", 1)
     assert done.stderr == "Error reading gone.harn: No such file or directory\n"
+
+
+def test_no_fix_repeats_a_secret(harnpy: Command, write) -> None:
+    key = "sk-" + "ant-api03-" + "kR7vQ2mZx9LpW4nT8yBc6HdJ" * 3 + "AA"
+    write("a.harn", f'println(to_string("{key}"))\n')
+    for form in ("--json", "--sarif"):
+        done = harnpy("lint", "a.harn", form)
+        assert "unnecessary-cast" in done.stdout
+        assert key not in done.stdout + done.stderr
