@@ -92,6 +92,9 @@ class Waiting:
     def rest(self) -> None:
         """Block until there may be something new to see."""
         waited_for = [point for point in self.points if point.record.status == OPEN]
+        if not waited_for:
+            # Somebody who shares the points has read, since the last look, how they ended.
+            return
         left = self.seconds_left()
         longest = _LONGEST_REST if len(waited_for) == 1 else _REST_OF_MANY
         first = waited_for[0]

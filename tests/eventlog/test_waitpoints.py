@@ -257,6 +257,17 @@ def test_a_waiting_thread_and_a_waiting_task_go_on(opened: Opened) -> None:
     assert [point.value for point in got[0].waitpoints] == ["a", "b"]
 
 
+def test_a_wait_that_another_thread_has_seen_end_does_not_rest(points: Waitpoints) -> None:
+    """The points of a process are shared: somebody else may read between a look and the rest."""
+    waiting = points.enter("a", timeout=600)
+    assert waiting.look() is None
+    points.complete("a")
+    waiting.rest()
+    result = waiting.look()
+    assert result is not None
+    assert result.status == "completed"
+
+
 COMPLETES = """
 import sys
 from harnpy.eventlog import StoreEventLog
