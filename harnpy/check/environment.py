@@ -6,9 +6,10 @@ Made once from all items; each item is then checked by itself against it.
 from __future__ import annotations
 
 from harnpy.check.scopes import Binding
-from harnpy.check.surface import Surface, bound_names, file_variables, yields
+from harnpy.check.surface import Surface, file_variables, yields
 from harnpy.check.types import Declared, Types
 from harnpy.syntax import ast
+from harnpy.syntax.ast.patterns import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

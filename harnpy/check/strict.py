@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from harnpy.check.narrowing.exits import exits, statement_exits
 from harnpy.check.narrowing.facts import SCHEMA_TESTS, tests
-from harnpy.check.surface import bound_names, match_names
+from harnpy.check.surface import match_names
 from harnpy.syntax import ast
+from harnpy.syntax.ast.patterns import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ As long as that stays the same, an edit inside the item changes no other item's 
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast.patterns import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,19 +142,6 @@ def _is_written(value: ast.Node) -> bool:
     if isinstance(value, ast.Call):
         return bool(value.args) and isinstance(value.args[0], ast.Dict | ast.Name)
     return isinstance(value, ast.Dict | ast.List | ast.Str)
-
-
-def bound_names(pattern: ast.Node) -> list[str]:
-    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
-    if isinstance(pattern, ast.NamePattern):
-        names = [pattern.name]
-    elif isinstance(pattern, ast.PairPattern):
-        names = [pattern.first, pattern.second]
-    elif isinstance(pattern, ast.DictPattern | ast.ListPattern):
-        names = [entry.name for entry in pattern.entries] + ([pattern.rest] if pattern.rest else [])
-    else:
-        names = []
-    return [name for name in names if name != "_"]
 
 
 def declared_names(node: ast.Node) -> Iterator[str]:

@@ -85,7 +85,7 @@ def _thrown(inference: Inference, block: ast.Block, scope: Scope) -> Iterator[Ty
     inner = dynamic.nameless(scope, [])
     for statement in block.statements:
         if isinstance(statement, ast.Let):
-            from harnpy.check.surface import bound_names
+            from harnpy.syntax.ast.patterns import bound_names
 
             inner = dynamic.nameless(inner, bound_names(statement.target))
         elif isinstance(statement, ast.Throw):

@@ -53,7 +53,7 @@ def nameless(scope: Scope, names: Iterable[str]) -> Scope:
 
 
 def _bound_by(statement: ast.Node) -> list[str]:
-    from harnpy.check.surface import bound_names
+    from harnpy.syntax.ast.patterns import bound_names
 
     if isinstance(statement, ast.Let):
         return bound_names(statement.target)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harnpy.check.narrowing.facts import after_if
 from harnpy.check.scopes import Binding, Scope
-from harnpy.check.surface import bound_names
 from harnpy.check.types import elements
 from harnpy.check.walk.loops import assigned, loop_scope
 from harnpy.syntax import ast
+from harnpy.syntax.ast.patterns import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

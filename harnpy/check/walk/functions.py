@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from harnpy.check.attributes import check_attributes
 from harnpy.check.scopes import Binding, Scope
-from harnpy.check.surface import bound_names
 from harnpy.check.types.names import shown
 from harnpy.check.walk.closures import parameters
 from harnpy.check.walk.returns import check_returns
 from harnpy.check.walk.visitor import Function
 from harnpy.syntax import ast
+from harnpy.syntax.ast.patterns import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from harnpy.check.inference.dynamic import nameless
 from harnpy.check.narrowing.exits import exits
 from harnpy.check.narrowing.facts import after_if
-from harnpy.check.surface import bound_names
 from harnpy.check.types.names import shown
 from harnpy.check.walk.foreign_types import hint
 from harnpy.syntax import ast
+from harnpy.syntax.ast.patterns import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -34,3 +34,17 @@ class PairPattern(Node):
 
     first: str
     second: str
+
+
+def bound_names(pattern: Node) -> list[str]:
+    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
+    match pattern:
+        case NamePattern(name=name):
+            names = [name]
+        case PairPattern(first=first, second=second):
+            names = [first, second]
+        case DictPattern(entries=entries, rest=rest) | ListPattern(entries=entries, rest=rest):
+            names = [entry.name for entry in entries] + ([rest] if rest else [])
+        case _:
+            names = []
+    return [name for name in names if name != "_"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve.tree import match_parts, pattern_names
+from harnpy.syntax.ast.patterns import bound_names
+from harnpy.vm.resolve.tree import match_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def pattern(r: Visitor, pattern: ast.Node, mutable: bool, value: ast.Node | None
                 r.declare(pattern, entry.name, mutable, role).opaque = True
         names = [pattern.rest] if pattern.rest and pattern.rest != "_" else []
     else:
-        names = pattern_names(pattern)
+        names = bound_names(pattern)
     for name in names:
         variable = r.declare(pattern, name, mutable, role)
         if value is None:

@@ -70,20 +70,6 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
         stack.extend(reversed(list(top.children())))
 
 
-def pattern_names(pattern: ast.Node) -> list[str]:
-    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
-    match pattern:
-        case ast.NamePattern(name=name):
-            names = [name]
-        case ast.PairPattern(first=first, second=second):
-            names = [first, second]
-        case ast.DictPattern(entries=entries, rest=rest) | ast.ListPattern(entries=entries, rest=rest):
-            names = [entry.name for entry in entries] + ([rest] if rest else [])
-        case _:
-            names = []
-    return [name for name in names if name != "_"]
-
-
 def pack_names(pack: ast.EvalPack) -> list[tuple[ast.Node, str]]:
     """The names that an eval pack's statements see besides its own, each with the node it comes from."""
     owners: dict[str, ast.Node] = {field.name: field for field in pack.fields}
