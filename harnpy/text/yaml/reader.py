@@ -12,6 +12,7 @@ import yaml
 
 from harnpy.text.depth import DEEPEST, TOO_DEEP
 from harnpy.text.display import display, type_name
+from harnpy.text.yaml.errors import KeyTypeError, YamlError, index_of, refuse_characters, syntax_error
 from harnpy.text.yaml.scalars import check_container_tag, plain_value, tagged_value
 
 if TYPE_CHECKING:
@@ -20,35 +21,42 @@ if TYPE_CHECKING:
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class YamlError(ValueError):
-    """``<detail> at line L column C``."""
-
-    def __init__(self, detail: str, mark: Any = None) -> None:
-        place = "" if mark is None else f" at line {mark.line + 1} column {mark.column + 1}"
-        super().__init__(f"{detail}{place}")
-
-
-class KeyTypeError(YamlError):
-    """A key is no string."""
-
-
 def parse_yaml(text: str, *, aliases: bool = True, look: Callable[[], object] = int) -> Any:
     """Return the one value in a text, None if there is none. Raises YamlError.
 
     Without ``aliases``, no part of the value is there twice. ``look`` is called at every part, and may raise
     to stop.
     """
+    text = text.removeprefix("\ufeff")
+    refuse_characters(text)
     reader = _Reader(aliases)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             look()
             reader.take(event)
-    except yaml.MarkedYAMLError as error:
-        context = f"{error.context}: " if error.context else ""
-        raise YamlError(f"{context}{error.problem}", error.problem_mark) from None
-    except (yaml.YAMLError, UnicodeError) as error:
-        raise YamlError(" ".join(str(error).split())) from None
+    except yaml.YAMLError as error:
+        _refuse_deep(text[: index_of(error, "problem_mark")], look)
+        raise syntax_error(text, error, reader.openers()) from None
     return reader.value
+
+
+def _refuse_deep(text: str, look: Callable[[], object]) -> None:
+    """Raise YamlError if what a parser read before it refused a text is too deep.
+
+    A parser reads ahead, and some have a limit of their own: ours comes first.
+    """
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            look()
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > DEEPEST:
+                    raise YamlError(TOO_DEEP, event.start_mark)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:
+        pass  # It ends too early.
 
 
 class _Open(NamedTuple):
@@ -56,7 +64,7 @@ class _Open(NamedTuple):
 
     parts: list[Any] | dict[str, Any]
     keys: list[str]
-    anchor: str | None
+    event: yaml.CollectionStartEvent
 
 
 class _Reader:
@@ -66,6 +74,10 @@ class _Reader:
         self._documents = 0
         self._open: list[_Open] = []
         self._anchored: dict[str, Any] = {}
+
+    def openers(self) -> list[int]:
+        """Return where the signs stand that open what is open, such as a bracket or the first `-`."""
+        return [getattr(open.event.end_mark, "index", 0) - 1 for open in self._open]
 
     def take(self, event: yaml.Event) -> None:
         try:
@@ -86,7 +98,7 @@ class _Reader:
             self._begin({}, event)
         elif isinstance(event, yaml.CollectionEndEvent):
             ended = self._open.pop()
-            self._add(ended.parts, ended.anchor, event)
+            self._add(ended.parts, ended.event.anchor, event)
         elif isinstance(event, yaml.AliasEvent):
             self._add(self._referred(event.anchor or ""), None, event)
         elif isinstance(event, yaml.DocumentStartEvent):
@@ -99,7 +111,7 @@ class _Reader:
             raise ValueError(TOO_DEEP)
         if self._expects_key():
             raise KeyTypeError(f"a key must be a string, not a {type_name(parts)}", event.start_mark)
-        self._open.append(_Open(parts, [], event.anchor))
+        self._open.append(_Open(parts, [], event))
 
     def _expects_key(self) -> bool:
         return bool(self._open) and isinstance(self._open[-1].parts, dict) and not self._open[-1].keys

@@ -30,7 +30,8 @@ def yaml_parse(vm: Vm, text: str) -> Value:
     Example:
         yaml_parse("open: true\nwares: [tea, milk]\n")  // {open: true, wares: ["tea", "milk"]}
     """
-    from harnpy.text.yaml.reader import KeyTypeError, YamlError, parse_yaml
+    from harnpy.text.yaml.errors import KeyTypeError, YamlError
+    from harnpy.text.yaml.reader import parse_yaml
 
     try:
         return parse_yaml(text, look=HarnValues(vm).look)
