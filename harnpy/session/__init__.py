@@ -220,10 +220,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in ("actions", "hooks"):
-        return import_module(f"harnpy.session.runtime.{name}")
-    if name in ("drafts", "messages", "payload_types"):
-        return import_module(f"harnpy.session.drafting.{name}")
+    if name in ("actions", "drafts", "hooks", "messages", "payload_types"):
+        return import_module(f"harnpy.session.{name}")
     module = {
         "ANY": "parts.history",
         "Action": "runtime.actions",

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from harnpy.session.resize.compaction import Compaction
     from harnpy.storage.contract import Stream
 
-    Messages = dict[str, Any] | Iterable[dict[str, Any]]
+    Message = dict[str, Any]
+    Messages = Message | Iterable[Message]
 
 #: What a store calls a stream of ours.
 KIND = "session"

@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-from threading import Lock, RLock
-
-__all__ = ["Lock", "RLock"]
+from threading import Lock as Lock
+from threading import RLock as RLock
