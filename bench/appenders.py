@@ -18,7 +18,7 @@ from options import peers_first
 
 from harnpy.session import SessionRegistry
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Row, open_store
 from harnpy.world import World
 

@@ -21,9 +21,9 @@ from appenders import MESSAGE
 from options import parser
 from storage import Report, collected, seconds
 
+from harnpy.session.codec import SessionCodec
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
-from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 

@@ -7,9 +7,9 @@ from time import perf_counter
 
 from harnpy import Vm
 from harnpy.session import events as kinds
+from harnpy.session.compaction import Compaction
 from harnpy.session.events import EventDraft
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.compaction import Compaction
+from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
 

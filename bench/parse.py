@@ -21,7 +21,7 @@ from options import parser
 from startup import thousand_lines
 
 from harnpy import Vm
-from harnpy.syntax.formatting.document import format_source
+from harnpy.syntax.formatter import format_source
 from harnpy.syntax.parser import parse
 from harnpy.vm.compile import compile_program, program_unit
 from harnpy.vm.unit import LANGUAGE

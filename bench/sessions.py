@@ -21,7 +21,7 @@ from peers import MESSAGE
 
 from harnpy import Vm
 from harnpy.session import SessionRegistry
-from harnpy.session.resize.engine import estimate_tokens
+from harnpy.session.compaction import estimate_tokens
 
 #: How many appends, or forks, or snapshots are timed at once.
 BATCH = 100

@@ -39,7 +39,7 @@ from openings import build, opened, turned
 from options import parser
 
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
 

@@ -18,7 +18,7 @@ from time import perf_counter
 from options import parser
 
 from harnpy import Vm
-from harnpy.vm.declare.builtin import Declaration
+from harnpy.vm.declare import Declaration
 
 TASKS = 2_000
 

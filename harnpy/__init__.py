@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.agent.factory.default import runtime as runtime
     from harnpy.embedding import Vm as Vm
     from harnpy.isolation.vm import IsolatedVm as isolated  # noqa: N813
-    from harnpy.session.agents.definition import AgentDef as AgentDef
+    from harnpy.session.agents import AgentDef as AgentDef
     from harnpy.version import __version__ as __version__
     from harnpy.vm.errors import LimitExceeded as LimitExceeded
     from harnpy.vm.errors import Thrown as Thrown
@@ -66,7 +66,7 @@ def __getattr__(name: str) -> object:
 
         return runtime
     if name == "AgentDef":
-        from harnpy.session.agents.definition import AgentDef
+        from harnpy.session.agents import AgentDef
 
         return AgentDef
     if name in ("Capabilities", "LoopFactory", "Tool", "tool"):

@@ -20,21 +20,19 @@ from harnpy.check.environment import Environment
 from harnpy.check.findings import Finding
 from harnpy.check.surface import Surface
 from harnpy.syntax import ast
-from harnpy.syntax.diagnostic import Diagnostic
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import Diagnostic, Lines, SourceFault
 from harnpy.syntax.parser import parse
-from harnpy.syntax.span import Lines
 from harnpy.syntax.structure import check_structure
-from harnpy.vm.modules import surface
-from harnpy.vm.modules.offers import Imports
-from harnpy.vm.modules.program_modules import Modules
+from harnpy.vm import modules
+from harnpy.vm.imports import Imports
+from harnpy.vm.modules import Modules
 from harnpy.vm.vm import Vm
 from harnpy.world import World
-from harnpy.world.disk.text_files import TextFiles
+from harnpy.world.files import TextFiles
 
 if TYPE_CHECKING:
     from harnpy.check.knowledge import Knowledge
-    from harnpy.vm.modules.surface import Request
+    from harnpy.vm.modules import Request
 
     #: Brings what the imports of one file ask for.
     Bring = Callable[[Sequence[Request]], Imports]
@@ -56,7 +54,7 @@ class Checker:
         self._disk = disk
         self._vm = vm or Vm(catalog)
         self._files: dict[str, _File] = {}
-        self._surfaces: dict[str, surface.Surface] = {}
+        self._surfaces: dict[str, modules.Surface] = {}
 
     def check(self, sources: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
         """What is to be said of each of ``sources``, texts by path, in order; an empty list when all is well.
@@ -78,12 +76,12 @@ class Checker:
         self._files = {path: self._files[path] for path in sources}
         return found
 
-    def _surface(self, text: str) -> surface.Surface:
+    def _surface(self, text: str) -> modules.Surface:
         """What a module declares."""
         if text not in self._surfaces:
             if len(self._surfaces) > 2 * len(self._files) + _REMEMBERED:
                 self._surfaces.clear()
-            self._surfaces[text] = surface.read_surface(text, parse)
+            self._surfaces[text] = modules.read_surface(text, parse)
         return self._surfaces[text]
 
 
@@ -143,7 +141,7 @@ class _File:
         if not before:
             self._seen.clear()
         for item in draft.fresh:
-            self._seen[item] = Surface(item.node), list(surface.requests_of([item.node]))
+            self._seen[item] = Surface(item.node), list(modules.requests_of([item.node]))
         _forget(draft, before, [self._seen[item][0] for item in draft.fresh])
         self._draft = draft
         return draft

@@ -8,7 +8,7 @@ vm.run_source('println("hello")')
 from __future__ import annotations
 
 from harnpy.builtins import catalog
-from harnpy.vm.declare.builtin import Declaration
+from harnpy.vm.declare import Declaration
 from harnpy.vm.vm import Vm as BaseVm
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ class Vm(BaseVm):
     def global_value(self, name: str) -> Any:
         if name != "skills" or name in self._given:
             return super().global_value(name)
-        from harnpy.agent.skills.library import found_registry
+        from harnpy.agent.skills import found_registry
 
         return found_registry(self.settings.found_skills or ())
 
@@ -127,7 +127,7 @@ def _refused(capabilities: Iterable[str] | None, deny: frozenset[str]) -> frozen
     """Return the effects that aren't among ``capabilities``, and those of the builtins in ``deny``."""
     if capabilities is None and not deny:
         return frozenset()
-    from harnpy.agent.rules.ceilings import effects_of
+    from harnpy.agent.rules.policy import effects_of
     from harnpy.world.effects import without
 
     return effects_of(deny) | (frozenset() if capabilities is None else without(capabilities))

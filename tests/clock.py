@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.world.interrupts import Wakeful
+from harnpy.world.threads import Wakeful
 
 #: Seconds that pass at each look. More than 0, so that a loop which only polls comes to its end.
 TICK = 5e-5

@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.cli.testing.conformance import run_case
-from harnpy.cli.testing.suite import Case, case_of
+from harnpy.cli.testing.conformance import Case, case_of, run_case
 from tests.clock import simulated_time
 from tests.support import PATIENCE
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harnpy.cli.testing.suite import find_cases
+from harnpy.cli.testing.conformance import find_cases
 
 ROOT = Path(__file__).parent.parent / "conformance"
 

@@ -22,8 +22,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.cli.repl.highlight import is_unfinished
-from harnpy.cli.repl.shell import Shell
+from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.cli.testing.sandbox import run_program
 from harnpy.storage.errors import LeaseHeld
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli.help.specification import DIRECTORY, Citation, Section, chapters, citations, find
+from harnpy.cli.builtin_help import DIRECTORY, Citation, Section, chapters, citations, find_section
 
 ROOT = Path(__file__).parent.parent
 SPEC = ROOT / DIRECTORY
@@ -43,7 +43,7 @@ def test_every_citation_resolves() -> None:
         f"{file.relative_to(ROOT)}: {citation}"
         for file, text in pages()
         for citation in citations(text, home(file))
-        if find(citation) is None
+        if find_section(citation) is None
     ]
     assert not broken, "\n".join(broken)
 
@@ -95,6 +95,6 @@ def test_citations(text: str, expected: list[str]) -> None:
 
 
 def test_a_numbered_row_is_a_section() -> None:
-    row = find(Citation("01", "8.3"))
+    row = find_section(Citation("01", "8.3"))
     assert row is not None
     assert row.title == "`name <` generic call or comparison"

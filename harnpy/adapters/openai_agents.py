@@ -1,7 +1,10 @@
 """harnpy's sessions as the memory of the OpenAI Agents SDK: `HarnpySession`. Spec: 10 §C20.
 
-The conversation is a session like any other: `harnpy sessions` shows it, programs fork and compact it, and
+The conversation is a session like any other: `harnpy sessions` lists it, programs fork and compact it, and
 what is popped or cleared stays in its log. Extra: ``openai-agents``.
+
+A call and its result take the shapes that every reader of sessions knows; whatever these have no field for is
+stored beside them under ``openai_item``. Items come out equal to what went in.
 """
 
 from __future__ import annotations
@@ -10,15 +13,6 @@ import asyncio
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-try:
-    from agents.memory import SessionSettings
-    from agents.memory.session_settings import resolve_session_limit
-except ImportError as error:
-    raise ImportError(
-        "harnpy.adapters.openai_agents needs the OpenAI Agents SDK: pip install 'harnpy[openai-agents]'"
-    ) from error
-
-from harnpy.adapters.items import items_of, message_of
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import (
     COMPACTION_TRIGGERED,
@@ -27,9 +21,9 @@ from harnpy.session.events import (
     MESSAGE_ADDED,
     EventDraft,
 )
-from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import ANY
-from harnpy.session.shown.rewinding import LeafMoved
+from harnpy.session.rewind import LeafMoved
+from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
 
@@ -41,6 +35,81 @@ if TYPE_CHECKING:
     from harnpy.storage import Store
 
     R = TypeVar("R")
+
+Item = dict[str, Any]
+
+#: Where a message keeps what it has no other place for.
+REST = "openai_item"
+#: The role of items that are no message: no model is shown them.
+ROLE = "item"
+
+
+def message_of(item: Item) -> dict[str, Any]:
+    """Return an item as a message."""
+    kind = item.get("type")
+    if kind == "function_call":
+        function = {"name": item.get("name"), "arguments": item.get("arguments")}
+        call = {"id": item.get("call_id"), "type": "function", "function": function}
+        rest = _without(item, "name", "arguments", "call_id")
+        return {"role": "assistant", "content": "", "tool_calls": [call], REST: rest}
+    if kind == "function_call_output":
+        rest = _without(item, "output", "call_id")
+        return {
+            "role": "tool",
+            "tool_call_id": item.get("call_id"),
+            "content": item.get("output"),
+            REST: rest,
+        }
+    if isinstance(item.get("role"), str) and item["role"] != ROLE and REST not in item:
+        return item
+    return {"role": ROLE, REST: item}
+
+
+def items_of(message: dict[str, Any]) -> list[Item]:
+    """Return a message as items; one that something else has written may be several."""
+    rest = message.get(REST)
+    if isinstance(rest, dict):
+        return [_item(message, rest)]
+    if message.get("role") in ("tool", "tool_result"):
+        id = message.get("tool_call_id", message.get("tool_use_id"))
+        return [{"type": "function_call_output", "call_id": id, "output": message.get("content")}]
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return [message]
+    said = [_without(message, "tool_calls")] if message.get("content") else []
+    return said + [_call(call) for call in calls if isinstance(call, dict)]
+
+
+def _item(message: dict[str, Any], rest: Item) -> Item:
+    if message["role"] == ROLE:
+        return rest
+    if message["role"] == "tool":
+        return {**rest, "call_id": message["tool_call_id"], "output": message["content"]}
+    call = message["tool_calls"][0]
+    return {**rest, "call_id": call["id"], **call["function"]}
+
+
+def _call(call: dict[str, Any]) -> Item:
+    function = call.get("function", call)
+    return {
+        "type": "function_call",
+        "call_id": call.get("id"),
+        "name": function.get("name"),
+        "arguments": function.get("arguments"),
+    }
+
+
+def _without(item: Item, *keys: str) -> Item:
+    return {key: value for key, value in item.items() if key not in keys}
+
+
+try:
+    from agents.memory import SessionSettings
+    from agents.memory.session_settings import resolve_session_limit
+except ImportError as error:
+    raise ImportError(
+        "harnpy.adapters.openai_agents needs the OpenAI Agents SDK: pip install 'harnpy[openai-agents]'"
+    ) from error
 
 
 class HarnpySession:

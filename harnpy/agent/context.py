@@ -1,7 +1,8 @@
-"""What one task works under: the sessions that it drives, and the rules of the loops around it.
+"""`AgentContext`: what one task works under, its sessions, the rules in force and the workflow it works for.
 
-Spec: 08 §1.1, 07 §8. `Rules` are immutable: entering a loop makes new ones, so a new task inherits those
-of its starter at no cost.
+`Rules` are immutable: entering a loop makes new ones, so a new task inherits those of its starter at no cost.
+The executor of workflows makes a `WorkflowScope`; what agents need of it is defined here. Spec: 08 §1.1,
+§7.2; 07 §8.
 """
 
 from __future__ import annotations
@@ -9,33 +10,88 @@ from __future__ import annotations
 import os.path
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harnpy.agent.commands.policy import given_command_policy, without_command_policy
-from harnpy.agent.commands.stack import NO_COMMANDS
-from harnpy.agent.rules.approval import read_approval_policy
-from harnpy.agent.rules.permissions import read_permissions
+from harnpy.agent.rules.command_policy import NO_COMMANDS, given_command_policy, without_command_policy
+from harnpy.agent.rules.permissions import read_approval_policy, read_permissions
 from harnpy.agent.rules.policy import PolicyError, read_policy
-from harnpy.reading.strict import errors_after
-from harnpy.session.stack import SessionStack
+from harnpy.formats.dicts import errors_after
+from harnpy.session.residents import SessionStack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harnpy.agent.commands.policy import CommandPolicy
-    from harnpy.agent.commands.stack import Commands
-    from harnpy.agent.rules.approval import ApprovalPolicy
-    from harnpy.agent.rules.leads import Lead
-    from harnpy.agent.rules.permissions import PermissionPolicy
+    from harnpy.agent.people import Question
+    from harnpy.agent.rules.command_policy import CommandPolicy, Commands
+    from harnpy.agent.rules.permissions import ApprovalPolicy, PermissionPolicy
     from harnpy.agent.rules.policy import Policy
-    from harnpy.agent.rules.roots import RealPath
-    from harnpy.agent.workflow_scope import WorkflowScope
-    from harnpy.reading.dicts import Dict
-    from harnpy.reading.lenient import Options
-    from harnpy.session.runtime.runtime import SessionRuntime
+    from harnpy.agent.rules.policy_paths import Lead, RealPath
+    from harnpy.formats.dicts import Dict, Options
+    from harnpy.session.runtime import SessionRuntime
 
-    #: ``(kind, text, metadata)`` of an event.
     Note = Callable[[str, str, Dict], None]
+
+
+class ToolCall(NamedTuple):
+    """A loop's tool call as it ended, with the text that the model read."""
+
+    name: str
+    id: str | None
+    arguments: Any
+    text: str
+    rejected: bool
+    ms: int
+    iteration: int
+
+
+class Recorder(Protocol):
+    """Whatever keeps a run's record."""
+
+    def tool_called(self, call: ToolCall) -> None: ...
+
+    def asked(self, question: Question) -> None:
+        """Record that a person was asked: `{request_id, prompt, agent, trace_id, asked_at}`."""
+
+    def hitl(self, entry: Dict) -> None:
+        """Record a request to a person as it stands (`people.history.entry`), instead of its former entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowScope:
+    """``skills`` and ``skill_match`` are for loops that have none of their own; ``mutation`` is the mutation
+    session; ``recorders`` are those of this run, followed by those of the runs around it."""
+
+    workflow_id: str
+    run_id: str
+    mutation: Dict
+    recorders: Sequence[Recorder]
+    stage_id: str | None = None
+    skills: Any = None
+    skill_match: Any = None
+
+    def inside(self, outer: WorkflowScope | None) -> WorkflowScope:
+        """Return the scope of a run started by a stage of ``outer``, which records its calls too; ``outer``'s
+        skills are for loops that would have none."""
+        if outer is None:
+            return self
+        return replace(
+            self,
+            recorders=(*self.recorders, *outer.recorders),
+            skills=outer.skills if self.skills is None else self.skills,
+            skill_match=outer.skill_match if self.skill_match is None else self.skill_match,
+        )
+
+    def tool_called(self, call: ToolCall) -> None:
+        for recorder in self.recorders:
+            recorder.tool_called(call)
+
+    def asked(self, question: Question) -> None:
+        """Record a question, in this run's record only."""
+        self.recorders[0].asked(question)
+
+    def hitl(self, entry: Dict) -> None:
+        """Record a request to a person, in this run's record only."""
+        self.recorders[0].hitl(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +140,9 @@ class Rules:
             return other
         if not other.restricts:
             return self
-        from harnpy.agent.rules.meeting import meet
+        from harnpy.agent.rules.policy import meet_policies
 
-        policy = meet(self.policy, other.policy) if self.policy and other.policy else self.policy
+        policy = meet_policies(self.policy, other.policy) if self.policy and other.policy else self.policy
         approval = (
             self.approval.intersect(other.approval) if self.approval and other.approval else self.approval
         )

@@ -12,7 +12,7 @@ from harnpy.faults import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
 
 HANDOFF, RUN_RECEIPT = "handoff_artifact", "run_receipt"

@@ -8,14 +8,13 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.json import compact_json, pretty_json
 from harnpy.session.transcript import lifecycle_event
-from harnpy.text.json.compact import compact_json
-from harnpy.text.json.writer import pretty_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
 
 EMIT_PLAN = "emit_plan"

@@ -6,12 +6,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.context import AgentContext
-from harnpy.agent.errors import ToolFailure
 from harnpy.agent.rules.hooks import Hooks
 from harnpy.agent.tasks import OneTask
+from harnpy.agent.tool_registry import ToolFailure
 from harnpy.agent.workplace import Workplace
 from harnpy.faults import Fault, MisuseError
-from harnpy.reading.dicts import detached
+from harnpy.formats.dicts import detached
 from harnpy.session.events import EventDraft
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.gate import Ask
-    from harnpy.agent.skills.library import FoundSkill
+    from harnpy.agent.skills import FoundSkill
     from harnpy.agent.tasks import Tasks
-    from harnpy.agent.workers.workers import Workers
+    from harnpy.agent.workers import Workers
+    from harnpy.formats.dicts import Dict
     from harnpy.llm.call import Models
     from harnpy.mcp.servers import Servers
-    from harnpy.reading.dicts import Dict
+    from harnpy.session.conversation import Conversation
     from harnpy.session.registry import SessionRegistry
-    from harnpy.session.turns.conversation import Conversation
 
 
 def no_workers() -> Workers:

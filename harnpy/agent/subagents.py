@@ -1,8 +1,8 @@
-"""A loop inside a loop: a child that works on a task in a session of its own. Spec: 07 §10.2, 08 §13.2.
+"""A loop inside a loop: a child that works on a task in a session of its own, now or in the background.
 
-The child's session is a fork of the one that drives it, so it knows what was said; what it says itself
-stays there. The parent's log records that it began and how it ended; transcripts derive their events from
-that.
+The child's session is a fork of the one that drives it, so it knows what was said; what it says itself stays
+there. The parent's log records that it began and how it ended; transcripts derive their events from that.
+Spec: 07 §10.2, §11.2; 08 §13.2.
 """
 
 from __future__ import annotations
@@ -12,29 +12,39 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.loop.make_loop import make_loop
-from harnpy.agent.loop.tool_calls import PERMISSION_DENIED
-from harnpy.agent.rules.annotations import strings
-from harnpy.agent.workers.requested import read_execution
+from harnpy.agent.loop.loop import make_loop
+from harnpy.agent.loop.tool_runner import PERMISSION_DENIED
+from harnpy.agent.rules.policy import strings
+from harnpy.agent.worker import (
+    CARRY_FORK,
+    CARRY_RESET,
+    SUB_AGENT,
+    Outcome,
+    carried_policies,
+    forked_transcript,
+    read_carry,
+    read_execution,
+    read_request,
+)
 from harnpy.faults import MisuseError
+from harnpy.formats.globs import first_match
+from harnpy.formats.json import compact_json
+from harnpy.formats.schema_checks import check
+from harnpy.formats.schemas import canonical
+from harnpy.llm.json_extraction import extract
 from harnpy.llm.native_tools import is_registry
-from harnpy.llm.structured.extract import extract
-from harnpy.schemas.canonical import canonical
-from harnpy.schemas.checking import check
-from harnpy.session.children.facts import FORK, FRESH, Child
+from harnpy.session.info import FORK, FRESH, Child
 from harnpy.storage.errors import StorageError
-from harnpy.text.globs import first_match
-from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.agent.loop.loop import Loop
     from harnpy.agent.runtime import Runtime
-    from harnpy.reading.dicts import Dict
-    from harnpy.reading.lenient import Options
-    from harnpy.session.children.facts import Fact
-
+    from harnpy.agent.worker import Worker
+    from harnpy.agent.workers import Workers
+    from harnpy.formats.dicts import Dict, Options
+    from harnpy.session.info import Fact
 
 CALLER = "sub_agent_run"
 NAME = "sub-agent"
@@ -311,3 +321,75 @@ def _tokens(events: list[Dict]) -> int:
 def _schema_error(what: str) -> Dict:
     message = f"Error [schema_validation]: {CALLER}: {what}"
     return {"category": "schema_validation", "message": message}
+
+
+def delegate(runtime: Runtime, workers: Workers, task: str, given: Any) -> Worker:
+    """Start a worker that does what `sub_agent_run` with the options ``given`` would.
+
+    Raises `MisuseError` and `OptionError` for options that make no sub-agent or no worker.
+    """
+    options = runtime.models.options(given)
+    carry = options.value("carry")
+    return workers.spawn(
+        SUB_AGENT,
+        task,
+        name=options.string("name", NAME) or NAME,
+        config={"task": task, "options": given},
+        request=read_request(task, options.string("system"), options.given),
+        carry=read_carry(carry, CALLER),
+        policies=carried_policies(carry, CALLER),
+        execution=read_execution(options.value("execution"), CALLER),
+        audit=options.value("audit"),
+        caller=CALLER,
+    )
+
+
+class SubAgentJob:
+    """The first task's child is made with the job, so that it sees its parent as it is now."""
+
+    def __init__(self, runtime: Runtime, worker: Worker) -> None:
+        self._runtime = runtime
+        self._options: Any = worker.config.get("options")
+        self._first: SubAgent | None = None
+        if worker.session_id is None:
+            self._first = make_sub_agent(runtime, worker.task, self._options)
+            self.session_id = self._first.session_id
+        else:
+            self.session_id = worker.session_id
+
+    def run(self, worker: Worker) -> Outcome:
+        former = self.session_id
+        envelope = self._child(worker).run()
+        transcript, artifacts = envelope["transcript"], envelope["artifacts"]
+        if (
+            transcript is not None
+            and self.session_id != former
+            and worker.carry.transcript_mode == CARRY_FORK
+        ):
+            transcript = forked_transcript({**transcript, "id": former}, self.session_id)
+            envelope = {**envelope, "transcript": transcript}
+        return Outcome(envelope, transcript, artifacts)
+
+    def _child(self, worker: Worker) -> SubAgent:
+        child, self._first = self._first, None
+        if child is None or worker.restarted:
+            self._continue(worker)
+            options = {**(self._options or {}), "session_id": self.session_id}
+            child = make_sub_agent(self._runtime, worker.task, options)
+        child.detached = True
+        return child
+
+    def _continue(self, worker: Worker) -> None:
+        """Make sure that the session exists which the next child continues."""
+        sessions, mode = self._runtime.sessions, worker.carry.transcript_mode
+        former = self.session_id
+        if mode != CARRY_RESET and not sessions.exists(former):
+            sessions.open(former)
+            if worker.transcript is not None:
+                sessions.store_transcript(former, worker.transcript)
+        if mode in (CARRY_FORK, CARRY_RESET):
+            self.session_id = new_session_id(self._runtime)
+        if mode == CARRY_FORK:
+            sessions.fork(former, self.session_id)
+        elif mode == CARRY_RESET:
+            sessions.open(self.session_id)

@@ -1,14 +1,16 @@
-"""Doing several things at the same time, and waiting, wherever agents run."""
+"""Doing several things at the same time, in the background too, and waiting, wherever agents run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harnpy.faults import Interruption
+from harnpy.faults import Interruption, MisuseError
 from harnpy.llm.waiting import Blocking, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+
+    from harnpy.agent.context import AgentContext
 
     Calls = Sequence[Callable[[], Any]]
 
@@ -60,3 +62,46 @@ def attempt(position: int, call: Callable[[], Any]) -> Attempt:
         return Attempt(position, call(), None)
     except (Exception, Interruption) as error:
         return Attempt(position, None, error)
+
+
+class Activity(Protocol):
+    """A run in the background."""
+
+    @property
+    def ended(self) -> bool: ...
+
+    def abort(self) -> None:
+        """End it at once."""
+
+    def collect(self) -> None:
+        """Show its output where the caller prints."""
+
+
+class Bell(Protocol):
+    """Where tasks wait until somebody rings."""
+
+    def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
+        """Wait, at most ``seconds``; may return early. ``outside`` describes what is awaited if no run can
+        bring it about, and how to do so."""
+
+    def ring(self) -> None: ...
+
+
+class Background(Protocol):
+    """Starts runs in the background."""
+
+    def start(self, body: Any, context: AgentContext) -> Activity: ...
+
+    def bell(self) -> Bell: ...
+
+
+def id_of_handle(handle: Any, handle_kind: str, id_kind: str) -> str:
+    """Return the id in a handle: the id itself, or a dict with it. Raises `MisuseError`."""
+    id = handle
+    if isinstance(handle, dict):
+        id = handle.get("id")
+        if id is None:
+            raise MisuseError(f"{handle_kind} handle dict is missing an id field")
+    if not isinstance(id, str):
+        raise MisuseError(f"expected {handle_kind} handle or {id_kind} id")
+    return id

@@ -1,6 +1,6 @@
 """The builtin functions: one family of `builtins.tsv` or one idea a module, all thin; and their settings.
 
-A module declares with `@builtin` (`harnpy.vm.declare.builtin`) and changes nothing when imported;
+A module declares with `@builtin` (`harnpy.vm.declare`) and changes nothing when imported;
 `harnpy.builtins.catalog` finds the declarations. Everything below this package may be imported here; Harn
 values meet the domain packages nowhere else. `Settings` is what an embedder sets for the agents of every
 program that a Vm runs.
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.agent.rules.hooks import Hook
-    from harnpy.agent.skills.library import FoundSkill
+    from harnpy.agent.skills import FoundSkill
     from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
     from harnpy.vm.vm import Vm
-    from harnpy.world.net.rules import Policy
+    from harnpy.world.egress_rules import Policy
 
 
 class Settings:

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.check.knowledge import Knowledge
-    from harnpy.vm.declare.builtin import Declaration
-    from harnpy.vm.declare.table import BuiltinTable
-    from harnpy.vm.values.objects import Builtin, Value
+    from harnpy.vm.declare import BuiltinTable, Declaration
+    from harnpy.vm.values import Builtin, Value
 
 _PACKAGE = "harnpy.builtins"
 _DIRECTORY = os.path.dirname(__file__)
@@ -80,7 +79,7 @@ def find(name: str, module: str = "") -> Declaration | None:
 
 def absence(name: str) -> str | None:
     """Return what to say of a builtin that the language has and harnpy has not; None for other names."""
-    from harnpy.builtins.absent import absence
+    from harnpy.builtins.knowledge import absence
 
     return absence(name, names())
 
@@ -105,8 +104,8 @@ def describe(declaration: Declaration) -> dict[str, Any]:
     ``{name, family, signature, params: [{name, type, optional, rest, default?}], returns, options: [{name,
     type, default, meaning}], doc, example}``
     """
-    from harnpy.builtins.bridge.option_tables import TABLES
     from harnpy.builtins.documentation import documentation
+    from harnpy.builtins.options import TABLES
 
     signature = declaration.signature()
     params = []

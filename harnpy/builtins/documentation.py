@@ -14,7 +14,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from harnpy.vm.declare.builtin import Declaration
+    from harnpy.vm.declare import Declaration
 
 
 #: The citation at the end of a docstring.

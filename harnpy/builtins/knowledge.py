@@ -1,22 +1,60 @@
-"""What a check is told of the builtins of one Vm. Spec: 03, 07 §1.2.
+"""What a check knows of the builtins of one Vm, and of those that harnpy lacks. Spec: 02 §9.3, 03, 07 §1.2.
 
-Names come from the catalog's index, methods and properties from the tables that the run reads; what an
-argument may be is asked of those who read it at run time. No module of builtins is imported before a
-question needs one.
+Names come from the catalog's index, methods and properties from the tables that the run reads. Whether an
+argument is valid is decided by the code that reads it at run time. No module of builtins is imported before
+a question needs one.
 """
 
 from __future__ import annotations
 
-from harnpy.vm.run.methods import receivers
+from functools import cache
+
+from harnpy import shipped
+from harnpy.vm.run import methods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
     from typing import Any
 
     from harnpy.check.knowledge import Problem
-    from harnpy.reading.option_tables import OptionTable
-    from harnpy.vm.declare.table import BuiltinTable
+    from harnpy.formats.options import OptionTable
+    from harnpy.vm.declare import BuiltinTable
+
+# Builtins that the language has and harnpy has not: a program that names one is told so. Spec: 02 §9.3.
+#
+# Loaded when a name means nothing.
+
+
+#: What does something like it here.
+_KIN = {
+    "connector_call": "host_call",
+    "event_log_emit": "event_log.emit",
+    "metrics_inc": "atomic_add",
+    "project_scan_native": "scan_directory",
+    "project_scan_tree_native": "scan_directory",
+    "project_walk_tree_native": "walk_dir",
+    "secret_get": "env",
+    "self_review": "sub_agent_run",
+    "trigger_fire": "daemon_trigger",
+    "trigger_register": "daemon_spawn",
+    "vision_ocr": "llm_call",
+}
+
+
+def absence(name: str, present: Container[str]) -> str | None:
+    """Return what to say of a builtin of the specification that is not ``present``; None for other names."""
+    if name in present or name not in _specified():
+        return None
+    kin = _KIN.get(name)
+    return f"not in harnpy; its nearest kin is `{kin}`" if kin in present else "not in harnpy"
+
+
+@cache
+def _specified() -> frozenset[str]:
+    """Return the names in the specification's list of builtins."""
+    _columns, *lines = shipped.read("spec", "builtins.tsv", in_checkout="docs/spec").splitlines()
+    return frozenset(line.split("\t")[1] for line in lines)
 
 
 #: What returns its graph, in another form.
@@ -51,7 +89,7 @@ class BuiltinKnowledge:
         return self._table.absence(name)
 
     def methods(self, kind: str) -> Collection[str]:
-        return receivers.names(kind)
+        return methods.method_names(kind)
 
     def properties(self, kind: str) -> Collection[str]:
         from harnpy.vm.values.operators import PROPERTIES
@@ -59,24 +97,24 @@ class BuiltinKnowledge:
         return PROPERTIES.get(kind, ())
 
     def method_hint(self, kind: str, name: str, own: Collection[str] = ()) -> str:
-        from harnpy.vm.run.methods.unknown import hint
+        from harnpy.vm.run.methods import method_hint
 
-        return hint(kind, name, [*self.methods(kind), *own], self.is_builtin)
+        return method_hint(kind, name, [*self.methods(kind), *own], self.is_builtin)
 
     def modules(self) -> Collection[str]:
-        from harnpy.vm.modules.paths import bundled_names
+        from harnpy.vm.modules import bundled_names
 
         return bundled_names()
 
     def options(self, function: str) -> tuple[int, OptionTable] | None:
         if not self._judges(function):
             return None
-        from harnpy.builtins.bridge.option_places import places_of
+        from harnpy.builtins.option_places import places_of
 
         places = places_of(function)
         if not places:
             return None
-        from harnpy.builtins.bridge.option_tables import TABLES
+        from harnpy.builtins.options import TABLES
 
         return places[-1], TABLES[function]
 
@@ -88,10 +126,10 @@ class BuiltinKnowledge:
         return (same, range(_MOST)) if self.is_builtin(same) else _FORWARDED.get((module, function))
 
     def problems(self, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-        from harnpy.builtins.bridge.option_places import may_be_judged
+        from harnpy.builtins.option_places import may_be_judged
 
         if self._judges(function) and may_be_judged(function, arguments):
-            from harnpy.builtins.bridge.judging.problems import problems
+            from harnpy.builtins.judging.problems import problems
 
             yield from problems(self._table.vm, function, arguments)
 

@@ -11,10 +11,10 @@ import re
 from bisect import bisect_left
 
 from harnpy.check.findings import Finding
+from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.syntax.comments import Comment, comments_between
 from harnpy.syntax.layout import arrange
 from harnpy.syntax.lexer import Tokens, lex, shebang_end
-from harnpy.text.spell import nearest_at_run_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _unknown(permits: Sequence[_Permit], found: Collection[str]) -> Iterator[Fin
     strange = [permit for permit in permits if permit.code not in found and is_own(permit.code)]
     if not strange:
         return
-    from harnpy.check.explanations.reading import explanations
+    from harnpy.check.explanations import explanations
 
     known = explanations()
     for permit in strange:

@@ -1,26 +1,93 @@
 """The type checker: everything that is wrong with a program, as far as it can be known. Spec: 03.
 
-Each top-level item is checked by itself against the `Environment` of its file; what it says depends on
-nothing else. So after an edit inside one item only that one is checked again.
+Each top-level item is checked by itself against the `Environment` of its file; the findings depend on nothing
+else. So after an edit inside one item only that one is checked again. `VISITS` and `ABOVE` list which
+function of `walk` judges which kind of node.
 """
 
 from __future__ import annotations
 
 import sys
 
-from harnpy.check.agents.agents import Agents
+from harnpy.check.agents import Agents
 from harnpy.check.environment import Environment
 from harnpy.check.findings import Findings
-from harnpy.check.walk.table import ABOVE, VISITS
-from harnpy.check.walk.visitor import Walk
+from harnpy.check.walk import Walk, blocks, calls, declarations, operators, undeclared_names
+from harnpy.check.walk import blocks as bindings
+from harnpy.check.walk import blocks as matches
+from harnpy.check.walk import blocks as statements
+from harnpy.check.walk import calls as access
+from harnpy.check.walk import calls as literals
+from harnpy.check.walk import declarations as closures
+from harnpy.check.walk import declarations as functions
+from harnpy.check.walk import declarations as streams
+from harnpy.check.walk import operators as assignments
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from harnpy.check.findings import Finding
     from harnpy.check.knowledge import Imported, Knowledge
+    from harnpy.check.walk import Above, Visit
+
+VISITS: Mapping[type, Visit] = {
+    ast.Block: blocks.block,
+    ast.If: blocks.if_,
+    ast.Ternary: blocks.ternary,
+    ast.While: blocks.while_,
+    ast.For: blocks.for_,
+    ast.Guard: blocks.guard,
+    ast.Try: blocks.try_,
+    ast.Retry: blocks.retry,
+    ast.Select: blocks.select,
+    ast.Match: matches.match,
+    ast.Let: bindings.let,
+    ast.Assign: assignments.assign,
+    ast.Return: statements.return_,
+    ast.Throw: statements.throw,
+    ast.Break: statements.leave,
+    ast.Continue: statements.leave,
+    ast.Import: statements.import_,
+    ast.Yield: streams.yield_,
+    ast.Emit: streams.emit,
+    ast.Parallel: streams.parallel,
+    ast.Spawn: streams.spawn,
+    ast.Closure: closures.closure,
+    ast.FnExpr: closures.closure,
+    ast.FnDecl: functions.fn_decl,
+    ast.ToolDecl: functions.tool_decl,
+    ast.Pipeline: functions.pipeline,
+    ast.Override: functions.override,
+    ast.ImplDecl: functions.impl_decl,
+    ast.StructDecl: declarations.type_declaration,
+    ast.EnumDecl: declarations.type_declaration,
+    ast.InterfaceDecl: declarations.type_declaration,
+    ast.TypeDecl: declarations.type_declaration,
+    ast.SkillDecl: declarations.skill,
+    ast.EvalPack: declarations.eval_pack,
+    ast.Call: calls.call,
+    ast.Name: undeclared_names.name,
+    ast.Member: access.variant,
+    ast.MethodCall: access.variant,
+    ast.Interp: literals.interp,
+    ast.StructLit: literals.struct,
+    ast.DictEntry: literals.dict_entry,
+}
+#: The left part of a node, and what is done once that has been visited.
+ABOVE: Mapping[type, tuple[str, Above]] = {
+    ast.Binary: ("left", operators.binary),
+    ast.Unary: ("operand", operators.unary),
+    ast.MethodCall: ("object", access.method_call),
+    ast.Member: ("object", access.member),
+    ast.Index: ("object", access.index),
+    ast.Slice: ("object", access.slice_),
+    ast.Propagate: ("value", operators.passed),
+    ast.TryStar: ("value", operators.passed),
+    ast.Pipe: ("left", operators.pipe),
+}
+
 
 #: A few frames for each of the levels that the parser accepts. CPython 3.11 keeps them on the heap.
 _FRAMES = 60_000

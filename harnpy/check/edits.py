@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from harnpy.check.scopes import Binding
 from harnpy.check.surface import Surface, file_variables, yields
 from harnpy.check.types import Declared, Types
 from harnpy.syntax import ast
-from harnpy.syntax.ast.patterns import bound_names
+from harnpy.syntax.ast import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ right once it is shifted, which is what makes a check after an edit cheap.
 
 from __future__ import annotations
 
-from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
-from harnpy.syntax.span import Lines
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

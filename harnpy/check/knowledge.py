@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from harnpy.reading.option_tables import OptionTable
+    from harnpy.formats.options import OptionTable
     from harnpy.syntax import ast
 
     class Knowledge(Protocol):

@@ -6,11 +6,10 @@ boundary is tainted by its name, until a schema or an annotation has said what i
 
 from __future__ import annotations
 
-from harnpy.check.narrowing.exits import exits, statement_exits
-from harnpy.check.narrowing.facts import SCHEMA_TESTS, tests
+from harnpy.check.narrowing import SCHEMA_TESTS, exits, statement_exits, tests
 from harnpy.check.surface import match_names
 from harnpy.syntax import ast
-from harnpy.syntax.ast.patterns import bound_names
+from harnpy.syntax.ast import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ As long as that stays the same, an edit inside the item changes no other item's 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast.patterns import bound_names
+from harnpy.syntax.ast import bound_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,32 +7,31 @@ from importlib import import_module
 
 import click
 
-from harnpy.cli import FAILED, USAGE
+from harnpy.cli import FAILED, USAGE, console
 from harnpy.cli.commands import run
 from harnpy.cli.console import complain, usage_error
-from harnpy.cli.show import error_text
 from harnpy.version import __version__
 
 #: Command name to the module whose `command` it is, or what is named behind a colon.
 _MODULES = {
     "test": "harnpy.cli.commands.test",
     "repl": "harnpy.cli.commands.repl",
-    "debug": "harnpy.cli.commands.debug",
-    "dap": "harnpy.cli.commands.dap",
+    "debug": "harnpy.cli.debugger.commands",
+    "dap": "harnpy.cli.debugger.commands",
     "check": "harnpy.cli.commands.check",
     "lint": "harnpy.cli.commands.lint",
     "fmt": "harnpy.cli.commands.fmt",
-    "explain": "harnpy.cli.commands.explain",
+    "explain": "harnpy.cli.commands.check",
     "viz": "harnpy.cli.commands.viz",
-    "bench": "harnpy.cli.commands.bench",
+    "bench": "harnpy.cli.commands.profile",
     "profile": "harnpy.cli.commands.profile",
-    "emit": "harnpy.cli.commands.emit",
+    "emit": "harnpy.cli.commands.profile",
     "runs": "harnpy.cli.commands.runs",
-    "replay": "harnpy.cli.commands.replay",
+    "replay": "harnpy.cli.commands.runs",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",
-    "tokens": "harnpy.cli.commands.tokens",
-    "waitpoint": "harnpy.cli.commands.waitpoint",
+    "tokens": "harnpy.cli.commands.event_log",
+    "waitpoint": "harnpy.cli.commands.event_log",
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
     "mcp": "harnpy.cli.commands.mcp",
@@ -98,7 +97,7 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         if not error.filename:
             raise  # maybe of stdout: `harnpy.cli.main` looks
-        complain(f"error: {error_text.text(error)}")
+        complain(f"error: {console.error_text(error)}")
         return FAILED
     return status if isinstance(status, int) else 0
 

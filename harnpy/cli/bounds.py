@@ -15,10 +15,18 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from harnpy.cli import FAILED, INTERRUPTED, failures
+from harnpy.cli import FAILED, INTERRUPTED, console
 from harnpy.cli.console import complain
-from harnpy.isolation.family import adopt_orphans, end_with, kill_below
-from harnpy.isolation.process import exceeded, is_lack_of_memory, read_size, size_text, was_out_of_memory
+from harnpy.isolation.process import (
+    adopt_orphans,
+    end_with,
+    exceeded,
+    is_lack_of_memory,
+    kill_below,
+    read_size,
+    size_text,
+    was_out_of_memory,
+)
 from harnpy.vm.errors import LimitExceeded
 from harnpy.vm.limits import Limits
 
@@ -151,7 +159,7 @@ def report(error: Exception, debug: bool = False) -> int:
         named = _lack_of(memory)
         named.frames = getattr(error, "frames", ())
         error = named
-    status = failures.report(error, debug)
+    status = console.report_failure(error, debug)
     if not isinstance(error, LimitExceeded):
         return status
     return OUT_OF_MEMORY if error.limit == "memory" else BEYOND_LIMIT

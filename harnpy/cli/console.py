@@ -1,11 +1,24 @@
-"""Output of every command: colour, plain failures, wrong usage. Spec: 09 §1.2–1.4."""
+"""Output of every command: colour, error texts, failures, wrong usage, warnings.
+
+Spec: 03 §1, 09 §1.2-1.4, §3.3, §5.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from errno import EBADF, EDQUOT, EFBIG, EIO, ENOENT, ENOSPC, EPIPE
 
-from harnpy.cli import USAGE
+from harnpy.cli import FAILED, USAGE, Stopped
+from harnpy.formats.visible import visible
+from harnpy.llm.errors import FixtureError
+from harnpy.project import ManifestError
+from harnpy.syntax.diagnostic import SourceFault, rendered
+from harnpy.vm.errors import VmError
+from harnpy.vm.run import backtrace
+from harnpy.vm.unit import Unit
+from harnpy.world.streams import OutputLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,3 +71,127 @@ def usage_error(message: str, usage: str) -> int:
 def not_yet(option: str) -> str:
     """The message for an option that is specified but not built yet."""
     return f"`{option}` is not supported by this version of harnpy"
+
+
+# Any failure of a program as text: for people (09 §1.4), for tests (09 §3.3), for the REPL (09 §5).
+
+
+def error_text(error: Exception) -> str:
+    """The one error text: the first syntax error's message, or the uncaught error's display."""
+    if isinstance(error, SourceFault):
+        return error.message
+    if isinstance(error, VmError):
+        return error.text
+    if isinstance(error, FixtureError | ManifestError):
+        return error.message
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return f"internal error: {type(error).__name__}: {error}"
+
+
+def rendered_error(error: Exception, stream: TextIO | None = None) -> str:
+    """The failure as `run` shows it, ending with a line feed; in colour where `stream` shows colour."""
+    if isinstance(error, SourceFault):
+        return error.render(colour=_coloured(stream))
+    if isinstance(error, VmError):
+        return backtrace.render(error)
+    if isinstance(error, OSError) and error.filename:
+        return f"Error reading {visible(error_text(error))}\n"
+    if isinstance(error, FixtureError | OSError):
+        return f"error: {visible(error_text(error))}\n"
+    if isinstance(error, ManifestError):
+        help_ = f"  = help: {visible(error.help)}\n" if error.help else ""
+        return f"error: {visible(error.message)}\n  --> {visible(str(error.path))}\n{help_}"
+    help_ = "this is a mistake in harnpy itself; `run --debug` shows where"
+    return f"error: {visible(error_text(error))}\n  = help: {help_}\n"
+
+
+def rendered_for_repl(error: Exception) -> str:
+    """`Error: TEXT`, then the place and the caret."""
+    _, _, place = rendered_error(error).partition("\n")
+    return f"Error: {error_text(error)}\n{place}"
+
+
+def _coloured(stream: TextIO | None) -> bool:
+
+    return stream is not None and has_colour(stream)
+
+
+# What ends a command or a program, shown on stderr. Spec: 09 §1.2–1.4.
+
+
+#: What writing to a stream fails with. Failures of files name their file.
+_OF_OUTPUT = (EPIPE, ENOSPC, EDQUOT, EFBIG, EIO, EBADF)
+
+
+def report_failure(error: Exception, debug: bool = False) -> int:
+    """Show the failure, after what was printed before it; return the exit status.
+
+    Raise `Stopped` if that caused it: where Python makes a class, it turns any exception into a RuntimeError.
+    """
+    if _is_stopped(error):
+        raise Stopped
+    lost, error = _lost_output(), _named(error)
+    if isinstance(error, OutputLost):
+        lost = None  # one and the same
+    _write(rendered_error(error, sys.stderr))
+    if debug:
+        _write(_traceback(error))
+    if lost:
+        _write(rendered_error(lost))
+    return FAILED
+
+
+def _named(error: Exception) -> Exception:
+    """Return the failure with a name of what failed; those of the system that have none are of two kinds."""
+    if not isinstance(error, OSError) or error.filename or isinstance(error, OutputLost):
+        return error
+    if error.errno == ENOENT:
+        error.filename = "the working directory"
+    return OutputLost("stdout", error) if error.errno in _OF_OUTPUT else error
+
+
+def _is_stopped(error: BaseException | None) -> bool:
+    while error and not isinstance(error, Stopped):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _lost_output() -> OutputLost | None:
+    """Write what is buffered. If stdout doesn't take it, give stdout up and return why."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+        return OutputLost("stdout", error)
+    return None
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):  # nobody can be told
+        sys.stderr.write(text)
+
+
+def _traceback(error: Exception) -> str:
+    import traceback
+
+    _show_lines_of(error)
+    return "".join(traceback.format_exception(error))
+
+
+def _show_lines_of(error: Exception) -> None:
+    """Give Python the texts of what is no file, such as ``<stdin>``, so that tracebacks show its lines."""
+    import linecache
+
+    for frame in getattr(error, "frames", ()):
+        text = frame.unit.source
+        linecache.cache[frame.file] = len(text), None, text.splitlines(keepends=True), frame.file
+
+
+def show_warnings(unit: Unit) -> None:
+    """Write the warnings about ``unit`` to stderr."""
+    colour = has_colour(sys.stderr)
+    for finding in unit.warnings:
+        sys.stderr.write(rendered(finding.diagnostic(unit.lines), unit.lines, unit.file, colour=colour))

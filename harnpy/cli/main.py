@@ -68,15 +68,15 @@ def _finished(argv: Sequence[str], signals: Signals) -> int:
         sys.stdout.flush()
         return status
     except Exception as error:
-        from harnpy.cli.failures import report
+        from harnpy.cli.console import report_failure
 
-        return report(error, debug="--debug" in argv)
+        return report_failure(error, debug="--debug" in argv)
 
 
 def _prepare_streams() -> None:
     """Let any text be read and written: what the encoding lacks is replaced or escaped."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        from harnpy.cli.closed_streams import open_closed_streams
+        from harnpy.cli.process import open_closed_streams
 
         open_closed_streams()
     sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
@@ -123,7 +123,7 @@ class Signals:
         _signal.signal(_signal.SIGTERM, self._handle)
 
     def before(self, begin: Callable[[Callable[[], None]], None], seconds: float) -> Callable[[], None]:
-        """As `harnpy.world.stopping` has it."""
+        """As `harnpy.world.host` has it."""
         key = object()
         self._first[key] = begin, seconds
         return lambda: self._finish(key)
@@ -216,6 +216,6 @@ def _flush(stream: Any) -> bool:
 
 
 def _end_children() -> None:
-    from harnpy.cli.children import end_children
+    from harnpy.cli.process import end_children
 
     end_children()

@@ -1,12 +1,19 @@
-"""A program's model calls answered from a file, or recorded in one. Spec: 07 §2.5, 09 §2.6."""
+"""A program's model calls: answered from a file, recorded in one, traced on stderr.
+
+Spec: 07 §2.5, 09 §2.5, §2.6.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from harnpy.builtins.live_models import models_of
+from harnpy.cli.console import complain, paint
+from harnpy.formats.json import parse_json
 from harnpy.llm.errors import FixtureError
-from harnpy.llm.fixtures import Recording, read_fixtures
-from harnpy.text.json.reader import parse_json
+from harnpy.llm.providers.mock import FixtureRecording, read_fixtures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +49,7 @@ def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
     """
 
     def recording_run(vm: Vm, *rest: Any) -> Any:
-        recording = Recording(lambda: vm.tasks.current)
+        recording = FixtureRecording(lambda: vm.tasks.current)
 
         def listen(models: Models) -> None:
             models.recording = recording
@@ -56,7 +63,7 @@ def recorded(run: Callable[..., Any], path: str) -> Callable[..., Any]:
     return recording_run
 
 
-def _write(vm: Vm, path: str, recording: Recording) -> None:
+def _write(vm: Vm, path: str, recording: FixtureRecording) -> None:
     try:
         vm.unguarded.files.write_text(path, recording.lines())
     except OSError as error:
@@ -65,3 +72,32 @@ def _write(vm: Vm, path: str, recording: Recording) -> None:
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+# `harnpy run --trace`: the model calls of a run, on stderr. Spec: 09 §2.5.
+
+
+#: Dollars per token: a rough price for any model.
+_INPUT_PRICE, _OUTPUT_PRICE = 3e-6, 15e-6
+
+
+def print_trace(vm: Vm) -> None:
+    """Print the calls of `vm` and their sum; nothing without calls."""
+    calls = [event for event in models_of(vm).trace.events if event["type"] == "llm_call"]
+    for line in _lines(calls) if calls else ():
+        complain(line)
+
+
+def _lines(calls: list[dict[str, Any]]) -> Iterator[str]:
+    yield ""
+    yield paint("─── LLM trace ───", "dim", sys.stderr)
+    for number, call in enumerate(calls, 1):
+        tokens = f"{call['input_tokens']} in + {call['output_tokens']} out tokens"
+        yield f"  #{number}: {call['model']} | {tokens} | {call['duration_ms']} ms"
+    asked, answered, ms = (
+        sum(call[field] for call in calls) for field in ("input_tokens", "output_tokens", "duration_ms")
+    )
+    plural = "call" if len(calls) == 1 else "calls"
+    cost = asked * _INPUT_PRICE + answered * _OUTPUT_PRICE
+    total = f"{asked + answered} tokens ({asked}in + {answered}out), {ms} ms, ~${cost:.4f}"
+    yield paint(f"  {len(calls)} {plural}, {total}", "bold", sys.stderr)

@@ -61,19 +61,19 @@ def _bind_servers(vm: Vm, path: str) -> None:
     except (OSError, UnicodeDecodeError):  # the hooks' reader says so
         return
     if "mcp" in text:
-        from harnpy.builtins.bridge.manifest_servers import bind_servers
+        from harnpy.builtins.net.mcp import bind_servers
 
         bind_servers(vm, path, text)
 
 
 def _bind_skills(vm: Vm, root: str | None, places: list[tuple[str, str]]) -> None:
     """Find skills; unusable ones are warnings on stderr."""
-    from harnpy.agent.skills.sources import discover
+    from harnpy.agent.skills import discover_skills
 
     def warn(message: str) -> None:
         vm.unguarded.streams.write_err(f"warning: skills: {message}\n")
 
-    vm.settings.found_skills = discover(vm.unguarded.files, root, places, warn)
+    vm.settings.found_skills = discover_skills(vm.unguarded.files, root, places, warn)
 
 
 def _install_hooks(vm: Vm, project: str) -> None:
@@ -85,6 +85,6 @@ def _install_hooks(vm: Vm, project: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise ManifestError(f"failed to install manifest hooks: {reason}", path) from None
     if "hooks" in text:
-        from harnpy.builtins.bridge.manifest_hooks import install
+        from harnpy.builtins.agents.manifest_hooks import install
 
         install(vm, path, text)

@@ -1,28 +1,34 @@
-"""Run records for the command line: read from files, found in a directory. Spec: 09 §8, §10."""
+"""Run records for the command line: reading and finding them, and their lines on a terminal.
+
+Spec: 09 §8, §10.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harnpy.cli import FAILED
-from harnpy.cli.console import complain, harmless
+from harnpy.cli.console import complain, harmless, one_line, paint
 from harnpy.faults import MisuseError
-from harnpy.reading.dicts import Dict
+from harnpy.formats.dicts import Dict
+from harnpy.formats.json import compact_json
 from harnpy.workflow.records import record_files
+from harnpy.workflow.records.replay_fixture import evaluate_fixture
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from harnpy.workflow.records.record_types import RunRecord
+    from harnpy.workflow.records.record_shapes import ChildRun, RunRecord, StageRecord
 
 
 def load(name: str) -> RunRecord:
     """Return the record in a file, or of the run with that id. Raises `MisuseError`; see `unreadable`."""
-    return record_files.load(_file(name), World())
+    return record_files.load_run(_file(name), World())
 
 
 def _file(name: str) -> str:
@@ -107,3 +113,159 @@ def _time(text: str) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo else None
+
+
+# A run record as lines for the terminal, and the differences of two. Spec: 09 §8.1–8.2.
+
+
+_PASSED = ("complete", "completed", "success", "verified")
+_FAILED = ("failed", "error", "cancelled")
+
+
+def style_of(status: str) -> str:
+    """Return the colour of a status that a run ended with, "" while it goes on."""
+    return "green" if status in _PASSED else "red" if status in _FAILED else ""
+
+
+def inspection_lines(run: RunRecord) -> Iterator[str]:
+    """What `harnpy runs inspect` prints of a record."""
+    yield from _summary(run)
+    yield from _observed(run["observability"] or {})
+    yield from _lineage(run["metadata"])
+    yield f"Pending nodes: {one_line(', '.join(run['pending_nodes'])) or '-'}"
+    yield f"Replay fixture: {'derived' if run['replay_fixture'] is None else 'embedded'}"
+    for stage in run["stages"]:
+        yield from _stage(stage, run["child_runs"])
+    yield from _details(run["observability"] or {})
+
+
+def difference(diff: Dict) -> Iterator[str]:
+    """What `--compare` adds: from the baseline to the run."""
+    ids, statuses = (f"{diff[f'left_{what}']} -> {diff[f'right_{what}']}" for what in ("run_id", "status"))
+    yield one_line(f"Diff: {ids} [{statuses}]")
+    yield f"Identical: {_word(diff['identical'])}"
+    for name, list_name in (("Stage", "stage"), ("Tool", "tool"), ("Observability", "observability")):
+        yield f"{name} diffs: {len(diff[f'{list_name}_diffs'])}"
+    for name in ("transition", "artifact", "checkpoint"):
+        yield f"{name.capitalize()} delta: {diff[f'{name}_count_delta']}"
+    for name, change, details in changes(diff):
+        yield f"- {one_line(name)} [{change}]"
+        yield from (f"  {harmless(detail)}" for detail in details)
+
+
+def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield every difference: its subject, its kind, its details."""
+    for stage in diff["stage_diffs"]:
+        yield stage["node_id"], stage["change"], stage["details"]
+    for tool in diff["tool_diffs"]:
+        results = f"result: {_shown(tool['left_result'])} -> {_shown(tool['right_result'])}"
+        yield f"tool {tool['tool_name']} {tool['args_hash']}", "changed", [results]
+    for observed in diff["observability_diffs"]:
+        yield f"{observed['section']} {observed['label']}", "changed", observed["details"]
+
+
+def replay_lines(run: RunRecord) -> Iterator[str]:
+    """What `harnpy replay` prints of a record."""
+    yield f"Replay: {one_line(run['id'])}"
+    for stage in run["stages"]:
+        yield f"[{one_line(stage['node_id'])}] {_ending(stage)}"
+        if stage["visible_text"] is not None:
+            yield f"  visible: {harmless(stage['visible_text'])}"
+        if stage["verification"] is not None:
+            yield f"  verification: {harmless(compact_json(stage['verification']))}"
+    transcript = run["transcript"]
+    if isinstance(transcript, dict):
+        events = transcript.get("events")
+        yield f"Transcript events persisted: {len(events) if isinstance(events, list) else 0}"
+    if run["replay_fixture"] is not None:
+        report = evaluate_fixture(run, run["replay_fixture"])
+        verdict = "PASS" if report["pass"] else "FAIL"
+        yield f"Embedded replay fixture: {_painted(verdict, 'green' if report['pass'] else 'red')}"
+        yield from (f"  {harmless(failure)}" for failure in report["failures"])
+    for step in run["transitions"]:
+        origin, branch = step["from_node_id"] or "start", step["branch"] or "default"
+        yield one_line(f"transition {origin} -> {step['to_node_id']} ({branch})")
+
+
+# Parts of an inspection.
+
+
+def _summary(run: RunRecord) -> Iterator[str]:
+    yield f"Run: {one_line(run['id'])}"
+    yield f"Workflow: {harmless(run['workflow_name'] or run['workflow_id'])}"
+    yield f"Status: {_status(run['status'])}"
+    yield f"Task: {harmless(run['task'])}"
+    for name in ("stages", "artifacts", "transitions", "checkpoints"):
+        yield f"{name.capitalize()}: {len(run[name])}"
+    yield f"HITL questions: {len(run['hitl_questions'])}"
+
+
+def _observed(told: Dict) -> Iterator[str]:
+    yield f"Planner rounds: {len(told['planner_rounds'])}"
+    yield f"Research facts: {told['research_fact_count']}"
+    yield f"Workers: {len(told['worker_lineage'])}"
+    nodes, edges = len(told["action_graph_nodes"]), len(told["action_graph_edges"])
+    yield f"Action graph: {nodes} nodes / {edges} edges"
+    yield f"Transcript pointers: {len(told['transcript_pointers'])}"
+    yield f"Daemon events: {len(told['daemon_events'])}"
+
+
+def _lineage(metadata: Dict) -> Iterator[str]:
+    for key, name in (("parent_worker_id", "Parent worker"), ("parent_stage_id", "Parent stage")):
+        if isinstance(metadata.get(key), str):
+            yield f"{name}: {one_line(metadata[key])}"
+    if metadata.get("delegated") is True:
+        yield "Delegated: true"
+
+
+def _stage(stage: StageRecord, children: list[ChildRun]) -> Iterator[str]:
+    line = f"- {one_line(stage['node_id'])} [{one_line(stage['kind'])}] {_ending(stage)}"
+    handle = stage["metadata"].get("worker")
+    if not isinstance(handle, dict):
+        yield line
+        if stage["branch"] == "error":
+            yield f"  error: {one_line(stage['metadata'].get('error') or '-')}"
+        return
+    known = [child for child in children if child["worker_id"] == handle.get("id")]
+    child: Mapping[str, Any] = (
+        known[0] if known else dict.fromkeys(("worker_name", "worker_id", "run_id", "run_path"))
+    )
+    yield f"{line} worker={one_line(child['worker_name'] or '-')}"
+    for name, key in (("worker_id", "worker_id"), ("child_run_id", "run_id"), ("child_run_path", "run_path")):
+        yield f"  {name}: {one_line(child[key] or '-')}"
+
+
+def _details(told: Dict) -> Iterator[str]:
+    for each in told["planner_rounds"]:
+        tools = ", ".join(each["tools_used"]) or "-"
+        yield one_line(
+            f"planner {each['node_id']}: iterations={each['iteration_count']} "
+            f"llm_calls={each['llm_call_count']} tool_executions={each['tool_execution_count']} tools={tools}"
+        )
+    for pointer in told["transcript_pointers"]:
+        missing = "" if pointer["available"] else " (missing)"
+        yield one_line(f"transcript {pointer['label']}: {pointer['location']}{missing}")
+    for event in told["daemon_events"]:
+        yield one_line(f"daemon {event['node_id']}: {event['daemon_state'] or '-'} {event['snapshot_path']}")
+
+
+def _ending(stage: StageRecord) -> str:
+    status = _status(stage["status"]) if stage["status"] else "-"
+    outcome, branch = (one_line(stage[key] or "-") for key in ("outcome", "branch"))
+    return f"status={status} outcome={outcome} branch={branch}"
+
+
+def _status(status: str) -> str:
+    return _painted(one_line(status), style_of(status))
+
+
+def _painted(text: str, style: str) -> str:
+    return paint(text, style, sys.stdout) if style else text
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _shown(value: Any) -> str:
+    return "-" if value is None else value if isinstance(value, str) else compact_json(value)

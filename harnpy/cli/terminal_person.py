@@ -11,12 +11,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.people.requests import ESCALATION, QUESTION, HumanCancelled
-from harnpy.builtins.language.data.types import parsed_float, parsed_int
-from harnpy.reading.dicts import Dict
-from harnpy.schemas.canonical import canonical
-from harnpy.schemas.checking import check
-from harnpy.schemas.values import SchemaValues
+from harnpy.agent.people import ESCALATION, QUESTION, HumanCancelled
+from harnpy.builtins.language.types import parsed_float, parsed_int
+from harnpy.formats.dicts import Dict
+from harnpy.formats.schema_checks import SchemaValues, check
+from harnpy.formats.schemas import canonical
 
 if TYPE_CHECKING:
     from harnpy.world import World

@@ -9,6 +9,8 @@ from harnpy.eventlog.contract import (
     ConsumerId,
     EventLog,
     EventLogDescription,
+    LogEvent,
+    Subscription,
     Topic,
 )
 from harnpy.eventlog.errors import (
@@ -22,17 +24,17 @@ from harnpy.eventlog.errors import (
     LogSqliteError,
     TopicMoved,
 )
-from harnpy.eventlog.installed import active_event_log, install_event_log, reset_active_event_log
-from harnpy.eventlog.log_events import LogEvent
-from harnpy.eventlog.opening import (
+from harnpy.eventlog.topics import (
     EventLogConfig,
     FileEventLog,
     MemoryEventLog,
     SqliteEventLog,
+    StoreEventLog,
+    active_event_log,
+    install_event_log,
     open_event_log,
+    reset_active_event_log,
 )
-from harnpy.eventlog.subscriptions import Subscription
-from harnpy.eventlog.topics import StoreEventLog
 
 __all__ = [
     "CompactReport",

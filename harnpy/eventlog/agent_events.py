@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from harnpy.eventlog.contract import LogEvent
 from harnpy.eventlog.errors import LogError
-from harnpy.eventlog.log_events import LogEvent
-from harnpy.text.json.writer import as_data
-from harnpy.text.secrets.values import mask_value
+from harnpy.formats.json import as_data
+from harnpy.formats.secrets.masking import mask_value
 from harnpy.world.clock import milliseconds
 
 if TYPE_CHECKING:

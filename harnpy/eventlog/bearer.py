@@ -1,39 +1,240 @@
 """Bearer sessions: who is calling a service, and until when. Spec: 08 §16, 10 §C22.
 
-A session is named by its token, which is given out once, by `create`, and never kept: the log has its
-*handle*, a hash of it. What sessions there are is what the events of one topic say, so all processes on a
-log agree. Nothing here is about conversations.
+A session is named by its token. `create` returns the token once; the log contains only the *handle*, a hash
+of it, and no `repr` shows it. The sessions that exist are a fold of the events of one topic, so all processes
+on a log agree. Nothing here is about conversations.
+
+    session.created {handle, principal, created_at, last_seen_at, expires_at, attributes}
+    session.touched {handle, last_seen_at}
+    session.expired {handle, at, reason}
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.crypto.encodings import to_base64url
-from harnpy.eventlog.bearer_events import CREATED, EXPIRED, TOUCHED, Fold, Known, handle_of
-from harnpy.eventlog.bearer_records import (
-    CreateSession,
-    DurableSession,
-    DurableSessionError,
-    Token,
-    TouchSession,
-    checked_attributes,
-    checked_id,
-    checked_principal,
-    utc,
-    utc_text,
-)
-from harnpy.eventlog.log_events import LogEvent
-from harnpy.world.clock import RealClock
-from harnpy.world.entropy import RealEntropy
+from harnpy.eventlog.contract import LogEvent
+from harnpy.faults import Fault
+from harnpy.formats.crypto.encodings import to_base64url
+from harnpy.formats.crypto.primitives import equal_in_constant_time
+from harnpy.world.clock import RealClock, is_rfc3339
+from harnpy.world.ids import RealEntropy
+from harnpy.world.threads import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.eventlog.contract import EventLog
 
-__all__ = ["BearerSessions", "CreateSession", "DurableSession", "DurableSessionError", "TouchSession"]
+_SHORTEST, _FEWEST = 32, 10
+_MOST_ATTRIBUTES = 16 * 1024
+
+
+class DurableSessionError(Fault):
+    """No session can be like that. Nothing has changed."""
+
+
+class Token(str):
+    """A token: text that its `repr` doesn't show."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSession:
+    """``id`` is a token of the caller's, None for a new one; ``created_at`` None for now.
+
+    ``attributes`` is a JSON object of at most 16 KiB.
+    """
+
+    principal: str
+    expires_at: datetime
+    id: str | None = field(default=None, repr=False)
+    created_at: datetime | None = None
+    attributes: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TouchSession:
+    """``seen_at`` None: now."""
+
+    id: str = field(repr=False)
+    seen_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DurableSession:
+    """``id`` is the token; times are in UTC."""
+
+    id: Token
+    principal: str
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+    attributes: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON, the token included."""
+        return {
+            "id": str(self.id),
+            "principal": self.principal,
+            "created_at": utc_text(self.created_at),
+            "last_seen_at": utc_text(self.last_seen_at),
+            "expires_at": utc_text(self.expires_at),
+            "attributes": self.attributes,
+        }
+
+
+def utc(moment: datetime | str) -> datetime:
+    """Return the moment, also one in RFC 3339, in UTC."""
+    if isinstance(moment, str):
+        moment = _parsed(moment)
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        raise DurableSessionError("session timestamps must be timezone-aware")
+    return moment.astimezone(UTC)
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        if is_rfc3339(text):
+            return datetime.fromisoformat(text.upper())
+    except ValueError:  # a 31st of June
+        pass
+    raise DurableSessionError("session timestamps must be timezone-aware")
+
+
+def utc_text(moment: datetime) -> str:
+    """Return the moment, which is in UTC, in RFC 3339."""
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def checked_principal(principal: str) -> str:
+    if not isinstance(principal, str) or not principal.strip():
+        raise DurableSessionError("session principal must not be empty")
+    return principal
+
+
+def checked_id(id: str) -> str:
+    if not isinstance(id, str) or len(id) < _SHORTEST or len(set(id)) < _FEWEST:
+        raise DurableSessionError("session id has insufficient entropy")
+    return id
+
+
+def checked_attributes(attributes: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a copy of the attributes."""
+    try:
+        text = _compact({} if attributes is None else attributes)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError):
+        text, size = "null", 0
+    if size > _MOST_ATTRIBUTES:
+        raise DurableSessionError("session attributes are too large")
+    copy = json.loads(text)
+    if not isinstance(copy, dict):
+        raise DurableSessionError("session attributes must be a JSON object")
+    return copy
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+CREATED, TOUCHED, EXPIRED = "session.created", "session.touched", "session.expired"
+
+
+def handle_of(token: str) -> str:
+    """Return what is kept in place of a token."""
+    digest = sha256(b"harn.session.v1\0" + token.encode("utf-8", "surrogatepass"))
+    return "sha256:" + digest.hexdigest()
+
+
+class Known(NamedTuple):
+    """A session as the log has it, without its token."""
+
+    handle: str
+    principal: str
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+    attributes: dict[str, Any]
+    #: The event that began it.
+    event_id: int = 0
+    #: The event that revoked it.
+    ended_by: int | None = None
+
+    @classmethod
+    def begun(cls, id: int, payload: dict[str, Any]) -> Known:
+        created, seen, expires = (utc(payload[name]) for name in ("created_at", "last_seen_at", "expires_at"))
+        return cls(payload["handle"], payload["principal"], created, seen, expires, payload["attributes"], id)
+
+    def payload(self) -> dict[str, Any]:
+        return {
+            "handle": self.handle,
+            "principal": self.principal,
+            "created_at": utc_text(self.created_at),
+            "last_seen_at": utc_text(self.last_seen_at),
+            "expires_at": utc_text(self.expires_at),
+            "attributes": self.attributes,
+        }
+
+    def is_live(self, now: datetime) -> bool:
+        return self.ended_by is None and now < self.expires_at
+
+    def session(self, token: Token) -> DurableSession:
+        return DurableSession(
+            token, self.principal, self.created_at, self.last_seen_at, self.expires_at, self.attributes
+        )
+
+
+class Fold:
+    """The sessions of a topic, brought up to date whenever one is looked for."""
+
+    def __init__(self, log: EventLog, topic: str) -> None:
+        self._log = log
+        self._topic = topic
+        self._cursor = 0
+        self._sessions: dict[str, Known] = {}
+        self._lock = Lock()
+
+    def find(self, handle: str) -> Known | None:
+        """Return the newest session with that handle, be it over or not."""
+        with self._lock:
+            for id, event in self._log.read_range(self._topic, self._cursor):
+                self._take(id, event)
+                self._cursor = id
+            found = self._sessions.get(handle)
+        if found is None or not equal_in_constant_time(found.handle.encode(), handle.encode()):
+            return None
+        return found
+
+    def _take(self, id: int, event: LogEvent) -> None:
+        if event.kind not in (CREATED, TOUCHED, EXPIRED):
+            return
+        try:
+            payload = event.payload
+            found = self._sessions.get(payload["handle"])
+            if event.kind == CREATED:
+                begun = Known.begun(id, payload)
+                if found is None or not found.is_live(begun.created_at):
+                    self._sessions[begun.handle] = begun
+            elif found is not None and found.ended_by is None:
+                if event.kind == EXPIRED:
+                    found = found._replace(ended_by=id)
+                else:
+                    seen = max(found.last_seen_at, utc(payload["last_seen_at"]))
+                    found = found._replace(last_seen_at=seen)
+                self._sessions[found.handle] = found
+        except (KeyError, TypeError, AttributeError, DurableSessionError) as error:
+            where = f"event {id} of topic '{self._topic}'"
+            raise DurableSessionError(f"{where} tells of no session: {error!r}") from None
+
 
 TOPIC = "orchestrator.sessions"
 _PREFIX = "hs_"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from harnpy.crypto.hashes import equal_in_constant_time
-from harnpy.eventlog.bearer_records import TouchSession
+from harnpy.eventlog.bearer import TouchSession
+from harnpy.formats.crypto.primitives import equal_in_constant_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
     from datetime import datetime
 
-    from harnpy.eventlog.bearer import BearerSessions
-    from harnpy.eventlog.bearer_records import Token
+    from harnpy.eventlog.bearer import BearerSessions, Token
 
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]

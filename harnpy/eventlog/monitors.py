@@ -13,15 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.eventlog.folding import TopicFold
-from harnpy.eventlog.log_events import LogEvent
-from harnpy.eventlog.waitpoint_records import (
-    INTERRUPTED,
-    checked_json,
-    moment_ms,
-    moment_text,
-    topic_of,
-)
+from harnpy.eventlog.contract import LogEvent
+from harnpy.eventlog.waitpoints import INTERRUPTED, TopicFold, checked_json, moment_ms, moment_text, topic_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

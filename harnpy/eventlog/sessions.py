@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnpy.eventlog.bearer import BearerSessions
-from harnpy.eventlog.bearer_records import CreateSession, DurableSession, DurableSessionError, TouchSession
+from harnpy.eventlog.bearer import (
+    BearerSessions,
+    CreateSession,
+    DurableSession,
+    DurableSessionError,
+    TouchSession,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime

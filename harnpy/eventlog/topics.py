@@ -1,38 +1,111 @@
-"""An event log on a store: each topic is a stream, each consumer's cursor the head of one. Spec: 10 §C22.
+"""`StoreEventLog`: an event log on a store, its chain of hashes, and how one is opened or installed.
 
-Nobody holds a lock to append: who finds that another was quicker chains its event behind that one's.
+Each topic is a stream of the store, each consumer's cursor the head of one. Appending takes no lock: a writer
+that finds a newer event chains its own behind that one. Spec: 08 §15.2, 10 §C22.
 """
 
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any, cast
+from contextvars import ContextVar
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from harnpy.eventlog import provenance
 from harnpy.eventlog.contract import (
     QUEUE_DEPTH,
     CompactReport,
     EventLog,
     EventLogDescription,
+    LogEvent,
+    Subscription,
     Topic,
+    TopicCodec,
+    canonical,
     checked,
     checked_consumer,
 )
-from harnpy.eventlog.errors import TopicMoved, reported
-from harnpy.eventlog.log_events import LogEvent, TopicCodec
-from harnpy.eventlog.subscriptions import Subscription
+from harnpy.eventlog.errors import ConfigError, TopicMoved, reported
+from harnpy.formats.dicts import string
+from harnpy.project import project_root
 from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import VersionConflict
 from harnpy.storage.memory import MemoryStore
+from harnpy.storage.opening import manifest_section, open_store, placed
 from harnpy.world.clock import RealClock, milliseconds
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from contextvars import Context
+    from os import PathLike
 
-    from harnpy.eventlog.log_events import Numbered
-    from harnpy.eventlog.provenance import Link
+    from harnpy.eventlog.contract import Numbered
     from harnpy.storage.contract import Store, Stream
+    from harnpy.world import World
+    from harnpy.world.environment import Environment
+
+# The chain through a topic: each event's header holds the hash of the one before. Spec: 08 §15.2.
+#
+# Whoever changes, drops or inserts an event breaks the chain from there on.
+
+
+_SCHEMA = "harn.provenance.schema"
+_PREVIOUS = "harn.provenance.prev_hash"
+_RECORD = "harn.provenance.record_hash"
+_VERSION = "harn-eventlog-provenance-v1"
+
+
+class ChainLink(NamedTuple):
+    """Where a chain goes on: the last event's id and hash."""
+
+    event_id: int
+    record_hash: str | None
+
+
+#: Where the chain of an empty topic goes on.
+CHAIN_BEGIN = ChainLink(0, None)
+
+
+def chain_link(record: Numbered) -> ChainLink:
+    """Return where the chain goes on behind ``record``."""
+    id, event = record
+    return ChainLink(id, event.headers.get(_RECORD))
+
+
+def chained(topic: str, event: LogEvent, at: int, previous: ChainLink) -> dict[str, str]:
+    """Return the headers of the event that follows ``previous``."""
+    own = {name: value for name, value in event.headers.items() if name not in (_SCHEMA, _PREVIOUS, _RECORD)}
+    headers = {**own, _SCHEMA: _VERSION}
+    if previous.record_hash is not None:
+        headers[_PREVIOUS] = previous.record_hash
+    return {**headers, _RECORD: _hash(topic, previous.event_id + 1, event, headers, at)}
+
+
+def chain_problems(topic: str, events: Iterable[Numbered], previous: ChainLink = CHAIN_BEGIN) -> list[str]:
+    """Return where the chain that goes on behind ``previous`` is broken."""
+    found = []
+    for id, event in events:
+        headers = {name: value for name, value in event.headers.items() if name != _RECORD}
+        if event.headers.get(_RECORD) != _hash(topic, id, event, headers, event.occurred_at_ms):
+            found.append(f"event {id}: record hash mismatch")
+        if event.headers.get(_PREVIOUS) != previous.record_hash:
+            found.append(f"event {id}: previous hash mismatch")
+        previous = chain_link((id, event))
+    return found
+
+
+def _hash(topic: str, id: int, event: LogEvent, headers: dict[str, str], at: int | None) -> str:
+    record: dict[str, Any] = {
+        "topic": topic,
+        "event_id": id,
+        "kind": event.kind,
+        "payload": event.payload,
+        "headers": headers,
+        "occurred_at_ms": at,
+    }
+    text = canonical(record)
+    return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 #: What a store calls our streams.
 _TOPIC, _CONSUMER = "topic", "consumer"
@@ -77,7 +150,7 @@ class StoreEventLog(EventLog):
                 end = self._end(stream)
                 if expected not in (None, end.event_id):
                     raise TopicMoved(topic, expected, end.event_id)
-                headers = provenance.chained(topic, event, at, end)
+                headers = chained(topic, event, at, end)
                 record = end.event_id + 1, event._replace(headers=headers, occurred_at_ms=at)
                 try:
                     stream.append([record], end.event_id)
@@ -133,7 +206,7 @@ class StoreEventLog(EventLog):
             last = next(stream.read(0, max(0, before), reverse=True, limit=1), None)
             if last is not None:
                 # First where the chain goes on: after a crash in between nothing but the room is lost.
-                self._set_head(stream, {_COMPACTED: provenance.link(last)._asdict()}, lease)
+                self._set_head(stream, {_COMPACTED: chain_link(last)._asdict()}, lease)
                 removed = stream.drop(last[0])
             self.store.flush()
             latest = stream.refresh()
@@ -156,7 +229,7 @@ class StoreEventLog(EventLog):
         stream = self._stream(topic)
         with self._reported("read"):
             begin = self._compacted(stream)
-            return provenance.problems(topic, stream.read(begin.event_id), begin)
+            return chain_problems(topic, stream.read(begin.event_id), begin)
 
     def flush(self) -> None:
         with self._reported("write"):
@@ -177,16 +250,16 @@ class StoreEventLog(EventLog):
         with self._reported("open"):
             return self.store.stream(_CONSUMER, name, _CODEC)
 
-    def _end(self, stream: Stream) -> Link:
+    def _end(self, stream: Stream) -> ChainLink:
         """Where the chain goes on, as far as is known here."""
         last = cast("Numbered | None", stream.last())
-        return self._compacted(stream) if last is None else provenance.link(last)
+        return self._compacted(stream) if last is None else chain_link(last)
 
-    def _compacted(self, stream: Stream) -> Link:
+    def _compacted(self, stream: Stream) -> ChainLink:
         """Where the chain went on behind the events that were forgotten."""
         head = self.store.head(_TOPIC, stream.name)
         known = None if head is None else head.data.get(_COMPACTED)
-        return provenance.BEGIN if known is None else provenance.Link(**known)
+        return CHAIN_BEGIN if known is None else ChainLink(**known)
 
     def _set_head(self, stream: Stream, data: dict[str, Any], lease: Any) -> None:
         while True:
@@ -210,3 +283,147 @@ def _size(path: str) -> int | None:
 def memory_log(now: Callable[[], float] | None = None) -> StoreEventLog:
     """A log that lives and dies with the process."""
     return StoreEventLog(MemoryStore(), now=now)
+
+
+# The event log that a Python program installs for its Harn programs. Spec: 08 §15.2.
+#
+# It holds in the context (`contextvars`) where it was installed, so threads and tasks don't see each other's.
+
+
+_INSTALLED: ContextVar[StoreEventLog | None] = ContextVar("installed event log", default=None)
+
+
+def install_event_log(log: StoreEventLog) -> None:
+    """Make ``log`` the one that is in use from here on."""
+    _INSTALLED.set(log)
+
+
+def installed_event_log(context: Context | None = None) -> StoreEventLog | None:
+    """Return the log that was installed in ``context``, None: in the current one; None when there is none."""
+    return _INSTALLED.get() if context is None else context.get(_INSTALLED)
+
+
+def active_event_log() -> StoreEventLog:
+    """Return the log that is in use here. The first call installs one in memory if there is none."""
+    log = _INSTALLED.get()
+    if log is None:
+        log = memory_log()
+        _INSTALLED.set(log)
+    return log
+
+
+def reset_active_event_log() -> None:
+    """Install none."""
+    _INSTALLED.set(None)
+
+
+BACKEND, DIRECTORY, SQLITE, DEPTH = (
+    f"HARN_EVENT_LOG_{name}" for name in ("BACKEND", "DIR", "SQLITE_PATH", "QUEUE_DEPTH")
+)
+
+
+class MemoryEventLog(StoreEventLog):
+    """One that lives and dies with the process."""
+
+    def __init__(self, queue_depth: int = QUEUE_DEPTH) -> None:
+        super().__init__(opened("memory:"), queue_depth)
+
+
+class FileEventLog(StoreEventLog):
+    """One in the directory ``root``, a file for each topic."""
+
+    def __init__(self, root: str | PathLike[str], queue_depth: int = QUEUE_DEPTH) -> None:
+        super().__init__(opened(f"jsonl:{root}"), queue_depth)
+
+
+class SqliteEventLog(StoreEventLog):
+    """One in the file at ``path``."""
+
+    def __init__(self, path: str | PathLike[str], queue_depth: int = QUEUE_DEPTH) -> None:
+        super().__init__(opened(f"sqlite:{path}"), queue_depth)
+
+
+class EventLogConfig(NamedTuple):
+    """``backend`` is ``memory``, ``file`` or ``sqlite``."""
+
+    backend: str = "sqlite"
+    file_dir: str = ".harn/events"
+    sqlite_path: str = ".harn/events.sqlite"
+    queue_depth: int = QUEUE_DEPTH
+
+    @classmethod
+    def for_base_dir(
+        cls, path: str | PathLike[str], environment: Environment | None = None
+    ) -> EventLogConfig:
+        """What the environment (None: the process's) says, with paths that count from ``path``."""
+        if environment is None:
+            from harnpy.world import World
+
+            environment = World().environment
+        base, usual = str(path), cls()
+        return cls(
+            environment.get(BACKEND) or usual.backend,
+            os.path.join(base, environment.get(DIRECTORY) or usual.file_dir),
+            os.path.join(base, environment.get(SQLITE) or usual.sqlite_path),
+            _depth(environment.get(DEPTH)),
+        )
+
+    @property
+    def url(self) -> str:
+        """The store's. Raises `ConfigError`."""
+        urls = {"memory": "memory:", "file": f"jsonl:{self.file_dir}", "sqlite": f"sqlite:{self.sqlite_path}"}
+        if self.backend not in urls:
+            raise ConfigError(f"unsupported event log backend '{self.backend}'")
+        return urls[self.backend]
+
+
+def open_event_log(config: EventLogConfig) -> StoreEventLog:
+    """Open the log, creating it when there is none. Raises `ConfigError`, `LogIoError`."""
+    return StoreEventLog(opened(config.url), config.queue_depth)
+
+
+def opened(url: str) -> Store:
+    """Open a log's store. Raises `LogIoError`."""
+    with reported(url, "open"):
+        return open_store(url)
+
+
+def _depth(text: str | None) -> int:
+    return max(1, int(text)) if text and text.isascii() and text.isdecimal() else QUEUE_DEPTH
+
+
+# Where events are kept, as the environment and the project say. Spec: 10 §C22.
+#
+# The ``HARN_EVENT_LOG_…`` variables, else ``[event_log] store`` of the project's `harn.toml`.
+# ``HARN_EVENT_LOG_DIR`` alone says nothing: it is where sessions write their agent events (08 §1.7).
+
+
+_KNOWN = {"store": (string, 'e.g. store = "sqlite:.harn/events.sqlite"')}
+
+
+class EventLogSettings(NamedTuple):
+    """``url`` is the store's."""
+
+    url: str
+    queue_depth: int = QUEUE_DEPTH
+
+
+def event_log_settings(world: World) -> EventLogSettings | None:
+    """Return what is set for the working directory, None when nothing is.
+
+    Raises `ManifestError` for an unusable manifest, `ConfigError` for an unknown backend.
+    """
+    root = project_root(world.files.cwd(), world.files)
+    section = manifest_section(world.files, root, "event_log", _KNOWN, "where events are kept")
+    if any(world.environment.get(name) for name in (BACKEND, SQLITE)):
+        return usual_settings(world)
+    if root is not None and "store" in section:
+        return EventLogSettings(placed(section["store"], root))
+    return None
+
+
+def usual_settings(world: World) -> EventLogSettings:
+    """Return where events are kept by default, for those who need to keep them."""
+    here = world.files.cwd()
+    config = EventLogConfig.for_base_dir(project_root(here, world.files) or here, world.environment)
+    return EventLogSettings(config.url, config.queue_depth)

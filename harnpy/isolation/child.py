@@ -18,17 +18,20 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from harnpy.embedding import Vm
-from harnpy.isolation.errors import packed, unpacked
-from harnpy.isolation.family import adopt_orphans, kill_below
-from harnpy.isolation.process import OUT_OF_MEMORY, exceeded, is_lack_of_memory, size_text
-from harnpy.isolation.protocol import Frames, frame
-from harnpy.isolation.values import Packing, Unpacking, is_function
+from harnpy.isolation.process import (
+    OUT_OF_MEMORY,
+    adopt_orphans,
+    exceeded,
+    is_lack_of_memory,
+    kill_below,
+    size_text,
+)
+from harnpy.isolation.protocol import Frames, Packing, Unpacking, frame, is_function, packed, unpacked
 from harnpy.vm.errors import VmError
 from harnpy.vm.limits import Limits
-from harnpy.vm.run.tasks.aio import run_inside
+from harnpy.vm.run.aio import run_inside
 from harnpy.world import World
-from harnpy.world.host import Host
-from harnpy.world.people import People
+from harnpy.world.host import Host, People
 from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""Messages between the two sides: a length, then a msgpack list of a kind and its contents.
+"""Messages between the two sides, and the values and errors in them as plain data. Spec: 09 §16.3.
+
+A message is a length, then a msgpack list of a kind and its contents.
 
 | to the child                                  |                                                   |
 |-----------------------------------------------|---------------------------------------------------|
@@ -22,10 +24,241 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harnpy.isolation.values import refuse_deep
+from harnpy.syntax.diagnostic import (
+    CompileFault,
+    Diagnostic,
+    Edit,
+    Fix,
+    LexFault,
+    Lines,
+    Related,
+    SourceFault,
+    Span,
+    SyntaxFault,
+)
+from harnpy.vm.errors import ExitRequest, LimitExceeded, Thrown, VmError
+from harnpy.vm.run.backtrace import Frame
+from harnpy.vm.unit import Unit
+from harnpy.vm.values import Duration, EnumValue, Fn, Pair, Range, Set, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+# Values of the language as data that crosses between processes.
+#
+# nil, bool, int, float, string, bytes, list and dict are msgpack's own; a struct becomes a dict. Enums,
+# durations, sets, pairs and ranges are extensions. A function crosses as a number: it stays in the child,
+# where `call` finds it.
+
+
+_encode, _Ext = msgspec.msgpack.encode, msgspec.msgpack.Ext
+_FUNCTION = 1
+#: Deeper values would cost the codec more C stack than there is.
+_MOST_NESTED = 500
+
+
+class RemoteFunction:
+    """A function of an isolated program; `IsolatedVm.call` calls it. It ends with the child."""
+
+    __slots__ = ("child", "name", "number")
+
+    def __init__(self, child: int, number: int, name: str | None) -> None:
+        self.child = child
+        self.number = number
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<isolated fn {self.name or 'closure'}>"
+
+
+def _enum(enum: str, variant: str, *fields: Any) -> EnumValue:
+    return EnumValue(enum, variant, fields)
+
+
+#: For each class: its extension code, its parts as a list, and what makes it of them again.
+_PARTS: dict[type, tuple[int, Callable[[Any], list[Any]], Callable[..., Any]]] = {
+    EnumValue: (2, lambda value: [value.enum, value.variant, *value.fields], _enum),
+    Duration: (3, lambda value: [value.ms], Duration),
+    Set: (4, lambda value: [value.items], Set),
+    Pair: (5, lambda value: [value.first, value.second], Pair),
+    Range: (6, lambda value: [value.first, value.last, value.exclusive], Range),
+}
+_MADE = {code: make for code, _, make in _PARTS.values()}
+
+
+class Packing:
+    """How one side packs values: what happens to functions differs."""
+
+    def __init__(self, pack_function: Callable[[Any], list[Any] | None]) -> None:
+        """``pack_function(value)`` returns what stands for a function, None for any other value."""
+        self._pack_function = pack_function
+
+    def pack(self, value: Any) -> Any:
+        """The `enc_hook` of msgspec. Raises TypeError for what can't cross."""
+        parts = _PARTS.get(type(value))
+        if parts is not None:
+            return _Ext(parts[0], _encode(parts[1](value), enc_hook=self.pack))
+        function = self._pack_function(value)
+        if function is None:
+            what = type_name(value) if type(value).__module__.startswith("harnpy.") else type(value).__name__
+            raise TypeError(f"a {what} can't leave its process: only plain data and functions do")
+        return _Ext(_FUNCTION, _encode(function))
+
+
+class Unpacking:
+    """How one side unpacks values."""
+
+    def __init__(self, unpack_function: Callable[..., Any]) -> None:
+        self._unpack_function = unpack_function
+
+    def unpack(self, code: int, data: memoryview) -> Any:
+        """The `ext_hook` of msgspec. Raises ValueError for what isn't known."""
+        make = self._unpack_function if code == _FUNCTION else _MADE.get(code)
+        if make is None:
+            raise ValueError(f"no value has the code {code}")
+        return make(*msgspec.msgpack.decode(data, ext_hook=self.unpack))
+
+
+def refuse_deep(value: Any) -> None:
+    """Raise ValueError for a value that is nested too deeply to cross."""
+    level = [value]
+    for _ in range(_MOST_NESTED):
+        level = [inner for each in level for inner in _contents(each)]
+        if not level:
+            return
+    raise ValueError(f"a value nested more than {_MOST_NESTED} deep can't leave its process")
+
+
+def _contents(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple):
+        return value
+    parts = _PARTS.get(type(value))
+    return parts[1](value) if parts is not None else ()
+
+
+def is_function(value: Any) -> bool:
+    return type(value) is Fn
+
+
+# Errors as plain data: what a run ends with in the child is what the embedder catches.
+
+
+Data = dict[str, Any]
+
+_FAULTS: dict[str, Any] = {"SyntaxFault": SyntaxFault, "LexFault": LexFault, "SourceFault": SourceFault}
+
+
+def packed(error: BaseException) -> Data:
+    """An error as data; a thrown value may be one that can't cross."""
+    match error:
+        case ExitRequest():
+            return {"kind": "exit", "code": error.code}
+        case SourceFault():
+            return _packed_fault(error)
+        case LimitExceeded():
+            return {"kind": "limit", "limit": error.limit, "message": error.message, **_position(error)}
+        case Thrown():
+            return {"kind": "thrown", "value": error.value, **_position(error)}
+        case VmError():
+            return {"kind": "failed", "message": error.text, **_position(error)}
+        case OSError():
+            return {"kind": "os", "args": [error.errno, error.strerror or str(error), error.filename]}
+    return {"kind": "other", "message": f"{type(error).__name__}: {error}"}
+
+
+def unpacked(data: Data) -> BaseException:
+    """The error that `packed` made the data of."""
+    match data["kind"]:
+        case "exit":
+            return ExitRequest(data["code"])
+        case "source":
+            return _unpacked_fault(data)
+        case "limit":
+            return _at(data, LimitExceeded(data["limit"], data["message"]))
+        case "thrown":
+            return _at(data, Thrown(data["value"]))
+        case "failed":
+            return _at(data, VmError(data["message"]))
+        case "os":
+            return OSError(*data["args"])
+    return RuntimeError(data["message"])
+
+
+def _position(error: VmError) -> Data:
+    """The call stack, and the texts of its files, each once."""
+    frames = [[frame.name, frame.file, frame.line, frame.column] for frame in error.frames]
+    return {"frames": frames, "sources": {frame.file: frame.unit.source for frame in error.frames}}
+
+
+def _at(data: Data, error: VmError) -> VmError:
+    units = {file: Unit(file, source) for file, source in data["sources"].items()}
+    error.frames = tuple(Frame(name, units[file], *place) for name, file, *place in data["frames"])
+    return error
+
+
+def _packed_fault(fault: SourceFault) -> Data:
+    found = [
+        {
+            "stated": [each.severity, each.message, each.span and _parts(each.span), each.label, each.help],
+            "notes": each.notes,
+            "code": each.code,
+            "related": [
+                [it.message, it.span and _parts(it.span), it.file, it.lines and it.lines.source]
+                for it in each.related
+            ],
+            "fix": each.fix
+            and [[[edit.start, edit.end, edit.text] for edit in each.fix.edits], each.fix.safe],
+        }
+        for each in fault.diagnostics
+    ]
+    line = [fault.line, fault.text] if isinstance(fault, CompileFault) else None
+    return {
+        "kind": "source",
+        "class": type(fault).__name__,
+        "message": fault.message,
+        "diagnostics": found,
+        "source": fault.source,
+        "file": fault.file,
+        "line": line,
+    }
+
+
+def _unpacked_fault(data: Data) -> SourceFault:
+    found = [_diagnostic(each) for each in data["diagnostics"]]
+    if data["line"] is not None:
+        line, text = data["line"]
+        return CompileFault(line, text, found, data["source"], data["file"])
+    fault: SourceFault = _FAULTS.get(data["class"], SourceFault)(
+        data["message"], found, data["source"], data["file"]
+    )
+    return fault
+
+
+def _diagnostic(data: Data) -> Diagnostic:
+    severity, message, span, label, help = data["stated"]
+    related = [
+        Related(text, place and Span(*place), file, None if source is None else Lines(source))
+        for text, place, file, source in data["related"]
+    ]
+    fix = data["fix"] and Fix([Edit(*edit) for edit in data["fix"][0]], data["fix"][1])
+    return Diagnostic(
+        severity,
+        message,
+        span and Span(*span),
+        label,
+        help,
+        tuple(data["notes"]),
+        code=data["code"],
+        related=tuple(related),
+        fix=fix,
+    )
+
+
+def _parts(span: Span) -> list[int]:
+    return [span.start, span.end, span.line, span.column]
+
 
 #: The most bytes of one message: what one side sends can't fill the memory of the other.
 MOST = 1 << 26

@@ -11,14 +11,21 @@ from inspect import isawaitable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from harnpy.isolation.errors import packed, unpacked
 from harnpy.isolation.process import Process, exceeded, read_size, reason
-from harnpy.isolation.protocol import Frames, ProtocolError, frame
-from harnpy.isolation.values import Packing, RemoteFunction, Unpacking
+from harnpy.isolation.protocol import (
+    Frames,
+    Packing,
+    ProtocolError,
+    RemoteFunction,
+    Unpacking,
+    frame,
+    packed,
+    unpacked,
+)
 from harnpy.net.egress_policies import embedders_policy
 from harnpy.vm.errors import CategorizedFault, VmError
 from harnpy.vm.limits import Limits
-from harnpy.world.net.egress import VARIABLES
+from harnpy.world.egress import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence

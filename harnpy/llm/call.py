@@ -1,4 +1,4 @@
-"""Making a call: budget, provider, retries, and the account of it. Spec: 07 §1.8, §1.12."""
+"""Making a call: budget, provider, retries, and the account of it. Spec: 07 §1.8, §1.11–1.12."""
 
 from __future__ import annotations
 
@@ -6,38 +6,35 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.formats.dicts import Options
+from harnpy.formats.schema_checks import SchemaValues
 from harnpy.llm.account import Account
-from harnpy.llm.categories import retry_after_ms, retryable
-from harnpy.llm.configuration.configured import Configured
-from harnpy.llm.configuration.gates import check_gates
-from harnpy.llm.errors import BudgetSpent, CallError
+from harnpy.llm.call_options import read_transport
+from harnpy.llm.configuration.known_models import Configured
+from harnpy.llm.errors import BudgetSpent, CallError, retry_after_ms, retryable
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment
-from harnpy.llm.native_tools import native_style, tool_entries
-from harnpy.llm.providers.connections import Connections
+from harnpy.llm.native_tools import NativeSearch, native_style, read_tool_search, resolve_search, tool_entries
+from harnpy.llm.providers import Connections
+from harnpy.llm.providers.mock import MOCK_NAME as MOCK
 from harnpy.llm.providers.mock import MockProvider
-from harnpy.llm.rate_limits import RateLimits
-from harnpy.llm.request import read_request
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import check_gates, read_request
 from harnpy.llm.routing import Router
-from harnpy.llm.structured.asking import ask_until_valid
-from harnpy.llm.tool_search import NativeSearch, read_tool_search, resolve_search
+from harnpy.llm.structured import ask_until_valid
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
-from harnpy.llm.transport import read_transport
-from harnpy.llm.waiting import Blocking
-from harnpy.reading.lenient import Options
-from harnpy.schemas.values import SchemaValues
+from harnpy.llm.waiting import Blocking, RateLimits
 from harnpy.world import World
-from harnpy.world.net.egress import environment_egress
+from harnpy.world.egress import environment_egress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from harnpy.llm.fixtures import Recording
+    from harnpy.llm.call_options import Caps
     from harnpy.llm.providers import Provider
-    from harnpy.llm.reply import Reply
+    from harnpy.llm.providers.mock import FixtureRecording
     from harnpy.llm.request import Request
-    from harnpy.llm.structured.asking import Answer
-    from harnpy.llm.transport import Caps
+    from harnpy.llm.structured import Answer
     from harnpy.llm.waiting import Waiting
     from harnpy.spans import Spans
     from harnpy.world.http import Http
@@ -83,7 +80,7 @@ class Models:
         self.spans = spans
         self.mock = MockProvider()
         #: Where replies are recorded, if they are.
-        self.recording: Recording | None = None
+        self.recording: FixtureRecording | None = None
         self.account = Account(tracing)
         self.trace = self.account.trace
         self.rates = RateLimits(
@@ -283,3 +280,42 @@ def in_span(spans: Spans, request: Request, attempt: Callable[[], Reply]) -> Rep
     finally:
         spans.end(span, **used)
     return reply
+
+
+# Asking a model for the text between two others. Spec: 07 §1.11.
+#
+# The mock provider does this in its own way, without its queue and its log of calls.
+
+
+_INFILL = """\
+Continue the text between <prefix> and </prefix>. What you write is put directly behind it{}.
+Answer with that text alone: no explanation, no code fence.
+
+<prefix>{}</prefix>"""
+
+
+def infill_prompt(prefix: str, suffix: str) -> str:
+    """The prompt that asks a chat model for the text between ``prefix`` and ``suffix``."""
+    if not suffix:
+        return _INFILL.format("", prefix)
+    return _INFILL.format(" and before <suffix>", prefix) + f"\n<suffix>{suffix}</suffix>"
+
+
+def complete_infill(models: Models, request: Request, prefix: str, suffix: str) -> Reply:
+    """The text between; ``request`` is for the `infill_prompt`. Raises `CallError`."""
+    if request.provider == MOCK:
+        return models.ask(request, answer=lambda request: _mock_completion(request, prefix, suffix))
+    return models.ask(request)
+
+
+def _mock_completion(request: Request, prefix: str, suffix: str) -> Reply:
+    text = f"Mock completion after {len(prefix)} chars"
+    return Reply(
+        text=f"{text} before {len(suffix)} chars" if suffix else text,
+        model=MOCK,
+        provider=MOCK,
+        requested_model=request.model,
+        input_tokens=len((prefix + suffix).encode("utf-8", "surrogatepass")),
+        output_tokens=16,
+        stop_reason="stop",
+    )

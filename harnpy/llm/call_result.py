@@ -1,15 +1,19 @@
-"""The dict that `llm_call` returns. Spec: 07 §1.3."""
+"""What a model call returns to a program: a dict, or the diagnostic envelope of a structured call.
+
+Spec: 07 §1.3, §1.9.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.text_format.blocks import Parsed, interpreted
-from harnpy.llm.visible import visible_text
+from harnpy.llm.reply import Reply
+from harnpy.llm.structured import joined
+from harnpy.llm.text_format import Parsed, interpreted, visible_text
 
 if TYPE_CHECKING:
-    from harnpy.llm.reply import Reply
-    from harnpy.llm.structured.asking import Reading
+    from harnpy.formats.dicts import Dict
+    from harnpy.llm.structured import Answer, Reading
 
 
 def result_dict(
@@ -57,3 +61,67 @@ def _protocol_keys(parsed: Parsed) -> dict[str, Any]:
         "canonical_text": parsed.canonical,
     }
     return {key: value for key, value in keys.items() if value}
+
+
+_REPAIR = (
+    "The text below should have been JSON for the configured schema, but it did not validate. Correct it and "
+    "answer with the corrected JSON alone: no explanation, no code fence.\n\nValidation errors: {errors}"
+    "\n\nOriginal text:\n{raw}\n\nAnswer with JSON only."
+)
+
+
+def answer_envelope(answer: Answer) -> Dict:
+    reply, reading = answer.reply, answer.reading
+    category = ("schema_validation" if reading.found else "missing_json") if reading.errors else None
+    return {
+        "ok": category is None,
+        "data": reading.data if category is None else None,
+        "raw_text": reply.text,
+        "error": joined(reading.errors),
+        "error_category": category,
+        "attempts": answer.attempts,
+        "repaired": False,
+        "extracted_json": reading.lifted,
+        "usage": reply.usage(),
+        "model": reply.model,
+        "provider": reply.provider,
+    }
+
+
+def error_envelope(error: Dict, provider: str, model: str) -> Dict:
+    """The envelope of a call that failed."""
+    nothing = Reply("", model, provider, model, 0, 0)
+    return {
+        "ok": False,
+        "data": None,
+        "raw_text": "",
+        "error": error["message"],
+        "error_category": error["category"],
+        "attempts": 0,
+        "repaired": False,
+        "extracted_json": False,
+        "usage": nothing.usage(),
+        "model": model,
+        "provider": provider,
+    }
+
+
+def repaired_envelope(main: Dict, repair: Dict) -> Dict:
+    """The repair's envelope if it succeeded, else the call's with the reason why the repair failed."""
+    if repair["ok"]:
+        return {**repair, "repaired": True}
+    return {**main, "error": repair["error"], "error_category": "repair_failed"}
+
+
+def repair_prompt(main: Dict) -> str:
+    return _REPAIR.format(errors=main["error"], raw=main["raw_text"])
+
+
+def repair_options(options: Dict) -> Dict | None:
+    """The options of the repair call, None when there is to be none."""
+    given = options.get("repair")
+    overrides = given if isinstance(given, dict) else {"enabled": bool(given)}
+    if not overrides.get("enabled", True):
+        return None
+    fixed = {"system": None, "messages": None, "repair": None, "retries": None, "schema_retries": 0}
+    return {**options, **overrides, **fixed}

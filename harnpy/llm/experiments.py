@@ -13,13 +13,13 @@ from math import factorial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
+from harnpy.formats.display import display, type_name
 from harnpy.llm.request_messages import request_messages
-from harnpy.text.display import display, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
     Transform = Callable[[Dict], Any]
 

@@ -1,13 +1,20 @@
-"""Tools as a provider receives them: a registry's entries as native tool JSON. Spec: 07 §4.5."""
+"""Native tools: a registry's entries as services receive them, and tools deferred until searched for.
+
+Spec: 07 §4.5, §5.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.llm.request_messages import without_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from harnpy.formats.dicts import Options
 
     Entry = dict[str, Any]
 
@@ -126,3 +133,228 @@ def _for_services(entry: Entry) -> dict[str, Any]:
     """What the entry says beside the definition to a service: of searching for it, and of the cache."""
     keys: dict[str, Any] = {"defer_loading": True} if entry.get("defer_loading") is True else {}
     return keys | {key: entry[key] for key in ("namespace", "cache_control") if entry.get(key) is not None}
+
+
+# Native tools and ``tool_choice`` in a provider's own format, whatever format they came in.
+#
+# A fallback chain may give one provider what was made for another. Keys that begin with ``x-harn`` are ours:
+# services reject keys they don't know. So are marks for the cache to all but Anthropic. Pure. Spec: 07 §4.5.
+
+
+Tool = dict[str, Any]
+
+
+def openai_tool(tool: Tool) -> Tool:
+    if "function" in tool:
+        return {**without_mark(_public(tool)), "function": _public(tool["function"])}
+    if "input_schema" not in tool:
+        return tool  # a service's own tool
+    rest = without_mark(_public(tool))
+    schema = rest.pop("input_schema")
+    function = {"name": rest.pop("name"), "description": rest.pop("description", ""), "parameters": schema}
+    return {"type": "function", "function": function, **rest}
+
+
+def anthropic_tool(tool: Tool) -> Tool:
+    if "function" not in tool:
+        return _public(tool)
+    function = tool["function"]
+    rest = {key: value for key, value in _public(tool).items() if key not in ("type", "function")}
+    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    return {
+        "name": function["name"],
+        "description": function.get("description", ""),
+        "input_schema": schema,
+        **rest,
+    }
+
+
+def openai_choice(choice: Any) -> Any:
+    if isinstance(choice, dict):
+        kind = choice.get("type")
+        if kind == "tool":
+            return {"type": "function", "function": {"name": choice.get("name")}}
+        return {"auto": "auto", "none": "none", "any": "required"}.get(str(kind), choice)
+    if choice == "any":
+        return "required"
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+def anthropic_choice(choice: Any) -> Any:
+    if isinstance(choice, dict):
+        function = choice.get("function")
+        return {"type": "tool", "name": function.get("name")} if isinstance(function, dict) else choice
+    if choice in ("required", "any"):
+        return {"type": "any"}
+    if choice in ("auto", "none"):
+        return {"type": choice}
+    return {"type": "tool", "name": choice}
+
+
+def _public(tool: Tool) -> Tool:
+    return {key: value for key, value in tool.items() if not key.startswith("x-harn")}
+
+
+# Tools that are held back until they are searched for: the option, and who searches. Spec: 07 §5.
+#
+# The provider searches where it can (*native*): it gets all tools and one of its own for the search.
+# Elsewhere the deferred tools aren't sent, and a tool of ours stands for them (*client*).
+
+
+SEARCH_TOOL = "__harn_tool_search"
+
+_VARIANTS = ("bm25", "regex")
+_MODES = ("auto", "native", "client")
+_STRATEGIES = ("bm25", "regex", "semantic", "host")
+
+_NOT_A_SEARCH = (
+    'tool_search: expected bool, string ("bm25"/"regex"), or dict ({variant, mode, strategy, always_loaded, '
+    "budget_tokens, name, include_stub_listing})"
+)
+_NOT_NATIVE = (
+    'tool_search: provider "{}" does not expose native tool-search for model "{}". Set `tool_search: {{ '
+    'mode: "client" }}` to use the client-executed fallback, or omit tool_search to ship tools eagerly.'
+)
+_ALL_DEFERRED = (
+    "tool_search: all tools have defer_loading set. At least one tool must be non-deferred so the model has "
+    "somewhere to start. (Matches Anthropic's 400 on the same condition.)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSearch:
+    """The option. ``name`` is that of the tool which stands for deferred ones."""
+
+    variant: str = "bm25"
+    mode: str = "auto"
+    strategy: str = "bm25"
+    always_loaded: frozenset[str] = frozenset()
+    budget_tokens: int | None = None
+    name: str = SEARCH_TOOL
+    include_stub_listing: bool = False
+
+    def defers(self, entry: Entry) -> bool:
+        return entry.get("defer_loading") is True and entry["name"] not in self.always_loaded
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSearch:
+    """What a model's provider can do: ``kinds`` of searches, ``forced`` by one of the provider's options."""
+
+    provider: str
+    model: str
+    kinds: Sequence[str] = ()
+    forced: bool = False
+
+    @property
+    def available(self) -> bool:
+        return self.forced or bool(self.kinds)
+
+    def tool(self, search: ToolSearch, deferred: Sequence[Entry]) -> dict[str, Any]:
+        """The provider's own tool for the search."""
+        variant = search.variant
+        if self.provider == "anthropic" or (self.provider == "mock" and variant in self.kinds):
+            return {"type": f"tool_search_tool_{variant}_20251119", "name": f"tool_search_tool_{variant}"}
+        spaces = sorted({entry["namespace"] for entry in deferred if isinstance(entry.get("namespace"), str)})
+        return {"type": "tool_search", "mode": "hosted", **({"namespaces": spaces} if spaces else {})}
+
+
+def read_tool_search(options: Options) -> ToolSearch | None:
+    """The option `tool_search`, None when it is off. Raises `OptionError`."""
+    given = options.value("tool_search")
+    if given is None or given is False:
+        return None
+    if given is True:
+        return ToolSearch()
+    if isinstance(given, str):
+        given = {"variant": given}
+    if not isinstance(given, dict):
+        raise OptionError(_NOT_A_SEARCH)
+    variant = _choice(given, "variant", _VARIANTS, '"bm25" or "regex"', "bm25")
+    return ToolSearch(
+        variant=variant,
+        mode=_choice(given, "mode", _MODES, '"auto" | "native" | "client"', "auto"),
+        strategy=_choice(given, "strategy", _STRATEGIES, '"bm25" | "regex" | "semantic" | "host"', variant),
+        always_loaded=_names(given),
+        budget_tokens=_of_type(given, "budget_tokens", int, "an integer"),
+        name=(_of_type(given, "name", str, "a string") or "").strip() or SEARCH_TOOL,
+        include_stub_listing=_of_type(given, "include_stub_listing", bool, "a bool") or False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Who searches for a call's deferred tools. ``native``: the provider, if tools are sent natively."""
+
+    option: ToolSearch
+    provider: NativeSearch
+    native: bool
+
+    def in_format(self, tool_format: str) -> Search:
+        """The same for tools that go to the model in that format: in text, only the client can search."""
+        asked_for = tool_format == "native" or self.option.mode == "native"
+        return replace(self, native=self.native and asked_for)
+
+    def tools(self, entries: Sequence[Entry], style: str) -> list[dict[str, Any]]:
+        """The native tool JSON of ``entries``, with the tool for the search in front."""
+        option = self.option
+        if not self.native:
+            shown = [loaded(entry) for entry in entries if not option.defers(entry)]
+            return native_tools([search_entry(option), *shown], style)
+        deferred = [entry for entry in entries if option.defers(entry)]
+        sent = [entry if option.defers(entry) else loaded(entry) for entry in entries]
+        return [self.provider.tool(option, deferred), *native_tools(sent, style)]
+
+
+def resolve_search(option: ToolSearch, entries: Sequence[Entry], provider: NativeSearch) -> Search:
+    """Decide who searches. Raises `OptionError` when the provider should but can't, or no tool is visible."""
+    if option.mode == "native" and not provider.available:
+        raise OptionError(_NOT_NATIVE.format(provider.provider, provider.model))
+    if entries and all(map(option.defers, entries)):
+        raise OptionError(_ALL_DEFERRED)
+    return Search(option, provider, provider.available and option.mode != "client")
+
+
+def loaded(entry: Entry) -> Entry:
+    """The tool as one that isn't deferred."""
+    return {**entry, "defer_loading": False} if entry.get("defer_loading") else entry
+
+
+def search_entry(search: ToolSearch) -> Entry:
+    """The tool that stands for the deferred ones, as a registry would have it."""
+    query = "the query, a regular expression" if search.strategy == "regex" else "words of the query"
+    return {
+        "name": search.name,
+        "description": (
+            f"Makes more tools available: those whose name, description or parameters match {query}. "
+            "They can be called from the next turn on."
+        ),
+        "parameters": {"query": "string"},
+    }
+
+
+def _choice(given: dict[str, Any], key: str, allowed: Sequence[str], listed: str, default: str) -> str:
+    if key not in given:
+        return default
+    value = given[key]
+    if not isinstance(value, str):
+        raise OptionError(f"tool_search.{key}: expected a string")
+    if value not in allowed:
+        raise OptionError(f'tool_search.{key}: expected {listed}, got "{value}"')
+    return value
+
+
+def _names(given: dict[str, Any]) -> frozenset[str]:
+    names = given.get("always_loaded", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise OptionError("tool_search.always_loaded: expected a list of tool names")
+    return frozenset(names)
+
+
+def _of_type(given: dict[str, Any], key: str, kind: type, what: str) -> Any:
+    value = given.get(key)
+    if value is not None and type(value) is not kind:
+        raise OptionError(f"tool_search.{key}: expected {what}")
+    return value

@@ -1,4 +1,7 @@
-"""One model call to make: options to `Request`. Every default is here. Spec: 07 §1.2."""
+"""One model call to make: from options to a `Request`, with every default.
+
+Some options only some models support: they are refused before the call. Spec: 07 §1.2, §1.15.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,33 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import OptionError
-from harnpy.llm.budget import Budget, read_budget
+from harnpy.llm.call_options import (
+    SCHEMA_RETRIES,
+    TEXT,
+    THINKING_DISABLED,
+    TRANSCRIPT_REMOVED,
+    Budget,
+    Output,
+    Transport,
+    read_budget,
+    read_output,
+    read_thinking,
+)
+from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.prices import FREE, Price
 from harnpy.llm.experiments import Experiment, apply
 from harnpy.llm.native_tools import native_style, native_tools, tool_entries
-from harnpy.llm.option_tables import TRANSCRIPT_REMOVED
 from harnpy.llm.request_messages import request_messages
-from harnpy.llm.structured.output_format import SCHEMA_RETRIES, Output, read_output
-from harnpy.llm.thinking import DISABLED, read_thinking
-from harnpy.llm.transport import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from harnpy.formats.dicts import Options
+    from harnpy.llm.configuration.capabilities import Capabilities
     from harnpy.llm.configuration.known_models import KnownModels
+    from harnpy.llm.native_tools import Search
     from harnpy.llm.reply import Reply
     from harnpy.llm.routing import Route, Stop
-    from harnpy.llm.tool_search import Search
-    from harnpy.reading.lenient import Options
 
 MAX_TOKENS = 16384
 
@@ -69,7 +81,7 @@ class Request:
     provider: str
     model: str
     max_tokens: int = MAX_TOKENS
-    thinking: dict[str, Any] = field(default_factory=lambda: DISABLED)
+    thinking: dict[str, Any] = field(default_factory=lambda: THINKING_DISABLED)
     tools: list[dict[str, Any]] | None = None
     tool_choice: Any = None
     cache: bool = False
@@ -169,3 +181,51 @@ def _sampling(options: Options) -> dict[str, Any]:
     found |= {key: options.integer(key) for key in ("top_k", "seed")}
     found["stop"] = options.strings("stop")
     return {key: value for key, value in found.items() if value is not None}
+
+
+_IMAGES = ("image", "image_url", "input_image")
+
+
+def check_gates(options: Options, request: Request, can: Capabilities) -> None:
+    """Raise `OptionError` for the first option that the model does not support."""
+    for option, supported in _gates(options, request, can):
+        if not supported:
+            raise OptionError(
+                f"option `{option}` is not supported by `{request.model}` (provider `{request.provider}`). "
+                "See `harn check --provider-matrix` for compatibility."
+            )
+
+
+def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tuple[str, bool]]:
+    """Each option that was given, and whether the model supports it."""
+    mode = request.thinking["mode"]
+    if mode != "disabled":
+        option = "thinking" if options.value("reasoning_effort") is None else "reasoning_effort"
+        yield option, mode in can.thinking_modes or (mode == "enabled" and "adaptive" in can.thinking_modes)
+    if options.flag("vision") or has_image(request.messages):
+        yield "vision", can.vision_supported
+    if options.flag("audio"):
+        yield "audio", can.audio
+    if options.flag("pdf"):
+        yield "pdf", can.pdf
+    if request.cache:
+        yield "cache", can.prompt_caching
+    if options.value("tools") and request.tool_format == "native":
+        yield "tools", can.native_tools
+    if options.value("tool_choice") is not None:
+        yield "tool_choice", can.native_tools
+    if request.provider != MOCK and request.output.kind != TEXT:
+        yield "output_format", can.structured_output
+    if options.flag("interleaved_thinking"):
+        yield "interleaved_thinking", can.interleaved_thinking_supported
+
+
+def has_image(messages: list[dict[str, Any]]) -> bool:
+    """Whether a message holds an image block."""
+    contents = (message["content"] for message in messages)
+    return any(
+        isinstance(block, dict) and block.get("type") in _IMAGES
+        for content in contents
+        if isinstance(content, list)
+        for block in content
+    )

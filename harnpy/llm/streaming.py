@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harnpy.llm.account import json_tokens, project
 from harnpy.llm.call import in_span
 from harnpy.llm.errors import BudgetSpent
-from harnpy.llm.projection import json_tokens, project
-from harnpy.llm.providers.mock import NAME as MOCK
+from harnpy.llm.providers.mock import MOCK_NAME as MOCK
 from harnpy.llm.reply import Reply
 from harnpy.llm.request_messages import strings_in
 

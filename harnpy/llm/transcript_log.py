@@ -9,8 +9,8 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.text.json.compact import compact_json
-from harnpy.text.secrets.values import mask_value
+from harnpy.formats.json import compact_json
+from harnpy.formats.secrets.masking import mask_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,12 +1,14 @@
-"""How a call waits: for time to pass, and for what comes from outside."""
+"""How a call waits: for time to pass, for what comes from outside, and for its place under a rate limit."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import deque
+from copy import copy
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from harnpy.world.clock import Clock
 
@@ -51,3 +53,94 @@ class Blocking:
         if self._runner is not None:
             self._runner.close()
             self._runner = None
+
+
+# How often a provider may be asked: so many requests in any sixty seconds. Spec: 07 §1.13.
+#
+# A request that finds the window full waits until the oldest one leaves it; it never fails because of that.
+
+
+T = TypeVar("T")
+
+WINDOW = 60.0
+MOST_BACKOFF_MS = 30_000
+
+#: Categories of errors after which `RateLimits.run` tries again.
+RETRIED = frozenset({"rate_limit", "overloaded", "transient_network", "timeout"})
+
+
+class RateLimits:
+    """The windows of one program. ``configured(provider)`` is what its configuration says."""
+
+    def __init__(
+        self,
+        env: Callable[[str], str | None],
+        monotonic: Callable[[], float],
+        sleep: Callable[[float], Any],
+        configured: Callable[[str], int | None] = lambda provider: None,
+    ) -> None:
+        self._env = env
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._configured = configured
+        self._rpm: dict[str, int] = {}
+        self._leaving: dict[str, deque[float]] = {}  # when each request leaves the window
+
+    def waited_for(self, sleep: Callable[[float], Any]) -> RateLimits:
+        """Return the same windows for a task that waits by ``sleep``."""
+        limits = copy(self)
+        limits._sleep = sleep
+        return limits
+
+    def rpm(self, provider: str) -> int | None:
+        """Requests per minute: as set, else the environment's, else the configuration's; None: any number."""
+        rpm = self._rpm.get(provider)
+        if rpm is None:
+            rpm = _whole(self._env(f"HARN_RATE_LIMIT_{provider.upper()}")) or self._configured(provider)
+        return rpm if rpm and rpm > 0 else None
+
+    def set(self, provider: str, rpm: int) -> None:
+        """Set a limit; zero or less removes it, whatever the environment says."""
+        self._rpm[provider] = max(rpm, 0)
+
+    def acquire(self, provider: str) -> None:
+        """Take a permit for one request, waiting for it if need be."""
+        while (rpm := self.rpm(provider)) is not None:
+            window = self._leaving.setdefault(provider, deque())
+            now = self._monotonic()
+            while window and window[0] <= now:
+                window.popleft()
+            if len(window) < rpm:
+                window.append(now + WINDOW)
+                return
+            self._sleep(window[0] - now)
+
+    def run(
+        self,
+        provider: str,
+        call: Callable[[], T],
+        category_of: Callable[[Exception], str | None],
+        retries: int = 5,
+        backoff_ms: int = 1000,
+    ) -> T:
+        """Call ``call()`` with a permit, and again with another after an error that may pass.
+
+        ``category_of(error)`` decides; after None there is no other try.
+        """
+        while True:
+            self.acquire(provider)
+            try:
+                return call()
+            except Exception as error:
+                if retries <= 0 or category_of(error) not in RETRIED:
+                    raise
+            retries -= 1
+            self._sleep(min(backoff_ms, MOST_BACKOFF_MS) / 1000)
+            backoff_ms *= 2
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return int(text or "")
+    except ValueError:
+        return None

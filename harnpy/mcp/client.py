@@ -1,26 +1,77 @@
-"""A client of one server. Spec: 07 §15.1."""
+"""A client of one server, and the results of its calls as programs get them. Spec: 07 §15.1."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from harnpy.mcp.errors import DISCONNECTED, ConnectionFault, SessionLost, require_sdk
-from harnpy.mcp.locks import LoopLock
-from harnpy.mcp.results import resource_content, tool_result
-from harnpy.mcp.server_spec import HTTP, STDIO
-from harnpy.reading.lenient import as_dicts
+from harnpy.formats.dicts import as_dicts
+from harnpy.formats.display import display
+from harnpy.mcp.server_spec import (
+    DISCONNECTED,
+    HTTP,
+    STDIO,
+    ConnectionFault,
+    SessionLost,
+    ToolError,
+    require_sdk,
+)
 from harnpy.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from harnpy.formats.dicts import Dict
     from harnpy.mcp.connection import Connection, Progress, Serve
     from harnpy.mcp.server_spec import ServerSpec
-    from harnpy.mcp.transport import Transport
-    from harnpy.reading.dicts import Dict
+    from harnpy.mcp.transports import Transport
     from harnpy.world import World
     from harnpy.world.http import Http
+
+# Locks of asyncio for what outlives a loop: in the REPL each input has one of its own.
+
+
+class LoopLock:
+    """``async with lock():`` holds a lock of the running loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = asyncio.Lock()
+
+    def __call__(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._lock = loop, asyncio.Lock()
+        return self._lock
+
+
+# What programs get of a server's results. Spec: 07 §15.1.
+
+
+def tool_result(result: Dict) -> Any:
+    """Return a tool's one text, nil without content, else the list of contents. Raises `ToolError`."""
+    content = result.get("content") or []
+    if result.get("isError") is True:
+        texts = [str(block.get("text", "")) for block in as_dicts(content) if block.get("type") == "text"]
+        raise ToolError("\n".join(texts) if texts else display(result))
+    match content:
+        case []:
+            return None
+        case [{"type": "text", "text": str(text)}]:
+            return text
+    return content
+
+
+def resource_content(result: Dict) -> Any:
+    """Return a resource's one text, nil without contents, else the list of contents."""
+    match result.get("contents") or []:
+        case []:
+            return None
+        case [{"text": str(text)}]:
+            return text
+        case contents:
+            return contents
+
 
 #: Seconds that an answer, or a report of progress, may take.
 PATIENCE = 60.0
@@ -87,11 +138,11 @@ class Client:
     def _new_transport(self) -> Transport:
         kind = self.spec.transport
         if kind == STDIO and self.spec.command:
-            from harnpy.mcp.stdio import Stdio
+            from harnpy.mcp.transports import Stdio
 
             return Stdio(self.spec, self._world)
         if kind == HTTP and self.spec.url:
-            from harnpy.mcp.streamable_http import StreamableHttp
+            from harnpy.mcp.transports import StreamableHttp
 
             return StreamableHttp(self.spec, self._http())
         raise ConnectionFault(_lacking(self.spec))

@@ -15,18 +15,17 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
-from harnpy.mcp.errors import DISCONNECTED, ConnectionFault, ServerError
+from harnpy.mcp.server_spec import DISCONNECTED, ConnectionFault, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from mcp.shared.dispatcher import CallOptions
 
-    from harnpy.mcp.transport import Transport
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
+    from harnpy.mcp.transports import Transport
 
     Serve = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-    #: Is told ``(progress, total, message)``.
     Progress = Callable[[float, float | None, str | None], None]
 
 
@@ -176,3 +175,49 @@ async def _answer(context: object, method: str, params: object) -> Dict:
 
 async def _pass_over(context: object, method: str, params: object) -> None:
     """For notifications that `_notified` leaves, which are none."""
+
+
+# A call whose progress its caller reads while it waits. Spec: 07 §15.1.
+
+
+class ReportedCall:
+    """``make`` returns the call, which reports to the function that it is given.
+
+    Only the latest report is kept: a caller that is slow to read misses the ones in between.
+    """
+
+    def __init__(self, make: Callable[[Progress], Coroutine[Any, Any, Any]]) -> None:
+        self._make = make
+        self._call: asyncio.Task[Any] | None = None
+        self._latest: Dict | None = None
+
+    async def report(self) -> Dict | None:
+        """Return ``{progress, total?, message?}`` as soon as there is news; None when the call has ended."""
+        if self._call is None:
+            self._news = asyncio.Event()
+            self._call = asyncio.ensure_future(self._make(self._heard))
+            self._call.add_done_callback(self._ended)
+        await self._news.wait()
+        latest, self._latest = self._latest, None
+        if not self._call.done():
+            self._news.clear()
+        return latest
+
+    async def result(self) -> Any:
+        assert self._call is not None
+        return await self._call
+
+    def stop(self) -> None:
+        """Cancel the call unless it has ended."""
+        if self._call is not None:
+            self._call.cancel()
+
+    def _heard(self, progress: float, total: float | None, message: str | None) -> None:
+        given = {"progress": progress, "total": total, "message": message}
+        self._latest = {key: value for key, value in given.items() if value is not None}
+        self._news.set()
+
+    def _ended(self, call: asyncio.Task[Any]) -> None:
+        self._news.set()
+        if not call.cancelled():
+            call.exception()  # nobody may be there any more who asks for it

@@ -1,18 +1,55 @@
-"""What is to be known of a server to connect to it. Spec: 07 §15.1."""
+"""What must be known of a server to connect to it, and how calls of servers fail. Spec: 07 §15.1."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.faults import MisuseError
-from harnpy.reading.lenient import Options
-from harnpy.text.display import display
+from harnpy.faults import Fault, MisuseError, NamedFault
+from harnpy.formats.dicts import Options
+from harnpy.formats.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
+
+# How calls of MCP servers fail. Spec: 07 §15.1.
+
+
+DISCONNECTED = "MCP client is disconnected"
+
+
+class ServerError(Fault):
+    """The server refuses: it answers with an error, or wants to know who asks."""
+
+
+class ToolError(ServerError):
+    """The server's tool has failed, and says so."""
+
+
+class ConnectionFault(MisuseError):
+    """There is no connection to the server, or what comes over it can't be read."""
+
+
+class NotStarted(NamedFault):
+    """The program of a server can't be started."""
+
+
+class SessionLost(ConnectionFault):
+    """The server doesn't know the session any more; a new one may be begun."""
+
+
+def require_sdk() -> None:
+    """Raise `ConnectionFault` unless the SDK is installed."""
+    try:
+        import mcp_types  # noqa: F401
+    except ImportError:
+        raise ConnectionFault("MCP servers need the official SDK: pip install 'harnpy[mcp]'") from None
+
+
+# What is to be known of a server to connect to it. Spec: 07 §15.1.
+
 
 PROTOCOL = "2025-11-25"
 

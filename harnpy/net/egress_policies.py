@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import Fault, OptionError
-from harnpy.reading.option_tables import OptionTable
-from harnpy.text.display import display, type_name
+from harnpy.formats.display import display, type_name
+from harnpy.formats.options import OptionTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harnpy.world.net.rules import Policy
+    from harnpy.world.egress_rules import Policy
 
 TABLE = OptionTable("""
     allow: list — hosts, `*.suffix`, addresses, ranges or URLs that may be reached, each with a `:port` or not
@@ -22,7 +22,7 @@ TABLE = OptionTable("""
 
 def read_config(function: str, config: Any, source: str) -> Policy:
     """Return the policy of ``config``, which ``function`` was called with. Raises `Fault`."""
-    from harnpy.world.net.rules import read_policy  # the table is for those, too, who have no policy
+    from harnpy.world.egress_rules import read_policy  # the table is for those, too, who have no policy
 
     if not isinstance(config, dict):
         raise OptionError(f"{function}: requires a config dict")
@@ -34,7 +34,7 @@ def read_config(function: str, config: Any, source: str) -> Policy:
 
 def embedders_policy(config: Mapping[str, Any]) -> Policy:
     """Return the policy that an embedder gives a Vm. Raises ValueError."""
-    from harnpy.world.net.rules import EMBEDDER
+    from harnpy.world.egress_rules import EMBEDDER
 
     try:
         return read_config("egress", dict(config), EMBEDDER)

@@ -46,56 +46,42 @@ from harnpy.session.errors import (
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
+from harnpy.session.registers import Task, TaskList
 from harnpy.session.registry import SessionRegistry
-from harnpy.session.snapshot import Snapshot
-from harnpy.session.stack import SessionStack
-from harnpy.session.tasks import Task, TaskList
+from harnpy.session.residents import SessionStack
+from harnpy.session.verbs import Snapshot
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from harnpy.session.agents.definition import AgentDef, Budget
-    from harnpy.session.agents.factories import AgentFactory
-    from harnpy.session.agents.turn import Turn
-    from harnpy.session.agents.values import ContextOverflow, Reply, RunEvent, TurnResult, Waiting
-    from harnpy.session.artifacts.artifact import Artifact, ArtifactStore
-    from harnpy.session.artifacts.files import FileArtifactStore
-    from harnpy.session.children.child_runs import ChildRun, child_runs
-    from harnpy.session.children.values import ChildRef, ChildResult, ChildSpec
-    from harnpy.session.children.worktree import Worktree
-    from harnpy.session.drafting import drafts, messages, payload_types
-    from harnpy.session.drafting.ambient import current_metadata, current_turn, ensure_turn, metadata, turn
-    from harnpy.session.extension.current import current_session_id
-    from harnpy.session.extension.extension import SessionExtension
-    from harnpy.session.guards.approvals import ApprovalGate, ApprovalRequest
-    from harnpy.session.guards.inputs import InputGate
-    from harnpy.session.kept.codec import decode_event, encode_event
-    from harnpy.session.kept.ids import validate_session_id
-    from harnpy.session.kept.info import SessionInfo
-    from harnpy.session.live.watch import Watch
-    from harnpy.session.parts.history import ANY
-    from harnpy.session.parts.questions import ModelSettings
-    from harnpy.session.parts.waits import Reuse, ToolRecord
-    from harnpy.session.resize.report import ResizeReport
-    from harnpy.session.resize.resize_policy import CLEAR, ResizePolicy
-    from harnpy.session.runtime import actions, hooks
-    from harnpy.session.runtime.actions import Action
-    from harnpy.session.runtime.bus import EventBus
-    from harnpy.session.runtime.hooks import HookStack
-    from harnpy.session.runtime.lanes import Lanes
-    from harnpy.session.runtime.queries import InfoPage, SessionQuery
-    from harnpy.session.runtime.runtime import SessionRuntime
-    from harnpy.session.runtime.txn import Txn
-    from harnpy.session.shown.entries import HistoryEntry
-    from harnpy.session.shown.rebuilder import Rebuilder
-    from harnpy.session.statuses import SessionStatus
-    from harnpy.session.trajectory.episode import Episode, distill
-    from harnpy.session.trajectory.run_log import RunLog, export_run
-    from harnpy.session.trajectory.run_tree import export_run_tree
+    from harnpy.session import actions, drafts, hooks, messages, payload_types
+    from harnpy.session.actions import Action
+    from harnpy.session.agent_turn import Turn
+    from harnpy.session.agents import AgentDef, Budget, ContextOverflow, Reply, RunEvent, TurnResult, Waiting
+    from harnpy.session.arguments import validate_session_id
+    from harnpy.session.artifacts import Artifact, ArtifactStore, FileArtifactStore
+    from harnpy.session.child_records import ChildRef, ChildResult, ChildRun, ChildSpec, child_runs
+    from harnpy.session.codec import decode_event, encode_event
+    from harnpy.session.drafting import current_metadata, current_turn, ensure_turn, metadata, turn
+    from harnpy.session.extension import SessionExtension, current_session_id
+    from harnpy.session.guards import ApprovalGate, ApprovalRequest, InputGate
+    from harnpy.session.hooks import EventBus, HookStack
+    from harnpy.session.info import SessionInfo, TurnInfo
+    from harnpy.session.lanes import Lanes
+    from harnpy.session.lifecycle import tool_key
+    from harnpy.session.log import ANY, ModelSettings, Rebuilder
+    from harnpy.session.prompt import HistoryEntry
+    from harnpy.session.registers import SessionStatus
+    from harnpy.session.resize_policy import CLEAR, ResizePolicy, ResizeReport
+    from harnpy.session.runtime import InfoPage, SessionQuery, SessionRuntime
+    from harnpy.session.send import AgentFactory
+    from harnpy.session.trajectory import Episode, RunLog, distill, export_run, export_run_tree
+    from harnpy.session.transaction import Txn
+    from harnpy.session.transfer.formats import dump_state, load_state
     from harnpy.session.transfer.logs import dump_log, load_log
     from harnpy.session.transfer.replaying import Replayer, replay
-    from harnpy.session.transfer.states import dump_state, load_state
-    from harnpy.session.turns.calls import tool_key
-    from harnpy.session.turns.turn_info import TurnInfo
+    from harnpy.session.waits import Reuse, ToolRecord
+    from harnpy.session.watch import Watch
+    from harnpy.session.worktree import Worktree
 
 #: The former name.
 SessionStore = SessionRegistry
@@ -223,70 +209,70 @@ def __getattr__(name: str) -> object:
     if name in ("actions", "drafts", "hooks", "messages", "payload_types"):
         return import_module(f"harnpy.session.{name}")
     module = {
-        "ANY": "parts.history",
-        "Action": "runtime.actions",
-        "AgentDef": "agents.definition",
-        "AgentFactory": "agents.factories",
-        "ApprovalGate": "guards.approvals",
-        "ApprovalRequest": "guards.approvals",
-        "Artifact": "artifacts.artifact",
-        "ArtifactStore": "artifacts.artifact",
-        "Budget": "agents.definition",
-        "CLEAR": "resize.resize_policy",
-        "ChildRef": "children.values",
-        "ChildResult": "children.values",
-        "ChildRun": "children.child_runs",
-        "ChildSpec": "children.values",
-        "ContextOverflow": "agents.values",
-        "Episode": "trajectory.episode",
-        "EventBus": "runtime.bus",
-        "FileArtifactStore": "artifacts.files",
-        "HistoryEntry": "shown.entries",
-        "HookStack": "runtime.hooks",
-        "InfoPage": "runtime.queries",
-        "InputGate": "guards.inputs",
-        "Lanes": "runtime.lanes",
-        "ModelSettings": "parts.questions",
-        "Rebuilder": "shown.rebuilder",
+        "ANY": "log",
+        "Action": "actions",
+        "AgentDef": "agents",
+        "AgentFactory": "send",
+        "ApprovalGate": "guards",
+        "ApprovalRequest": "guards",
+        "Artifact": "artifacts",
+        "ArtifactStore": "artifacts",
+        "Budget": "agents",
+        "CLEAR": "resize_policy",
+        "ChildRef": "child_records",
+        "ChildResult": "child_records",
+        "ChildRun": "child_records",
+        "ChildSpec": "child_records",
+        "ContextOverflow": "agents",
+        "Episode": "trajectory",
+        "EventBus": "hooks",
+        "FileArtifactStore": "artifacts",
+        "HistoryEntry": "prompt",
+        "HookStack": "hooks",
+        "InfoPage": "runtime",
+        "InputGate": "guards",
+        "Lanes": "lanes",
+        "ModelSettings": "log",
+        "Rebuilder": "log",
         "Replayer": "transfer.replaying",
-        "Reply": "agents.values",
-        "ResizePolicy": "resize.resize_policy",
-        "ResizeReport": "resize.report",
-        "Reuse": "parts.waits",
-        "RunEvent": "agents.values",
-        "RunLog": "trajectory.run_log",
-        "SessionExtension": "extension.extension",
-        "SessionInfo": "kept.info",
-        "SessionQuery": "runtime.queries",
-        "SessionRuntime": "runtime.runtime",
-        "SessionStatus": "statuses",
-        "ToolRecord": "parts.waits",
-        "Turn": "agents.turn",
-        "TurnInfo": "turns.turn_info",
-        "TurnResult": "agents.values",
-        "Txn": "runtime.txn",
-        "Waiting": "agents.values",
-        "Watch": "live.watch",
-        "Worktree": "children.worktree",
-        "child_runs": "children.child_runs",
-        "current_metadata": "drafting.ambient",
-        "current_session_id": "extension.current",
-        "current_turn": "drafting.ambient",
-        "decode_event": "kept.codec",
-        "distill": "trajectory.episode",
+        "Reply": "agents",
+        "ResizePolicy": "resize_policy",
+        "ResizeReport": "resize_policy",
+        "Reuse": "waits",
+        "RunEvent": "agents",
+        "RunLog": "trajectory",
+        "SessionExtension": "extension",
+        "SessionInfo": "info",
+        "SessionQuery": "runtime",
+        "SessionRuntime": "runtime",
+        "SessionStatus": "registers",
+        "ToolRecord": "waits",
+        "Turn": "agent_turn",
+        "TurnInfo": "info",
+        "TurnResult": "agents",
+        "Txn": "transaction",
+        "Waiting": "agents",
+        "Watch": "watch",
+        "Worktree": "worktree",
+        "child_runs": "child_records",
+        "current_metadata": "drafting",
+        "current_session_id": "extension",
+        "current_turn": "drafting",
+        "decode_event": "codec",
+        "distill": "trajectory",
         "dump_log": "transfer.logs",
-        "dump_state": "transfer.states",
-        "encode_event": "kept.codec",
-        "ensure_turn": "drafting.ambient",
-        "export_run": "trajectory.run_log",
-        "export_run_tree": "trajectory.run_tree",
+        "dump_state": "transfer.formats",
+        "encode_event": "codec",
+        "ensure_turn": "drafting",
+        "export_run": "trajectory",
+        "export_run_tree": "trajectory",
         "load_log": "transfer.logs",
-        "load_state": "transfer.states",
-        "metadata": "drafting.ambient",
+        "load_state": "transfer.formats",
+        "metadata": "drafting",
         "replay": "transfer.replaying",
-        "tool_key": "turns.calls",
-        "turn": "drafting.ambient",
-        "validate_session_id": "kept.ids",
+        "tool_key": "lifecycle",
+        "turn": "drafting",
+        "validate_session_id": "arguments",
     }.get(name)
     if module is None:
         raise AttributeError(f"module 'harnpy.session' has no attribute {name!r}")

@@ -1,28 +1,46 @@
-"""The events that replace the window: what they hold, as it is shown, and as it is stored.
+"""Cuts: events that replace the window, as they are shown and as they are stored. Spec: 10 §C3, §C5.
 
-A `Cut` in memory carries the window that it leaves. Stored, it names what it keeps by position in the log
-and holds only what is nowhere else: summaries, and what a fork brought from another log. A cut that was
-read from a store gets its window from the one before it, when a view applies it. Spec: 10 §A1.7, §C4, §C5.
+A cut names what it keeps by position, so it holds no text that the log has already.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.session.events import HISTORY_REPLACED, MESSAGE_ADDED, TRANSCRIPT_EVENT, Brought, Payload, Summary
-from harnpy.session.resize.engine import merged_summary
-from harnpy.session.shown.lifecycle import lifecycle_value
-from harnpy.session.shown.rewriting import Rewritten, identify, key_of, named, rewritten
+from harnpy.session.compaction import merged_summary
+from harnpy.session.events import (
+    BRANCH_SUMMARY,
+    COMPACTION_TRIGGERED,
+    HISTORY_REPLACED,
+    LEAF_MOVED,
+    MESSAGE_ADDED,
+    SESSION_CREATED,
+    TRANSCRIPT_EVENT,
+    Brought,
+    Origin,
+    Payload,
+    Summary,
+)
+from harnpy.session.lifecycle import lifecycle_value
+from harnpy.session.rewind import LeafMoved
 from harnpy.session.window import Window, originals
-from harnpy.storage.spine import Spine
+from harnpy.session.window_rewriting import Rewritten, identify, key_of, named, rewritten
+from harnpy.storage.memory import Spine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.session.events import Event, Origin
+    from harnpy.session.events import Event
     from harnpy.session.registers import Register
 
     Json = dict[str, Any]
+
+# The events that replace the window: what they hold, as it is shown, and as it is stored.
+#
+# A `Cut` in memory carries the window that it leaves. Stored, it names what it keeps by position in the log
+# and holds only what is nowhere else: summaries, and what a fork brought from another log. A cut that was
+# read from a store gets its window from the one before it, when a view applies it. Spec: 10 §A1.7, §C4, §C5.
+
 
 #: The reason of a ``history_replaced`` that a strategy wrote.
 RESIZE = "resize"
@@ -374,3 +392,99 @@ def _brought_window(data: Json, event: Event) -> Window:
     for name in _FIELDS:
         setattr(window, name, data[name])
     return window
+
+
+# The payload of ``branch_summary``. Spec: 10 §A1.2, §A1.9, §C4.
+
+
+class BranchSummary(Payload):
+    """What became of a branch. Stored, it names the event that it begins from by its number."""
+
+    __slots__ = ("_stored",)
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        self._stored = stored
+
+    def data(self, event: Event) -> dict[str, Any]:
+        said = {key: value for key, value in self._stored.items() if key != "from_seq"}
+        return {"from_event_id": event.owner.id_of(self._stored["from_seq"]), **said}
+
+    def stored(self, event: Event) -> dict[str, Any]:
+        return self._stored
+
+
+# The payload of a session's first event, and payloads made of what a store keeps.
+#
+# Spec: 10 §A1.1, §C9.
+
+
+#: What ``session_created`` says of the session's agent.
+AGENT_FACTS = ("agent_name", "agent_label", "definition")
+
+
+class Created(Payload):
+    """Payload of ``session_created``. A fork names its parent and how many events it has from there.
+
+    ``point`` is the last of those, if it is at hand; ``facts`` is what else is known of the session.
+    """
+
+    __slots__ = ("_point", "facts", "fork_seq", "parent")
+
+    def __init__(
+        self,
+        parent: Origin | None = None,
+        fork_seq: int = 0,
+        point: Event | None = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        self.parent = parent
+        self.fork_seq = fork_seq
+        self.facts = facts or {}
+        self._point = point
+
+    def data(self, event: Event) -> dict[str, Any]:
+        data = self.stored(event)
+        if self.parent is None:
+            return data
+        point = self._point or event.owner.find(self.fork_seq)
+        id = "" if point is None else self.parent.own(point).id
+        return {
+            "depth": event.owner.depth,
+            "parent_session_id": self.parent.id,
+            "fork_point_event_id": id,
+            **data,
+        }
+
+    def stored(self, event: Event) -> dict[str, Any]:
+        depth = event.owner.depth
+        if self.parent is None:
+            return {"depth": depth, **self.facts}
+        fork = {"parent_session_id": self.parent.id, "fork_point_seq": self.fork_seq}
+        return {"depth": depth, **fork, **self.facts}
+
+
+def restored_payload(type: str, data: Any, owner: Origin) -> Any:
+    """Return the payload whose stored form is ``data``; ``owner`` is the session that wrote it."""
+    if type == SESSION_CREATED:
+        return _restored_creation(data, owner)
+    if type in (HISTORY_REPLACED, COMPACTION_TRIGGERED):
+        return Cut.restored(data)
+    if type == LEAF_MOVED:
+        return LeafMoved.restored(data)
+    if type == BRANCH_SUMMARY and "from_seq" in data:
+        return BranchSummary(data)
+    return data
+
+
+def _restored_creation(data: dict[str, Any], owner: Origin) -> Created:
+    facts = {key: value for key, value in data.items() if key not in _LINEAGE}
+    parent = data.get("parent_session_id")
+    if parent is None:
+        return Created(facts=facts)
+    shared = data["fork_point_seq"]
+    # An imported log holds what it shared with a parent that may not be here.
+    known = owner.parent or Origin(parent, owner.world, shared=shared)
+    return Created(known, shared, facts=facts)
+
+
+_LINEAGE = frozenset({"parent_session_id", "fork_point_seq"})

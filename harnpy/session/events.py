@@ -1,22 +1,126 @@
-"""The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C3.3, §C9.
+"""Events: the facts that a session's log is made of, their kinds, ids and times. Spec: 10 §A1.1, §C3.
 
-An `Event` is what the log holds, an `EventDraft` what a caller builds. An event's id and time stamp are
-computed when they are read: a conversation appends far more events than anyone ever reads.
-
-Payloads are JSON values and never change. Those that refer to other events are in `payloads`.
+An event knows the log that it belongs to as an `Origin`, not as a session, so that a closed session can be
+freed while its forks live on. Ids and times are computed when somebody asks for them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from harnpy.session.identity import event_id, micros, stamp
-from harnpy.session.json_check import checked
+from msgspec import ValidationError, convert
+
+from harnpy.session.arguments import checked
+from harnpy.session.errors import EventDecodeError, InvalidArgument
+from harnpy.world.clock import rfc3339_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.world import World
+
+# What an event is called and when it was: computed from its session, its position and its time.
+#
+# Nothing is minted, so an id is the same in memory, on disk and after a reload, and names its own position.
+# Spec: 10 §C3.3.
+
+
+MICROS = 1_000_000
+
+
+def micros(seconds: float) -> int:
+    """A clock's time in whole microseconds."""
+    return round(seconds * MICROS)
+
+
+def stamp(time_of_event: int) -> str:
+    """Microseconds since 1970 as RFC 3339: UTC, six decimals."""
+    return rfc3339_parts(*divmod(time_of_event, MICROS), 6)
+
+
+def read_stamp(text: str) -> int:
+    """Microseconds since 1970 of an RFC 3339 time stamp. Raises ValueError."""
+    from datetime import UTC, datetime, timedelta
+
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"no offset in {text!r}")
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def event_id(session_id: str, seq: int, time_of_event: int) -> str:
+    """The UUIDv7 of the event at ``seq``."""
+    millis = time_of_event // 1000 & 0xFFFF_FFFF_FFFF
+    low = 0x80_0000 | seq & 0x3F_FFFF
+    head = f"{millis >> 16:08x}-{millis & 0xFFFF:04x}-{0x7000 | seq >> 22 & 0xFFF:04x}"
+    return f"{head}-{low >> 8:04x}-{low & 0xFF:02x}{_tail(session_id)}"
+
+
+def position(id: str, session_id: str) -> int | None:
+    """The ``seq`` that an id of that session names; None for an id that isn't computed for it."""
+    if len(id) != 36 or not id.endswith(_tail(session_id)) or id[14] != "7":
+        return None
+    try:
+        low = int(id[19:23] + id[24:26], 16)
+        high = int(id[15:18], 16)
+    except ValueError:
+        return None
+    return (high << 22 | low & 0x3F_FFFF) if low >> 22 == 0b10 else None
+
+
+@lru_cache(maxsize=512)
+def _tail(session_id: str) -> str:
+    """The first 40 bits of the SHA-256 of the session's id, as hex."""
+    from hashlib import sha256
+
+    return sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+
+
+# Reading an event's data as what its type says. Spec: 10 §A1.1, §C3.
+
+
+T = TypeVar("T")
+
+
+class Typed(Protocol):
+    """What decoding asks of an event."""
+
+    type: str
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def data(self) -> Any: ...
+
+
+def decoded(event: Typed, cls: type[T]) -> T | None:
+    """Return the event's data as ``cls``, which says in ``TYPE`` which events it is for; None for another.
+
+    Raises `EventDecodeError` for data that doesn't fit, `InvalidArgument` for a class without ``TYPE``.
+    """
+    type = getattr(cls, "TYPE", None)
+    if not isinstance(type, str):
+        raise InvalidArgument(f"a payload's class names its event type in `TYPE`: {cls.__name__} has none")
+    if event.type != type:
+        return None
+    try:
+        return convert(event.data, cls)
+    except ValidationError as error:
+        raise EventDecodeError(type, event.id, str(error), event.session_id) from error
+
+
+# The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C3.3, §C9.
+#
+# An `Event` is what the log holds, an `EventDraft` what a caller builds. An event's id and time stamp are
+# computed when they are read: a conversation appends far more events than anyone ever reads.
+#
+# Payloads are JSON values and never change. Those that refer to other events are in `payloads`.
+
 
 # Types of events. Spec: 10 §A1.2, §C3.1; when each is written: §C16.1.
 
@@ -87,8 +191,6 @@ READ_TYPES = frozenset({
 #: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"
 
-
-T = TypeVar("T")
 
 _NOTHING: tuple[dict[str, Any], float] = ({}, 0.0)
 
@@ -353,7 +455,6 @@ class Event:
 
         Raises `EventDecodeError` for data that isn't what the type says.
         """
-        from harnpy.session.drafting.decoding import decoded
 
         return decoded(self, cls)
 

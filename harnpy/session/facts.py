@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.dicts import detached
+from harnpy.formats.dicts import detached
 from harnpy.session import events as kinds
+from harnpy.session import rewind
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.events import EventDraft
-from harnpy.session.registers import METADATA, is_register
-from harnpy.session.settings.keys import REGISTERS as SETTINGS
-from harnpy.session.settings.keys import check, name_of
-from harnpy.session.shown import pins
-from harnpy.session.statuses import check_transition
-from harnpy.session.tasks import TaskList
+from harnpy.session.registers import METADATA, TaskList, check, check_transition, is_register, name_of
+from harnpy.session.registers import REGISTERS as SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harnpy.session.events import Event
-    from harnpy.session.tasks import Task
-    from harnpy.session.views import View
+    from harnpy.session.registers import Task
+    from harnpy.session.view import View
 
 
 class Facts:
@@ -51,7 +48,7 @@ class Facts:
             raise InvalidArgument(f'unknown register "{key}"', self.id)
         if key.startswith(SETTINGS):
             check(name_of(key), value)
-        if key == pins.REGISTER and not pins.are_pins(value):
+        if key == rewind.REGISTER and not rewind.are_pins(value):
             raise InvalidArgument("`pins` must be a list of event numbers: use `pin`", self.id)
         given = {"source": source, "reason": reason}
         why = {name: text for name, text in given.items() if text is not None}

@@ -1,64 +1,392 @@
-"""A session: an append-only event log, and the view of it kept up to date.
+"""`Session`: an append-only event log, and the view of it kept up to date. Spec: 10 §C1, §C3.
 
 `append` is the only way to change one. It writes to the stream first and updates the view after; a
 failed write leaves no trace. It costs the same at any length; a cut costs what it keeps. Not thread-safe:
-a session belongs to one VM, and a VM to one thread. Spec: 10 §C1, §C3.
+a session belongs to one VM, and a VM to one thread.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import ref
 
+from harnpy.formats.dicts import detached
+from harnpy.session import arguments
 from harnpy.session import events as kinds
-from harnpy.session.artifacts.recording import Recording
-from harnpy.session.cuts import Cut
-from harnpy.session.drafting.ambient import AMBIENT, surrounded
-from harnpy.session.drafting.fields import check_drafts
-from harnpy.session.drafting.placing import asked_for, place
-from harnpy.session.errors import (
-    SessionConflict,
-    SessionError,
-    SessionExists,
-)
+from harnpy.session.arguments import count, validate_session_id
+from harnpy.session.artifacts import Recording, recorded
+from harnpy.session.choices import Choices
+from harnpy.session.cuts import AGENT_FACTS, Created, Cut
+from harnpy.session.drafting import AMBIENT, asked_for, check_drafts, place, surrounded
+from harnpy.session.errors import InvalidArgument, SessionConflict, SessionError, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin, Summary
 from harnpy.session.facts import Facts
-from harnpy.session.kept.ids import validate_session_id
-from harnpy.session.live.watched import Watched
-from harnpy.session.parts import arguments
-from harnpy.session.parts.branches import Branches
-from harnpy.session.parts.history import ANY as ANY
-from harnpy.session.parts.history import History
-from harnpy.session.parts.questions import Questions
-from harnpy.session.parts.reductions import Reduction
-from harnpy.session.parts.showing import Showing
-from harnpy.session.parts.waits import Waits
-from harnpy.session.payloads import AGENT_FACTS, Created
-from harnpy.session.resize.resizable import Resizable, Resizing
-from harnpy.session.saves import Saves
-from harnpy.session.settings.keys import REGISTERS as SETTINGS
-from harnpy.session.settings.keys import name_of
-from harnpy.session.shown.choices import Choices
+from harnpy.session.forks import Branches
+from harnpy.session.messages import as_dict
+from harnpy.session.prompt import FILES_LIMIT
+from harnpy.session.reading import Reading
+from harnpy.session.registers import REGISTERS as SETTINGS
+from harnpy.session.registers import name_of
+from harnpy.session.resize import Resizable, Resizing
+from harnpy.session.revisions import Saves
 from harnpy.session.transcript import MESSAGE_KINDS
-from harnpy.session.turns.artifacts import recorded
-from harnpy.session.views import View
+from harnpy.session.view import View
+from harnpy.session.waits import Waits
+from harnpy.session.watch import Watched
 from harnpy.session.window import Window
 from harnpy.storage.errors import StreamExists, VersionConflict
 from harnpy.storage.memory import MemoryStore, MemoryStream
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from harnpy.session.kept.past import Until
-    from harnpy.session.live.audience import Audience
-    from harnpy.session.resize.compaction import Compaction
+    from harnpy.session.compaction import Compaction
+    from harnpy.session.info import SessionInfo, TurnInfo
+    from harnpy.session.past import Until
+    from harnpy.session.prompt import HistoryEntry, Stable
+    from harnpy.session.watch import Audience
     from harnpy.storage.contract import Stream
 
     Message = dict[str, Any]
     Messages = Message | Iterable[Message]
+
+# States that functions make of a session's log. Spec: 10 §A1.6, §C3.
+
+
+class Reduction:
+    """The state that ``fn(state, event)`` makes of all events, beginning with an empty dict.
+
+    Calling it gives a shallow copy. The events since the last call are read when it is called, so it costs an
+    append nothing.
+    """
+
+    def __init__(self, fn: Callable[[Any, Event], Any], read: Callable[[int], list[Event]]) -> None:
+        self._fn = fn
+        self._read = read
+        #: The number of the last event taken in, and the state there.
+        self._reached: tuple[int, Any] = 0, {}
+
+    def __call__(self) -> Any:
+        seq, state = self._reached
+        for event in self._read(seq):
+            seq, state = event.seq, self._fn(state, event)
+        self._reached = seq, state
+        return copy(state)
+
+
+# What a session shows: its window, raw and as a model gets it, and its history. Spec: 10 §C5.
+
+
+class Showing(Reading):
+    """The part of a `Session` that returns messages."""
+
+    __slots__ = ()
+
+    view: View
+
+    @property
+    def length(self) -> int:
+        """The number of messages in the window."""
+        return len(self.view.window)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The window's messages, in a new list; the messages themselves are shared."""
+        return list(self.view.window.messages())
+
+    def total(self, measure: Callable[[dict[str, Any]], int]) -> int:
+        """The sum of ``measure(message)`` in the window. Cached by function: pass the same one each time."""
+        return self.view.window.total(measure)
+
+    def window(self) -> list[dict[str, Any]]:
+        """The window as a model gets it: valid for every provider (10 §C5)."""
+        return list(self.stable(_as_it_is).messages)
+
+    def entries(self, files_limit: int = FILES_LIMIT) -> list[HistoryEntry]:
+        """The messages of `window` with their events, context marks and what the log knows of calls.
+
+        ``files_limit``: how many files of each sort the working set names.
+        """
+        return self.view.entries(self._read_tools, annotate=True, files_limit=files_limit)
+
+    def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
+        """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
+        return self.view.stable(convert, self._read_tools)
+
+    def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
+        until = None if before is None else before - 1
+        return self.stream.read(after, until, types=kinds.CALL_TYPES)
+
+    def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
+        """The messages behind the window since the last reset, as they were written; with
+        ``include_reset`` those of the whole log."""
+        if include_reset:
+            return self.every_message()
+        return [entry.body for entry in self.view.window.history()]
+
+    @property
+    def context_window(self) -> list[dict[str, Any]]:
+        """`messages` by its name in Agently."""
+        return self.messages()
+
+    @property
+    def full_context(self) -> list[dict[str, Any]]:
+        """`history` by its name in Agently."""
+        return self.history()
+
+    def every_message(self) -> list[dict[str, Any]]:
+        """Return the messages of the whole log, including those before a reset. A fork onto this session
+        counts as the messages that it brought."""
+        found: list[dict[str, Any]] = []
+        for event in self.read():
+            if event.type == kinds.MESSAGE_ADDED:
+                found.append(event.body)
+            elif isinstance(event.body, Cut) and event.body.parent_id is not None:
+                found += [entry.body for entry in event.body.window.history()]
+        return found
+
+    def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
+        """Return what a loop starts from: the messages, led by the summary unless they show it, and the
+        summary (08 §1.11)."""
+        window = self.view.window
+        opening = [] if window.shows_summary() else [{"role": "user", "content": window.summary}]
+        return opening + self.messages(), window.summary
+
+
+def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
+    return message
+
+
+# What a model is shown of a session, naming so many files. Spec: 10 §A1.8, §C5.
+
+
+class Rebuilder:
+    """``files_limit`` is how many files of each sort a working set names."""
+
+    def __init__(self, files_limit: int = FILES_LIMIT) -> None:
+        self.files_limit = files_limit
+
+    def entries(self, session: Session) -> list[HistoryEntry]:
+        """Return the messages with their events, context marks and what the log knows of calls."""
+        return session.entries(self.files_limit)
+
+    def messages(self, session: Session) -> list[dict[str, Any]]:
+        """Return the messages alone."""
+        return [entry.message for entry in self.entries(session)]
+
+
+# What a session's log tells whoever asks. Spec: 10 §A1.6, §C3.
+
+
+State = TypeVar("State")
+
+_WAITS = frozenset({kinds.WAIT_STARTED, kinds.APPROVAL_REQUESTED})
+_GOES_ON = frozenset({kinds.WAIT_RESOLVED, kinds.APPROVAL_RESOLVED, kinds.APPROVAL_CANCELED})
+_MESSAGES = frozenset({kinds.MESSAGE_ADDED})
+
+
+class ModelSettings(NamedTuple):
+    """What later turns use. ``model`` None is the default one, ``tools`` None those that nobody chose."""
+
+    model: Any = None
+    thinking: str = "off"
+    tools: list[str] | None = None
+
+
+class Questions(Reading):
+    """The part of a `Session` that answers."""
+
+    __slots__ = ()
+
+    view: View
+    reduction: Reduction | None
+
+    @property
+    def revision(self) -> int:
+        raise NotImplementedError
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raise NotImplementedError
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as lists show it."""
+        from harnpy.session.info import info_of_log
+
+        return info_of_log(self.origin, self.read(), self.revision)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for an approval or for something outside."""
+        last = next(self.stream.read(types=_WAITS | _GOES_ON, reverse=True, limit=1), None)
+        return last is not None and last.type in _WAITS
+
+    @property
+    def total_cost(self) -> float:
+        """What all events have cost, in USD."""
+        return float(sum(event.cost for event in self.stream.read()))
+
+    @property
+    def model_settings(self) -> ModelSettings:
+        """The model, how much it thinks, and its tools, as they were chosen last."""
+        return ModelSettings(self.get("model"), self.get("thinking", "off"), self.get("tools"))
+
+    def last_event(self) -> Event | None:
+        """Return the last event, as this session's."""
+        last = self.stream.last()
+        return None if last is None else self.event(last.seq)
+
+    def last_message(self) -> Message | None:
+        """Return the last message that was ever added."""
+        return next(self._newest(), None)
+
+    def last_assistant_message(self) -> Message | None:
+        """Return the last message of an assistant that says something and calls no tool."""
+        return next((message for message in self._newest() if _answers(message)), None)
+
+    def reduce(self, fn: Callable[[State, Event], State], init: State) -> State:
+        """Return the state that ``fn(state, event)`` makes of all events, beginning with ``init``."""
+        return reduce(fn, self.read(), init)
+
+    @property
+    def state(self) -> Any:
+        """What the reducer makes of the log that was attached last; an empty dict without any."""
+        return {} if self.reduction is None else self.reduction()
+
+    def turns(self) -> list[TurnInfo]:
+        """Return the turns that the conversation consists of, oldest first."""
+        from harnpy.session.info import turns_of
+
+        return turns_of(self.read(), self.view.turns.items())
+
+    def _newest(self) -> Iterator[Message]:
+        return (event.body for event in self.stream.read(types=_MESSAGES, reverse=True))
+
+
+def _answers(message: Message) -> bool:
+    if message.get("role") != "assistant" or message.get("tool_calls"):
+        return False
+    content = message.get("content")
+    if isinstance(content, list):
+        kinds_of_parts = {part.get("type") for part in content if isinstance(part, dict)}
+        return bool(content) and "tool_use" not in kinds_of_parts
+    said = any(isinstance(text, str) and text.strip() for text in (content, message.get("reasoning")))
+    return said or bool(message.get("thinking_blocks"))
+
+
+# What is said: appending messages and context, and beginning anew. Spec: 10 §A1.4, §A2.2, §C3.
+
+
+#: As an expected version: at the end, whatever it is.
+ANY = -1
+_NO_MESSAGES: Final = "messages must be dicts with a string `role`"
+
+
+class History:
+    """The part of a `Session` that writes messages."""
+
+    __slots__ = ()
+
+    id: str
+    version: int
+    view: View
+
+    def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        raise NotImplementedError
+
+    def replace(self, reason: str, window: Window, branched_at: int | None = None) -> Event:
+        raise NotImplementedError
+
+    def shrink(self, strategy: str, window: Window) -> None:
+        raise NotImplementedError
+
+    @property
+    def length(self) -> int:
+        raise NotImplementedError
+
+    def history_changed(self) -> None:
+        raise NotImplementedError
+
+    def append_user(self, text: str) -> Event:
+        """Append what a user says."""
+        return self.append_message({"role": "user", "content": text})
+
+    def append_message(self, message: Message) -> Event:
+        """Append one message; a role that isn't given is ``user``."""
+        return self.append_prompt(message)[0]
+
+    def append_prompt(self, messages: Messages) -> list[Event]:
+        """Append messages, all or none. Raises `InvalidArgument` when there are none."""
+        drafts = message_drafts(messages)
+        if not drafts:
+            raise InvalidArgument("a prompt must contain at least one message", self.id)
+        events = self.append(*drafts, expected_version=ANY)
+        self.history_changed()
+        return events
+
+    def append_context(self, content: str, kind: str = "generic", placement: str | None = None) -> Event:
+        """Append what the model is to know and nobody has said. ``placement``: ``prefix`` or ``history``."""
+        if placement not in (None, "prefix", "history"):
+            raise InvalidArgument(f"`placement` must be `prefix` or `history`, not {placement!r}", self.id)
+        data = {"kind": kind, "content": content}
+        if placement is not None:
+            data["placement"] = placement
+        return self.append(EventDraft(kinds.CONTEXT_ADDED, data), expected_version=ANY)[0]
+
+    def add_history(self, messages: Messages) -> None:
+        """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
+        self.append(*message_drafts(messages), expected_version=ANY)
+        self.history_changed()
+
+    def set_history(self, messages: Messages) -> None:
+        """Restart the history with these messages. The log keeps what was; memo and registers stay."""
+        drafts = message_drafts(messages)
+        data: dict[str, Any] = {"messages": [], "reason": "set"}
+        if drafts:
+            data["messages"] = [[self.version + 1, self.version + len(drafts)]]
+        if self.view.window.summary is not None:
+            data["summary"] = None
+        self.append(*drafts, EventDraft(kinds.HISTORY_REPLACED, Cut.restored(data)))
+        self.history_changed()
+
+    def reset(self) -> None:
+        """Empty window and history; registers stay."""
+        self.replace("reset", Window())
+        self.history_changed()
+
+    def clean_window(self) -> None:
+        """Empty the window. The history stays."""
+        self.shrink("clean_window", self.view.window.trimmed(0))
+        self.history_changed()
+
+    def trim(self, keep_last: int) -> int:
+        """Keep the newest messages in the window. Return how many there are."""
+        if count("keep_last", keep_last) < self.length:
+            self.shrink("trim", self.view.window.trimmed(keep_last))
+        return self.length
+
+
+def message_drafts(messages: Messages) -> list[EventDraft]:
+    """Return the drafts of copies of the messages: dicts, or objects that have a role and a content.
+
+    Raises `InvalidArgument`, `EventRejected`.
+    """
+    one = as_dict(messages)
+    drafts = []
+    if not isinstance(one, dict) and not hasattr(messages, "__iter__"):
+        raise InvalidArgument(_NO_MESSAGES)
+    for message in map(as_dict, [one] if isinstance(one, dict) else messages):
+        if not isinstance(message, dict) or not isinstance(message.get("role", ""), str):
+            raise InvalidArgument(_NO_MESSAGES)
+        draft = EventDraft(kinds.MESSAGE_ADDED, {"role": "user", **message})
+        draft.check()
+        draft.data = detached(draft.data)
+        drafts.append(draft)
+    return drafts
+
 
 #: What a store calls a stream of ours.
 KIND = "session"
@@ -163,7 +491,7 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         """Return the number of the event to fork at. Raises `EventNotFound`."""
         if at is None:
             return self.version
-        from harnpy.session.kept.past import number_of
+        from harnpy.session.past import number_of
 
         return number_of(self.stream, at, self.origin)
 
@@ -208,7 +536,7 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
 
     def check(self, *drafts: EventDraft) -> None:
         """Raise what `append` would raise for these drafts."""
-        from harnpy.session.drafting.checks import admitted
+        from harnpy.session.draft_checks import admitted
 
         check_drafts(drafts)
         admitted(self, drafts)
@@ -217,7 +545,7 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         """Append drafts that are JSON."""
         if not self.strict and all(map(_is_plain, drafts)):
             return self.write(*drafts, expected_version=expected_version)
-        from harnpy.session.drafting.checks import admitted
+        from harnpy.session.draft_checks import admitted
 
         with_moves = admitted(self, drafts)
         events = self.write(*with_moves, expected_version=expected_version)
@@ -357,7 +685,7 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
 
     def _listened(self) -> Audience:
         if self.audience is None:
-            from harnpy.session.live.audience import Audience
+            from harnpy.session.watch import Audience
 
             self.audience = Audience(self.id)
         return self.audience

@@ -9,25 +9,17 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from harnpy.reading.dicts import detached
+from harnpy.formats.dicts import detached
+from harnpy.session import clients, conversation, verbs, workspaces
 from harnpy.session.errors import Refusal, SessionConflict, SessionExists
 from harnpy.session.residents import Residents
-from harnpy.session.verbs import (
-    clients,
-    compaction,
-    forks,
-    lifecycle,
-    loop_access,
-    scratchpads,
-    seeding,
-    workspaces,
-)
+from harnpy.session.transfer import sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Concatenate, ParamSpec, TypeVar
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -63,27 +55,27 @@ class SessionRegistry(Residents):
     """
 
     open = _verb(workspaces.open_session, "agent_session_open")
-    exists = lifecycle.exists
-    messages = _verb(lifecycle.messages)
-    history = _verb(lifecycle.history)
-    history_value = _verb(lifecycle.history_value, "agent_session_history")
-    snapshot = lifecycle.snapshot
-    snapshot_value = lifecycle.snapshot_value
-    ancestry = forks.ancestry
-    reset = _verb(lifecycle.reset)
-    fork = _verb(forks.fork)
-    fork_at = _verb(forks.fork_at)
-    trim = _verb(lifecycle.trim)
-    compact = _verb(compaction.compact)
-    append_event = _verb(lifecycle.append_event)
-    close = _verb(lifecycle.close)
-    discard = lifecycle.discard
+    exists = verbs.exists
+    messages = _verb(verbs.messages)
+    history = _verb(verbs.history)
+    history_value = _verb(verbs.history_value, "agent_session_history")
+    snapshot = verbs.snapshot
+    snapshot_value = verbs.snapshot_value
+    ancestry = verbs.ancestry
+    reset = _verb(verbs.reset)
+    fork = _verb(verbs.fork)
+    fork_at = _verb(verbs.fork_at)
+    trim = _verb(verbs.trim)
+    compact = _verb(verbs.compact)
+    append_event = _verb(verbs.append_event)
+    close = _verb(verbs.close)
+    discard = verbs.discard
 
-    subscribe = _verb(lifecycle.subscribe, "agent_subscribe")
-    subscriber_count = lifecycle.subscriber_count
-    inject_feedback = loop_access.inject_feedback
-    has_feedback = loop_access.has_feedback
-    take_feedback = loop_access.take_feedback
+    subscribe = _verb(verbs.subscribe, "agent_subscribe")
+    subscriber_count = verbs.subscriber_count
+    inject_feedback = conversation.inject_feedback
+    has_feedback = conversation.has_feedback
+    take_feedback = conversation.take_feedback
 
     live_clients = _verb(clients.live_clients)
     attach = _verb(clients.attach)
@@ -93,9 +85,9 @@ class SessionRegistry(Residents):
     client_inject_prompt = _verb(clients.client_inject_prompt)
     route_permission = _verb(clients.route_permission)
 
-    scratchpad = _verb(scratchpads.scratchpad)
-    set_scratchpad = _verb(scratchpads.set_scratchpad)
-    clear_scratchpad = _verb(scratchpads.clear_scratchpad)
+    scratchpad = _verb(verbs.scratchpad)
+    set_scratchpad = _verb(verbs.set_scratchpad)
+    clear_scratchpad = _verb(verbs.clear_scratchpad)
 
     workspace_anchor = _verb(workspaces.workspace_anchor)
     set_workspace_anchor = _verb(workspaces.set_workspace_anchor)
@@ -105,13 +97,13 @@ class SessionRegistry(Residents):
     remove_root = _verb(workspaces.remove_root)
     list_roots = _verb(workspaces.list_roots)
 
-    seed_from_jsonl = _verb(seeding.seed_from_jsonl)
-    prompt_state = _verb(loop_access.prompt_state)
-    store_transcript = loop_access.store_transcript
+    seed_from_jsonl = _verb(sidecar.seed_from_jsonl)
+    prompt_state = _verb(conversation.prompt_state)
+    store_transcript = conversation.store_transcript
 
     # Appending and counting messages are the hot path: these verbs name their builtin themselves.
-    inject_shared = lifecycle.inject_shared
-    length = lifecycle.length
+    inject_shared = verbs.inject_shared
+    length = verbs.length
 
     def inject(self, id: str, message: Dict) -> None:
         """Append a message, which is copied."""

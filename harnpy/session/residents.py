@@ -1,35 +1,271 @@
-"""The live sessions of one Vm: finding one, admitting one, letting one go. Spec: 08 §1.1, §1.7.
-
-Everything that a verb does to a session starts here. Reading a session leaves the order of use alone;
-everything else makes it the most recently used one. When there is no room for a new session, the least
-recently used one that no loop drives is evicted.
-"""
+"""The live sessions of one Vm: finding one, admitting one, letting one go. Spec: 08 §1.1, §1.7."""
 
 from __future__ import annotations
 
+import os.path
 from collections import OrderedDict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from harnpy.session.errors import SessionNotFound
-from harnpy.session.kept.keeping import admitted, check_store, close_log, kept_session
-from harnpy.session.kept.stores import Stores
+from harnpy.formats.json import to_json
+from harnpy.session import events as kinds
+from harnpy.session.arguments import validate_session_id
+from harnpy.session.errors import InvalidArgument, SessionExists, SessionLeased, SessionNotFound
 from harnpy.session.log import KIND, Session
-from harnpy.session.resident import Resident
-from harnpy.session.sink import VARIABLE, EventSink
-from harnpy.session.stack import SessionStack
+from harnpy.session.registers import COMPLETED, can_become
+from harnpy.session.stores import Stores
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from harnpy.reading.dicts import Dict
-    from harnpy.session.sink import Sink
+    from harnpy.formats.dicts import Dict
+    from harnpy.session.events import Event
+    from harnpy.session.stored import StoredSession
+    from harnpy.session.stores import Hold
     from harnpy.storage.contract import Store
 
     Subscriber = Callable[[Dict], Any]
+
+# The sessions that a task drives, one inside the other: a stack of ids. Spec: 08 §1.1.
+#
+# A loop enters its session for as long as it runs, so that everything called from inside it can ask for the
+# innermost id.
+
+
+class SessionStack:
+    """The ids that one task drives, innermost last."""
+
+    __slots__ = ("ids",)
+
+    def __init__(self, ids: tuple[str, ...] = ()) -> None:
+        self.ids = list(ids)
+
+    def current(self) -> str | None:
+        return self.ids[-1] if self.ids else None
+
+    @contextmanager
+    def enter(self, id: str) -> Iterator[None]:
+        """Drive ``id`` inside the block. A blank id isn't pushed."""
+        if not id.strip():
+            yield
+            return
+        self.ids.append(id)
+        try:
+            yield
+        finally:
+            self.ids.pop()
+
+    def branch(self) -> SessionStack:
+        """Return the stack of a task that starts here: a copy."""
+        return SessionStack(tuple(self.ids))
+
+
+# The persistent sink: a session's agent events as lines of a file. Spec: 08 §1.7.
+#
+# The host may have them elsewhere. Else they are written when `HARN_EVENT_LOG_DIR` names a directory. A sink
+# that can't be written warns once and is then silent; the session continues. Secrets are masked.
+
+
+VARIABLE = "HARN_EVENT_LOG_DIR"
+SIZE_LIMIT = 100 * 1024 * 1024
+
+
+class Sink(Protocol):
+    """Where a session's agent events go."""
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Keep an event. Raises nothing: the session goes on whatever becomes of it."""
+
+
+class EventSink:
+    """One session's file, continued in a new one whenever it has grown to ``SIZE_LIMIT`` bytes."""
+
+    def __init__(self, directory: str, session_id: str, world: World) -> None:
+        from urllib.parse import quote
+
+        # Any text is an id; percent-encoding keeps files distinct and inside the directory.
+        self._stem = os.path.join(directory, f"event_log-{quote(session_id, '', errors='surrogatepass')}")
+        self._world = world
+        self._index = 0
+        self._part = 0
+        self._size = 0
+        self._broken = False
+        self._put("", append=False)
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Add an event's line."""
+        if self._broken:
+            return
+        from harnpy.formats.secrets.masking import mask_value
+
+        now = round(self._world.clock.now() * 1000)
+        row = {**mask_value(event), "index": self._index, "emitted_at_ms": now, "frame_depth": None}
+        line = to_json(row) + "\n"
+        self._index += 1
+        if self._size >= SIZE_LIMIT:
+            self._part, self._size = self._part + 1, 0
+            self._put("", append=False)
+        self._put(line, append=True)
+
+    def _put(self, text: str, append: bool) -> None:
+        suffix = f"-{self._part:06d}" if self._part else ""
+        try:
+            self._world.unguarded.files.write_text(f"{self._stem}{suffix}.jsonl", text, append)
+        except OSError as error:
+            self._broken = True
+            self._world.warn("agent.event_log", f"{self._stem}: {error.strerror}")
+        self._size += len(text.encode("utf-8", "surrogatepass"))
+
+
+# One live session, with what isn't in its log. Spec: 08 §1.1, §1.7.
+
+
+class Follower(Protocol):
+    """A running loop that keeps its own copy of a session's conversation in step."""
+
+    id: str
+    summarize: Callable[[str], str] | None
+
+    def arrive(self, message: Dict) -> None:
+        """A message was injected into the session."""
+
+    def overtaken(self) -> None:
+        """Somebody else compacted the session."""
+
+
+class Resident:
+    """A live session, with what isn't in its log."""
+
+    __slots__ = ("child_ids", "closing", "followers", "hold", "session", "sink", "subscribers")
+
+    def __init__(self, session: Session, sink: Sink | None) -> None:
+        self.session = session
+        self.hold: Hold | None = None  # on the lease of a session that is kept, while loops drive it
+        self.sink = sink
+        self.child_ids: dict[str, None] = {}  # ordered and unique
+        self.subscribers: list[Subscriber] = []
+        self.followers: list[Follower] = []
+        self.closing = False
+
+    def let_go(self) -> None:
+        """Give the session's lease back, if this process has it."""
+        hold, self.hold = self.hold, None
+        if hold is not None:
+            hold.release()
+
+
+# What is different for a live session that a store keeps. Spec: 10 §C9.
+#
+# A session in memory ends when it is closed; of one that is kept, only the live object goes.
+
+
+_WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended, or end it"
+#: Seconds between two looks at a lease that somebody else has.
+_LOOK = 0.25
+
+
+def is_kept(session: Session) -> TypeGuard[StoredSession]:
+    """Whether a store keeps the session."""
+    return session.is_kept
+
+
+def kept_session(id: str, store: Store, world: World) -> StoredSession:
+    """Return the session that ``store`` has under that id, created if need be."""
+    from harnpy.session.stored import StoredSession
+
+    validate_session_id(id)
+    while True:
+        found = StoredSession.load(id, store, world)
+        if found is not None:
+            return found
+        try:
+            return StoredSession.begin(id, store, world)
+        except SessionExists:
+            continue  # another process was faster
+
+
+def check_store(session: Session, store: Store) -> None:
+    """Raise `InvalidArgument` unless that store keeps the session."""
+    if not is_kept(session):
+        raise InvalidArgument(f"session '{session.id}' is open without a store: close it first", session.id)
+    if session.store is not store:
+        raise InvalidArgument(
+            f"session '{session.id}' is open on {session.store.url}: close it first", session.id
+        )
+
+
+def admitted(resident: Resident) -> None:
+    """Prepare a session that has become live: who descends from it, and who hears what others write."""
+    session = resident.session
+    if not is_kept(session):
+        return
+
+    def heard(events: Sequence[Event]) -> None:
+        for event in events:
+            for follower in list(resident.followers):
+                if event.type == kinds.MESSAGE_ADDED:
+                    follower.arrive(event.body)
+                elif event.type in (kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED):
+                    follower.overtaken()
+
+    session.heard = heard
+    for id in session.children():
+        resident.child_ids[id] = None
+
+
+def close_log(session: Session, note: dict[str, Any]) -> None:
+    """Write that a session is closed. Only the live object of one that is kept shows it, to those who are
+    told; its log says that it is completed, if it is.
+    """
+    if not is_kept(session):
+        session.record(kinds.TRANSCRIPT_EVENT, note)
+        return
+    status = note["metadata"]["status"] or {}
+    if COMPLETED in (status.get("status"), status.get("reason")) and can_become(session.status, COMPLETED):
+        session.set_status(COMPLETED)
+    session.show(kinds.TRANSCRIPT_EVENT, note)
+
+
+def discard(session: Session, memory: MemoryStore) -> None:
+    """Delete a session that nobody has seen yet."""
+    store: Any = session.store if is_kept(session) else memory
+    store.delete(KIND, session.id)
+
+
+def take_hold(resident: Resident, wait: float) -> None:
+    """Take the session's lease for a loop, which others of this process may share.
+
+    Raises `SessionLeased` when another process has it and hasn't let it go within ``wait`` seconds.
+    """
+    session = resident.session
+    if not is_kept(session) or resident.hold is not None:
+        return
+    from harnpy.session.stores import Hold
+    from harnpy.storage.errors import LeaseHeld
+    from harnpy.storage.leases import KeptLease
+
+    while True:
+        look = min(_LOOK, wait)
+        try:
+            lease = session.store.lease(f"{KIND}:{session.id}", wait=look)
+        except LeaseHeld as held:
+            wait -= look
+            if wait <= 0:
+                raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
+        else:
+            break
+    resident.hold = Hold(session, KeptLease(lease))
+    session.refresh()
+
+
+# The live sessions of one Vm: finding one, admitting one, letting one go. Spec: 08 §1.1, §1.7.
+#
+# Everything that a verb does to a session starts here. Reading a session leaves the order of use alone;
+# everything else makes it the most recently used one. When there is no room for a new session, the least
+# recently used one that no loop drives is evicted.
 
 
 class Residents:

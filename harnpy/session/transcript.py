@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.text.display import display
+from harnpy.formats.display import display
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
-
+    from harnpy.formats.dicts import Dict
 
 #: Roles of messages that answer a tool call.
 RESULT_ROLES = ("tool", "tool_result")

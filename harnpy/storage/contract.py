@@ -11,18 +11,26 @@ of a kind brings a `Codec`, which turns its records into `Row`s and back. Every 
 * `branch` gives the new stream the old one's records, copying none; afterwards neither sees the other's.
 * An append under a lease that somebody else has taken since is refused.
 
-Calls block, may be made from any thread, and raise `StorageError`s and nothing else. Spec: 10 §C1, §C6.
+Calls block, may be made from any thread, and raise `StorageError`s and nothing else. Pages of heads, the
+words of a search and the record in place of an unreadable one are the same in all stores. Spec: 10 §C1, §C6.
 """
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from msgspec.json import encode
+
+from harnpy.storage.errors import StorageError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harnpy.storage.leases import Check, Lease
+
+    Position = tuple[int, str]
 
 Record = Any
 
@@ -305,3 +313,123 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of files, connections and leases. Every later call raises `StoreClosed`."""
+
+
+# A page of a list of heads, for the stores that have them all at hand. Spec: 10 §C6.
+
+
+def page(heads: Iterable[Head], query: HeadQuery, errors: list[tuple[str, str]] | None = None) -> Page:
+    """Return the page of ``heads`` that ``query`` asks for."""
+    shown = sorted((head for head in heads if matches(head, query)), key=lambda head: _position(head, query))
+    if query.after is not None:
+        after = position(query.after)
+        shown = [head for head in shown if _position(head, query) > after]
+    items = shown[: query.limit]
+    more = len(shown) > len(items) and bool(items)
+    return Page(items, mark(items[-1], query) if more else None, errors or [])
+
+
+def matches(head: Head, query: HeadQuery) -> bool:
+    """Whether a list shows ``head``."""
+    status = head.data.get("status", "")
+    return (
+        (query.statuses is None or status in query.statuses)
+        and status not in query.without
+        and (query.agent is None or head.data.get("agent", "") == query.agent)
+        and (query.parent is None or head.parent == query.parent)
+    )
+
+
+def mark(head: Head, query: HeadQuery) -> str:
+    """Return where a page that ends with ``head`` is continued: a `HeadQuery.after`."""
+    number, name = _position(head, query)
+    return f"{number}:{name}"
+
+
+def unknown_order(query: HeadQuery) -> StorageError:
+    """Return the error of a list in an order that doesn't exist."""
+    return StorageError(f"a list's order is updated, created or id, not `{query.order}`")
+
+
+def _position(head: Head, query: HeadQuery) -> Position:
+    if query.order == "id":
+        return 0, head.name
+    if query.order not in ("updated", "created"):
+        raise unknown_order(query)
+    return -(head.updated if query.order == "updated" else head.created), head.name
+
+
+def position(after: str) -> Position:
+    """Return what a `mark` says: a number to sort by, and a name."""
+    number, _, name = after.partition(":")
+    try:
+        return int(number), name
+    except ValueError:
+        raise StorageError(f"`{after}` is not where a page of a list ended") from None
+
+
+# What a search means, the same in all stores. Spec: 10 §C6.
+#
+# A query is words and ``"phrases"``; a text that holds all of them, whatever the case, is found.
+
+
+_TERM = re.compile(r'"([^"]*)"?|(\S+)')
+
+
+def terms(query: str) -> list[str]:
+    """Return the terms of ``query`` with their case folded. Raises `StorageError` when there are none."""
+    found = [phrase or word for phrase, word in _TERM.findall(query)]
+    folded = [term.casefold() for term in found if term.strip()]
+    if not folded:
+        raise StorageError("a search needs at least one word to look for")
+    return folded
+
+
+def holds(text: str, wanted: list[str]) -> bool:
+    """Whether ``text`` holds every one of the folded terms."""
+    folded = text.casefold()
+    return all(term in folded for term in wanted)
+
+
+def hits(
+    kind: str,
+    name: str,
+    rows: Sequence[Row],
+    texts: Sequence[str | None],
+    query: str,
+    types: frozenset[str] | None,
+) -> list[Hit]:
+    """Return the rows that ``query`` finds, by looking at every one."""
+    wanted = terms(query)
+    return [
+        Hit(kind, name, row.seq, row.type, text)
+        for row, text in zip(rows, texts, strict=True)
+        if text is not None and (types is None or row.type in types) and holds(text, wanted)
+    ]
+
+
+# What stands in the place of a record that can't be read any more: one that says so. Spec: 10 §C6.1.
+
+
+#: The type of such a record.
+REPAIRED = "store_repaired"
+
+
+def repair_report(seq: int, time: int, more: int, details: dict[str, Any]) -> Row:
+    """Return the record that reports a repair, as number ``seq``."""
+    return Row(seq, REPAIRED, time, encode(details).decode(), more)
+
+
+def replacements(present: Iterable[tuple[int, int, int]], first: int, last: int) -> Iterator[Row]:
+    """Return a record for each one that is missing among ``first`` … ``last``.
+
+    ``present`` are those that are there, from the one before ``first`` on: their numbers, times, and how
+    many of the same append follow.
+    """
+    due, time, more = first, 0, 0
+    for seq, found_time, found_more in [*present, (last + 1, 0, 0)]:
+        for missing in range(due, seq):
+            more = max(0, more - 1)
+            detail = "the record was missing or could not be read"
+            yield repair_report(missing, time or found_time, more, {"dropped_events": 1, "detail": detail})
+        due, time, more = seq + 1, found_time, found_more

@@ -1,4 +1,4 @@
-"""Opening a store by its URL. Spec: 10 §C6.
+"""Opening a store by its URL, and what a project's `harn.toml` says about it. Spec: 10 §C6, §C22.
 
 ``memory:``, ``jsonl:<dir>``, ``sqlite:<file>``, ``postgresql://…``, each with options behind ``?``. A
 store's module is imported when one is opened.
@@ -6,19 +6,23 @@ store's module is imported when one is opened.
 
 from __future__ import annotations
 
+import os.path
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from harnpy.formats.suggestions import hint
+from harnpy.project import MANIFEST, ManifestError
 from harnpy.storage.errors import StorageError
-from harnpy.text.spell import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from harnpy.formats.dicts import Kind
     from harnpy.storage.contract import Store
-    from harnpy.storage.machine import Machine
+    from harnpy.storage.leases import Machine
+    from harnpy.world.files import Files
 
     Opener = Callable[["StoreUrl", Machine], Store]
 
@@ -51,7 +55,7 @@ def open_store(url: str, *, durability: str | None = None, machine: Machine | No
     `StorageError` for a scheme or an option that doesn't exist, and whatever keeps the store from being
     opened.
     """
-    from harnpy.storage.machine import Machine
+    from harnpy.storage.leases import Machine
 
     parsed = parse_url(url)
     if durability is not None:
@@ -93,7 +97,7 @@ def parse_url(url: str) -> StoreUrl:
 
 def shown(url: str) -> str:
     """Return the URL without a password, wherever it holds one."""
-    from harnpy.text.secrets.masking import mask_secrets
+    from harnpy.formats.secrets.masking import mask_secrets
 
     return mask_secrets(_PASSWORD.sub(r"\1***@", url))
 
@@ -148,3 +152,46 @@ _OPENERS: dict[str, Opener] = {
     "sqlite": _opener("sqlite", "open_sqlite"),
     "postgresql": _opener("postgres", "open_postgres"),
 }
+
+
+#: Stores whose URL is a path.
+_PATHS = ("sqlite", "jsonl")
+
+
+def placed(url: str, directory: str) -> str:
+    """Return the URL with a path that counts from ``directory`` made absolute."""
+    scheme, _, path = url.partition(":")
+    if scheme not in _PATHS or path.startswith(":"):
+        return url
+    return f"{scheme}:{os.path.join(directory, path)}"
+
+
+def manifest_section(
+    files: Files, root: str | None, name: str, known: Mapping[str, tuple[Kind, str]], what: str
+) -> dict[str, Any]:
+    """Return the section ``name`` of the manifest in ``root``, {} without one.
+
+    ``known`` are its keys, each with the kind of its value and an example. Raises `ManifestError`, which
+    says that ``what`` can't be read, or which key is wrong.
+    """
+    from harnpy.formats.toml import parse_toml
+
+    if root is None:
+        return {}
+    path = os.path.join(root, MANIFEST)
+    try:
+        text = files.read_text(path)
+        section = parse_toml(text).get(name, {}) if name in text else {}
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ManifestError(f"failed to read {what}: {reason}", path) from None
+    if not isinstance(section, dict):
+        raise ManifestError(f"`{name}` must be a table", path)
+    for key, value in section.items():
+        if key not in known:
+            raise ManifestError(f"`[{name}]` has no key `{key}`", path, hint(key, known))
+        kind, example = known[key]
+        problem = kind(value)
+        if problem is not None:
+            raise ManifestError(f"`{key}` of `[{name}]` {problem}", path, example)
+    return section

@@ -1,28 +1,214 @@
-"""A parser failure in the writer's words: expected X, got T. Spec: 01 §9.
+"""A parser's failure: the message, the unclosed bracket, and where parsing resumes. Spec: 01 §9.
 
-X is read off the automaton: what the parser could have taken instead, and for a name the rule it would
-have been in. Nothing here runs for a program that parses.
+The message is in the writer's words: expected X, got T. X is read off the automaton: what the parser could
+have taken instead, and for a name the rule it would have been in. Nothing here runs for a program that
+parses.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.syntax.brackets import CLOSERS, innermost
-from harnpy.syntax.diagnostic import Diagnostic, Related
-from harnpy.syntax.errors import LexFault, SyntaxFault
+from harnpy.formats.secrets.forms import hidden
+from harnpy.syntax.diagnostic import Diagnostic, LexFault, Lines, Related, SyntaxFault
 from harnpy.syntax.habits import habit_for, help_for_text, is_reserved, lacking
-from harnpy.syntax.lexer import RESERVED, Tokens
-from harnpy.syntax.literals import LexError
-from harnpy.syntax.recovery import STATEMENT_STARTS
-from harnpy.syntax.refusal import SEPARATOR, Failure
-from harnpy.syntax.span import Lines
+from harnpy.syntax.layout import OPEN_BRACES, PLAIN_OPENERS
+from harnpy.syntax.lexer import RESERVED, LexError, Tokens
+from harnpy.syntax.nodes import SEPARATOR, Failure
 from harnpy.syntax.tables import Table
-from harnpy.text.secrets.literals import hidden
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.syntax.brackets import Unclosed
+    from collections.abc import Iterator
+
+# Which bracket is never closed: the indentation tells, where one kind of bracket or another is left over.
+#
+# A bracket's content is indented deeper than the line of its opener, or stands on that line; what begins a
+# line no deeper is behind it. Works on the tokens before the layout pass. Spec: 01 §9.6.
+
+
+CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_OPENERS = {closer: opener for opener, closer in CLOSERS.items()}
+#: What can begin a line at the depth of an opener before its content only if that is closed.
+_DECLARES = frozenset("fn pub tool skill eval_pack pipeline struct enum interface impl import".split())
+
+
+class Unclosed(NamedTuple):
+    """The bracket at token ``opener`` should have been closed before token ``before``."""
+
+    opener: int
+    before: int
+
+
+class _Open(NamedTuple):
+    kind: str
+    at: int
+    #: How far the line that the bracket is on is indented, in characters; `_UNKNOWN` if that tells nothing.
+    indent: int
+
+
+_UNKNOWN = -1
+
+
+def unclosed(tokens: Tokens) -> int:
+    """How many brackets are opened and not closed."""
+    found, open_ = 0, list[str]()
+    for kind in tokens.kinds:
+        if kind in CLOSERS:
+            open_.append(kind)
+        elif kind in _OPENERS and _OPENERS[kind] in open_:
+            while open_.pop() != _OPENERS[kind]:
+                found += 1
+    return found + len(open_)
+
+
+def suspects(tokens: Tokens) -> Iterator[Unclosed]:
+    """The brackets that seem not to be closed where they should be, in the order in which that shows."""
+    open_: list[_Open] = []
+    indent = 0
+    for i, kind in enumerate(tokens.kinds):
+        begins_line = i == 0 or tokens.kinds[i - 1] == "NL"
+        if begins_line:
+            indent = _column(tokens, i)
+        if kind in CLOSERS:
+            if begins_line:
+                yield from _left(tokens, open_, i, indent)
+            open_.append(_Open(kind, i, indent))
+        elif kind in _OPENERS:
+            yield from _closing(open_, i, indent if begins_line else None, _OPENERS[kind])
+        elif begins_line and kind not in ("NL", "$END"):
+            yield from _left(tokens, open_, i, indent)
+
+
+def innermost(tokens: Tokens, at: int, closer: str) -> int | None:
+    """The innermost bracket that is open at token ``at``, if it is one that ``closer`` closes."""
+    open_: list[int] = []
+    for i, start in enumerate(tokens.starts[:at]):
+        kind = tokens.source[start : tokens.ends[i]]
+        if kind in CLOSERS:
+            open_.append(i)
+        elif kind in _OPENERS:
+            while open_ and _kind(tokens, open_.pop()) != _OPENERS[kind]:
+                pass
+    return open_[-1] if open_ and CLOSERS[_kind(tokens, open_[-1])] == closer else None
+
+
+def _kind(tokens: Tokens, i: int) -> str:
+    return tokens.source[tokens.starts[i] : tokens.ends[i]]
+
+
+def closed(tokens: Tokens, found: Unclosed) -> Tokens:
+    """The tokens with the bracket closed there; the closer takes no room in the source."""
+    at = found.before
+    while tokens.kinds[at - 1] == "NL":
+        at -= 1
+    mended = tokens.copy()
+    closer, offset = CLOSERS[tokens.kinds[found.opener]], tokens.ends[at - 1]
+    mended.insert(at, closer, closer, offset)
+    return mended
+
+
+def _left(tokens: Tokens, open_: list[_Open], i: int, indent: int) -> Iterator[Unclosed]:
+    """The innermost bracket, if a line that begins with token ``i`` is not inside it."""
+    while open_ and indent <= open_[-1].indent:
+        innermost = open_[-1]
+        if _shows_nothing(tokens, innermost, i):
+            open_[-1] = innermost._replace(indent=_UNKNOWN)
+            return
+        open_.pop()
+        yield Unclosed(innermost.at, i)
+
+
+def _shows_nothing(tokens: Tokens, bracket: _Open, i: int) -> bool:
+    """Whether token ``i`` is the first one inside, not indented as it should be."""
+    return bracket.at == i - 2 and tokens.kinds[i] not in _DECLARES
+
+
+def _closing(open_: list[_Open], i: int, indent: int | None, opener: str) -> Iterator[Unclosed]:
+    """Close the bracket that token ``i`` belongs to, by its indentation if it begins a line."""
+    partners = [n for n, each in enumerate(open_) if each.kind == opener]
+    if not partners:
+        return
+    same = [n for n in partners if open_[n].indent == indent]
+    partner = same[-1] if same and open_[-1].indent != indent else partners[-1]
+    yield from (Unclosed(each.at, i) for each in reversed(open_[partner + 1 :]))
+    del open_[partner:]
+
+
+def _column(tokens: Tokens, i: int) -> int:
+    return tokens.starts[i] - tokens.source.rfind("\n", 0, tokens.starts[i]) - 1
+
+
+# Where reading goes on after an error: behind the characters or the statement at fault. Spec: 01 §9.4.
+
+
+STATEMENT_STARTS = frozenset(
+    """let var if for while match retry return throw fn pub try select pipeline import parallel enum eval_pack
+    struct interface emit guard require deadline yield mutex defer break continue tool skill impl""".split()
+)
+
+
+def blanked(text: str, error: LexError) -> str | None:
+    """``text`` with blanks from a character that begins no token to the end of its line.
+
+    None where an error is of another kind: what is behind it can't be told.
+    """
+    if error.text != f"Unexpected character '{text[error.at : error.at + 1]}'":
+        return None
+    end = text.find("\n", error.at)
+    end = len(text) if end < 0 else end
+    return text[: error.at] + " " * (end - error.at) + text[end:]
+
+
+def recover(table: Table, tokens: Tokens, failure: Failure) -> int:
+    """Make the innermost statement with the failure a `nil`; the token to go on from.
+
+    The stacks of the failure are then those before the statement.
+    """
+    keep = next(n for n in range(len(failure.states), 0, -1) if table.accepts(failure.states[:n], "let"))
+    begun = failure.begins[keep - 1 : keep]
+    first = bisect_left(tokens.starts, begun[0]) if begun else failure.at
+    del failure.states[keep:], failure.values[keep - 1 :], failure.begins[keep - 1 :]
+    at = _end(tokens, min(first, failure.at), failure.at)
+    tokens.insert(at, "nil", "nil", tokens.ends[at - 1] if at else 0)
+    return at
+
+
+def next_item(tokens: Tokens, at: int) -> int:
+    """The next token behind token ``at`` that begins a statement at the margin; the last one if none does."""
+    last = len(tokens.kinds) - 1
+    return next(
+        (i for i in range(at + 1, last) if _begins(tokens, i, 0) and tokens.kinds[i - 1] == "NL"), last
+    )
+
+
+def _end(tokens: Tokens, first: int, failed: int) -> int:
+    """The token behind the statement that begins with token ``first``, at token ``failed`` or later."""
+    open_: list[str] = []
+    indent = _column(tokens, first)
+    for i in range(first, len(tokens.kinds)):
+        kind = tokens.kinds[i]
+        if kind in PLAIN_OPENERS or kind in OPEN_BRACES:
+            open_.append(kind)
+        elif kind in (")", "]"):
+            if open_ and open_[-1] in PLAIN_OPENERS:
+                open_.pop()
+        elif kind == "}":
+            while open_ and open_[-1] in PLAIN_OPENERS:
+                open_.pop()
+            if open_:
+                open_.pop()
+            elif i >= failed:
+                return i
+        elif i >= failed and kind in ("NL", ";") and (not open_ or _begins(tokens, i + 1, indent)):
+            return i
+    return len(tokens.kinds) - 1
+
+
+def _begins(tokens: Tokens, i: int, indent: int) -> bool:
+    """Whether a statement begins at token ``i`` that stands no deeper than ``indent``."""
+    return tokens.kinds[i] in STATEMENT_STARTS and _column(tokens, i) <= indent
+
 
 SEPARATED = "separator (`;` or newline)"
 TOP_SEPARATOR = f"top-level item {SEPARATED}"

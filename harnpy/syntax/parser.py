@@ -11,19 +11,17 @@ from itertools import islice
 from harnpy import cache
 from harnpy.syntax import ast
 from harnpy.syntax.layout import arrange
-from harnpy.syntax.lexer import RESERVED, Tokens, lex
-from harnpy.syntax.literals import MAX_NESTING, LexError, too_deep
+from harnpy.syntax.lexer import MAX_NESTING, RESERVED, LexError, Tokens, lex, too_deep
+from harnpy.syntax.nodes import Failure, Reject
 from harnpy.syntax.pack import pack, unpack
-from harnpy.syntax.refusal import Failure, Reject
 from harnpy.syntax.tables import Table, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.syntax.brackets import Unclosed
-    from harnpy.syntax.errors import SyntaxFault
-    from harnpy.syntax.explain import Explainer
+    from harnpy.syntax.diagnostic import SyntaxFault
+    from harnpy.syntax.explain import Explainer, Unclosed
 
 
 #: Entries of the parser's stack. A level of brackets takes a few; chains that nest without brackets
@@ -82,7 +80,7 @@ class Parser:
 
     def _lexical_errors(self, source: str, file: str, first: LexError) -> SyntaxFault:
         """The fault for this error, and for further characters that begin no token, one a line (01 §9.4)."""
-        from harnpy.syntax.recovery import blanked
+        from harnpy.syntax.explain import blanked
 
         explainer = self._explainer(source, file)
         error: LexError | None = first
@@ -95,7 +93,7 @@ class Parser:
 
     def _all_errors(self, source: str, file: str, tokens: Tokens, failure: Failure) -> SyntaxFault:
         """The fault for this failure, and for those that are left when it is mended (01 §9.4, §9.6)."""
-        from harnpy.syntax.recovery import next_item, recover
+        from harnpy.syntax.explain import next_item, recover
 
         explainer = self._explainer(source, file)
         tokens, left = self._close_brackets(explainer, source, tokens, failure)
@@ -118,7 +116,7 @@ class Parser:
 
         The tokens with those closed, and what still fails.
         """
-        from harnpy.syntax.brackets import unclosed
+        from harnpy.syntax.explain import unclosed
 
         raw = lex(source, 0, len(source))
         while len(explainer.diagnostics) < MAX_ERRORS and (lacking := unclosed(raw)):
@@ -136,7 +134,7 @@ class Parser:
         self, raw: Tokens, lacking: int, failed: int
     ) -> tuple[Unclosed, Tokens, Tokens, Failure | None] | None:
         """The first bracket with which closed the program fails no earlier than at offset ``failed``."""
-        from harnpy.syntax.brackets import closed, suspects, unclosed
+        from harnpy.syntax.explain import closed, suspects, unclosed
 
         for found in islice(suspects(raw), _SUSPECTS):
             mended = closed(raw, found)

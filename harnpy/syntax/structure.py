@@ -11,7 +11,7 @@ from harnpy.syntax.lexer import INT_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.syntax.errors import CompileFault
+    from harnpy.syntax.diagnostic import CompileFault
 
 #: Bodies that begin a function of their own, which `break` cannot leave and `try*` can return from.
 _FUNCTIONS = ast.FnDecl | ast.FnExpr | ast.Closure | ast.ToolDecl | ast.Pipeline | ast.Override
@@ -77,9 +77,7 @@ def _attribute_violation(node: ast.Attribute, target: ast.Node | None) -> tuple[
 
 def _faults(violations: list[tuple[ast.Node, str, str]], source: str, file: str) -> list[CompileFault]:
     """The faults for nodes, codes and texts. What reports errors is loaded when there are some."""
-    from harnpy.syntax.diagnostic import Diagnostic
-    from harnpy.syntax.errors import CompileFault
-    from harnpy.syntax.span import Lines
+    from harnpy.syntax.diagnostic import CompileFault, Diagnostic, Lines
 
     lines = Lines(source)
     faults = []

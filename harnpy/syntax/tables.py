@@ -1,4 +1,7 @@
-"""The parse table, as `harnpy.syntax.build` made it from the grammar. Spec: 01 §8."""
+"""The parse table, as `harnpy.syntax.build` made it from the grammar, and the builders that it names.
+
+Spec: 01 §8.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,27 @@ from _imp import source_hash
 from functools import cache
 from operator import itemgetter
 
-from harnpy.syntax.nodes import builder
+from harnpy.syntax import ast, nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    #: Origin, length, builder, and the choice among the symbols' values; without builder one is handed on.
     Rule = tuple[str, int, Callable[..., Any] | None, Callable[[list[Any]], Any] | None]
+
+_ROOMS = (nodes, nodes, nodes, nodes, nodes)
+
+
+def builder(name: str) -> Callable[..., Any]:
+    """The builder of that name: a function of one of the modules here, or the node class it spells."""
+    for room in _ROOMS:
+        found = vars(room).get(name)
+        if found is not None and found.__module__ == room.__name__:
+            function: Callable[..., Any] = found
+            return function
+    node_class: Callable[..., Any] = vars(ast)["".join(part.title() for part in name.split("_"))]
+    return node_class
 
 
 #: A change in what `harnpy.syntax.build` writes needs a new number.

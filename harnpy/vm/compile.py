@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.check.findings import Finding
-    from harnpy.vm.declare.table import BuiltinTable
-    from harnpy.vm.emit.unit import UnitDraft
-    from harnpy.vm.emit.writer import Line, Stretch
-    from harnpy.vm.modules.offers import Imports
-    from harnpy.vm.resolve.resolved import Resolved
-    from harnpy.vm.resolve.scopes import Declared
+    from harnpy.vm.declare import BuiltinTable
+    from harnpy.vm.emit.program import UnitDraft
+    from harnpy.vm.emit.source_map import Line, Stretch
+    from harnpy.vm.front_end import Resolved
+    from harnpy.vm.imports import Imports
+    from harnpy.vm.resolve import Declared
 
 #: The parts of a unit that are kept, in the order of its parameters; its warnings come after them.
 _KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
@@ -62,7 +62,7 @@ def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Comp
     try:
         unit = make()
     except RecursionError:
-        from harnpy.vm.resolve.resolved import too_long
+        from harnpy.vm.front_end import too_long
 
         raise too_long(source, file) from None
     if unit.tree is None:
@@ -102,12 +102,12 @@ def compile_program(
 ) -> CompiledUnit:
     """What `program_unit` keeps, made anew."""
     from harnpy.vm.emit.program import program_lines
-    from harnpy.vm.resolve.resolved import resolved_program
+    from harnpy.vm.front_end import resolved_program
 
     tree = resolved_program(source, file, entry, table, imports)
     warnings: Sequence[Finding] = ()
     if checks:
-        from harnpy.vm.verdict import warnings_of
+        from harnpy.vm.front_end import warnings_of
 
         warnings = warnings_of(tree, source, file, table, imports, checks)
     unit = _unit(tree, table, lambda draft: program_lines(draft, tree.entry), source, file)
@@ -118,7 +118,7 @@ def compile_program(
 def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
     """What `module_unit` keeps, made anew."""
     from harnpy.vm.emit.program import module_lines
-    from harnpy.vm.resolve.resolved import resolved_module
+    from harnpy.vm.front_end import resolved_module
 
     return _unit(resolved_module(source, file, table, imports), table, module_lines, source, file)
 
@@ -128,8 +128,7 @@ def input_unit(
 ) -> CompiledUnit:
     """One input of a REPL: it reads and adds to what is ``declared``; its last expression is its value."""
     from harnpy.vm.emit.program import input_lines
-    from harnpy.vm.resolve.resolved import resolved_input
-    from harnpy.vm.verdict import EarlierInputs, warnings_of
+    from harnpy.vm.front_end import EarlierInputs, resolved_input, warnings_of
 
     earlier = EarlierInputs(declared, imports)
     tree = resolved_input(source, file, declared, table, imports)
@@ -146,10 +145,10 @@ def listing_of(
 
     Raises SourceFault.
     """
-    from harnpy.vm.emit.listing import listing
     from harnpy.vm.emit.program import module_lines, program_lines
-    from harnpy.vm.modules.offers import Imports
-    from harnpy.vm.resolve.resolved import resolved_module, resolved_program
+    from harnpy.vm.emit.source_map import listing
+    from harnpy.vm.front_end import resolved_module, resolved_program
+    from harnpy.vm.imports import Imports
 
     if as_module:
         tree = resolved_module(source, file, table, imports or Imports())
@@ -176,9 +175,9 @@ def _written(
     tree: Resolved, table: BuiltinTable, write: Callable[[UnitDraft], list[Line]], file: str
 ) -> _Written:
     """What ``write`` makes of a tree. Functions that Python cannot express are walked instead."""
-    from harnpy.vm.emit.contexts import TooDeep
+    from harnpy.vm.emit.emitter import TooDeep
     from harnpy.vm.emit.program import draft_of
-    from harnpy.vm.emit.writer import render
+    from harnpy.vm.emit.source_map import render
 
     walked: set[int] = set()
     while True:
@@ -203,8 +202,8 @@ def _unit(
     file: str,
 ) -> CompiledUnit:
     """The unit whose lines ``write`` makes."""
-    from harnpy.vm.emit.locations import Locations
-    from harnpy.vm.emit.protocol import helpers_used
+    from harnpy.vm.emit import helpers_used
+    from harnpy.vm.emit.source_map import Locations
 
     written = _written(tree, table, write, file)
     draft = written.draft
@@ -233,7 +232,7 @@ def _is_limit(error: Exception) -> bool:
 
 def _inexpressible(draft: UnitDraft, file: str) -> set[int]:
     """The functions whose text alone is beyond Python's limits, by the identity of their nodes."""
-    from harnpy.vm.emit.writer import render
+    from harnpy.vm.emit.source_map import render
 
     found: set[int] = set()
     for function, lines in draft.makers:

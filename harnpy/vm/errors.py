@@ -1,4 +1,4 @@
-"""What a Harn program can fail with, and the text that ``catch`` sees. Spec: 02 §19.
+"""What a Harn program can fail with, the text that ``catch`` sees, and what becomes of a builtin's `Fault`.
 
     VmError                     base; ``text`` is what `catch` binds for everything but a throw
     ├─ Thrown(value)            `throw value` and every builtin that throws a plain value
@@ -10,17 +10,19 @@
        └─ LimitExceeded(limit, message)      a limit of the embedder; the program can't catch it
 
 Raising costs nothing but the exception: positions and the Harn call stack are read off the Python
-traceback when somebody asks (`harnpy.vm.run.backtrace`).
+traceback when somebody asks (`harnpy.vm.run.backtrace`). Spec: 02 §19.
 """
 
 from __future__ import annotations
 
+from harnpy.faults import CategorizedError, Fault, Interruption, MisuseError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, ClassVar
 
     from harnpy.vm.run.backtrace import Frame
-
 
 OVERFLOW = "Stack overflow: too many nested calls"
 
@@ -59,7 +61,7 @@ class Thrown(VmError):
 
     @property
     def message(self) -> str:  # type: ignore[override]
-        from harnpy.vm.values.objects import display
+        from harnpy.vm.values import display
 
         return display(self.value)
 
@@ -135,3 +137,61 @@ class ExitRequest(Leaving):
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
+
+
+# What a program sees of a `Fault` that a builtin raises: the one place where faults become Harn errors.
+#
+# | raised                | becomes                                            |
+# |-----------------------|----------------------------------------------------|
+# | `MisuseError`         | a runtime error                                    |
+# | `CategorizedError`    | an error with its category                         |
+# | any other `Fault`     | a throw of its message, or of a value of its own   |
+# | `Interruption`        | its cause: a passed deadline, a cancelled task     |
+
+
+_COLLECTS_POSITIONALS = 0x04
+"""`inspect.CO_VARARGS`."""
+
+_TEXT = """\
+def call({parameters}):
+    try:
+        return function({parameters})
+    except Fault as fault:
+        raise harn_error(fault, name) from fault
+    except Interruption as interruption:
+        stop = interruption.__cause__ or interruption
+    # Not `from` the interruption: its cause would become its own cause.
+    raise stop
+"""
+
+
+def reporting_faults(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``function``, the builtin ``name``, with its faults as Harn errors.
+
+    It is written out for just these parameters: to collect and pass on ``*args`` takes five times as long.
+    """
+    code = function.__code__
+    parameters = ["vm", *[f"a{i}" for i in range(1, code.co_argcount)]]
+    if code.co_flags & _COLLECTS_POSITIONALS:
+        parameters.append("*rest")
+    text = _TEXT.format(parameters=", ".join(parameters))
+    space = {**_NAMES, "function": function, "name": name}
+    exec(compile(text, f"<binder of {name}>", "exec"), space)  # noqa: S102
+    call: Any = space["call"]
+    call.__defaults__ = function.__defaults__
+    return call  # type: ignore[no-any-return]
+
+
+def harn_error(fault: Fault, name: str) -> VmError:
+    """Return what a program catches when the builtin ``name`` raises ``fault``.
+
+    A misuse's notes, such as the file that was read, are part of its message.
+    """
+    if isinstance(fault, MisuseError):
+        return RuntimeFault(": ".join([fault.message_from(name), *getattr(fault, "__notes__", ())]))
+    if isinstance(fault, CategorizedError):
+        return CategorizedFault(fault.category, fault.message_from(name))
+    return Thrown(fault.caught_from(name))
+
+
+_NAMES = {"Fault": Fault, "Interruption": Interruption, "harn_error": harn_error}

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.vm.run.tasks.task import TaskContext
+    from harnpy.vm.run.tasks import TaskContext
 
 
 class VmGuard:

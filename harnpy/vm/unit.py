@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.check.findings import Finding
-    from harnpy.syntax.span import Lines
-    from harnpy.vm.modules.linker import Linker
-    from harnpy.vm.resolve.resolved import Resolved
-    from harnpy.vm.values.objects import Fn
+    from harnpy.syntax.diagnostic import Lines
+    from harnpy.vm.front_end import Resolved
+    from harnpy.vm.modules import Linker
+    from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
 
     Value = Any
@@ -51,7 +51,7 @@ class Unit:
     @property
     def lines(self) -> Lines:
         if self._lines is None:
-            from harnpy.syntax.span import Lines
+            from harnpy.syntax.diagnostic import Lines
 
             self._lines = Lines(self.source)
         return self._lines
@@ -81,7 +81,7 @@ class Unit:
 class CompiledUnit(Unit):
     """Generated code and what belongs to it.
 
-    ``code`` has the positions of the Harn source (`harnpy.vm.emit.locations`). ``called`` and ``valued``
+    ``code`` has the positions of the Harn source (`harnpy.vm.emit.source_map`). ``called`` and ``valued``
     (builtins, with the modules that declare them), ``globals``, ``methods``, ``helpers``: what the code
     refers to outside itself, each after the Python name that it has there. ``tree`` is there when some
     functions are walked; such a unit isn't cached.
@@ -117,7 +117,7 @@ class CompiledUnit(Unit):
         space = _namespace(vm, self, impls, linker)
         space["m"] = table
         if self.tree is not None:
-            from harnpy.vm.walk.fallback import walking_helpers
+            from harnpy.vm.walk.program import walking_helpers
 
             space.update(walking_helpers(vm, self, self.tree, impls, linker, table))
         exec(self.code, space)  # noqa: S102
@@ -160,7 +160,7 @@ def _bind_when_called(vm: Vm, space: dict[str, Any], python: str, name: str, mod
 
 
 def _helper(vm: Vm, name: str, place: str) -> Any:
-    """The helper ``name``; `harnpy.vm.emit.protocol` lists the places."""
+    """The helper ``name``; `harnpy.vm.emit` lists the places."""
     if place == "vm" or place.startswith("vm."):
         owner: Any = vm
         for part in place.split(".")[1:]:
@@ -173,14 +173,14 @@ def _helper(vm: Vm, name: str, place: str) -> Any:
 
 
 def _method_tables(unit: CompiledUnit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:
-    from harnpy.vm.run.methods.dispatch import MethodTable
+    from harnpy.vm.run.methods import MethodTable
 
     return {python: MethodTable(name, count, impls) for python, name, count in unit.methods}
 
 
 def _spread_method_call(vm: Vm, impls: dict[str, dict[str, Fn]]) -> Callable[..., Any]:
     def call(depth: int, receiver: Any, name: str, args: list[Any]) -> Any:
-        from harnpy.vm.run.methods.dispatch import call_method
+        from harnpy.vm.run.methods import call_method
 
         return call_method(vm, impls, depth, receiver, name, args)
 

@@ -10,10 +10,10 @@ import os.path
 import sys
 
 from harnpy.vm import compile as compiler
-from harnpy.vm.declare.table import BuiltinTable
+from harnpy.vm.declare import BuiltinTable
 from harnpy.vm.errors import FAILURES, Leaving
 from harnpy.vm.unit import ALL, LANGUAGE
-from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.vm.values import Builtin, Fn
 from harnpy.world import World
 
 TYPE_CHECKING = False
@@ -22,20 +22,19 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from harnpy.spans import Spans
-    from harnpy.vm.declare.table import Catalog
+    from harnpy.vm.declare import Catalog
+    from harnpy.vm.front_end import ReplSession
     from harnpy.vm.guard import VmGuard
-    from harnpy.vm.limits import Limits, Meter
-    from harnpy.vm.modules.linker import Linker
-    from harnpy.vm.modules.offers import Imports
-    from harnpy.vm.repl_session import ReplSession
+    from harnpy.vm.imports import Imports
+    from harnpy.vm.limits import Growth, Limits, Meter
+    from harnpy.vm.modules import Linker
     from harnpy.vm.run.calls import Calls
-    from harnpy.vm.run.growth import Growth
-    from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
-    from harnpy.vm.run.tasks.task import TaskContext
+    from harnpy.vm.run.scheduler import Bridge, Scheduler
+    from harnpy.vm.run.tasks import TaskContext
     from harnpy.vm.unit import Unit
-    from harnpy.vm.values.objects import Iter
-    from harnpy.vm.values.sizes import Sizes
-    from harnpy.vm.walk.walker import Observer
+    from harnpy.vm.values import Iter
+    from harnpy.vm.values.operators import Sizes
+    from harnpy.vm.walk.activation import Observer
     from harnpy.world.clock import ProgramClock
 
     Value = Any
@@ -89,9 +88,9 @@ def _units(evaluator: str) -> Any:
     if evaluator == "compile":
         return compiler
     if evaluator == "walk":
-        from harnpy.vm.walk import units
+        from harnpy.vm import walk
 
-        return units
+        return walk
     raise ValueError(f"unknown evaluator {evaluator!r}: there are 'compile' and 'walk'")
 
 
@@ -239,13 +238,13 @@ class Vm:
         """What the imports of a text in ``directory`` bring; None for a text without any."""
         if "import" not in source:
             return None
-        from harnpy.vm.modules.program_modules import Modules
+        from harnpy.vm.modules import Modules
 
         return self.state(Modules).imports_of(self, source, directory or self.unguarded.files.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """A linker for ``unit``, a program or an input."""
-        from harnpy.vm.modules.linker import Linker
+        from harnpy.vm.modules import Linker
 
         return Linker(self, unit, bound)
 
@@ -283,7 +282,7 @@ class Vm:
         self, source: str, *, file: str = "<script>", args: Sequence[str] = (), entry: str | None = None
     ) -> Value:
         """Like `run_source`, inside the running asyncio loop: while the program waits, the loop goes on."""
-        from harnpy.vm.run.tasks.aio import run_inside
+        from harnpy.vm.run.aio import run_inside
 
         return await run_inside(
             self.tasks, lambda: self.run_source(source, file=file, args=args, entry=entry)
@@ -293,7 +292,7 @@ class Vm:
     def tasks(self) -> Scheduler:
         """The scheduler; from its first use on, output goes through the running task."""
         if self._tasks is None:
-            from harnpy.vm.run.tasks.scheduler import Scheduler
+            from harnpy.vm.run.scheduler import Scheduler
 
             self._tasks = Scheduler(self, _open_bridge)
             self.write = self._counted(self._tasks.write)
@@ -317,7 +316,7 @@ class Vm:
 
     def repl(self) -> ReplSession:
         """A session that keeps what its inputs bind."""
-        from harnpy.vm.repl_session import ReplSession
+        from harnpy.vm.front_end import ReplSession
 
         return ReplSession(self)
 
@@ -358,13 +357,13 @@ class Vm:
 
     def iterate(self, value: Value) -> Iterator[Value]:
         """The items of an iterable value. Raises TypeFault for any other."""
-        from harnpy.vm.run.pacing import iterator
+        from harnpy.vm.values.iterators import iterator
 
         return iterator(value, self.signal, self.poll)
 
     def handle(self, value: Value) -> Iter:
         """A lazy iterator over the items of an iterable value."""
-        from harnpy.vm.run.pacing import handle
+        from harnpy.vm.values.iterators import handle
 
         return handle(value, self.signal, self.poll)
 
@@ -372,7 +371,7 @@ class Vm:
         """The items for a builtin to work on; when they are many, it polls now and then (05 §9)."""
         if len(items) <= _FEW:
             return items
-        from harnpy.vm.run.pacing import paced
+        from harnpy.vm.values.iterators import paced
 
         return paced(items, self.signal, self.poll)
 
@@ -380,7 +379,7 @@ class Vm:
     def sizes(self) -> Sizes:
         """How large the results of builtins may be."""
         if self._sizes is None:
-            from harnpy.vm.values.sizes import Sizes
+            from harnpy.vm.values.operators import Sizes
 
             self._sizes = Sizes() if self.growth is None else self.growth.sizes()
         return self._sizes
@@ -401,7 +400,7 @@ class Vm:
 
     def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
         """The nearest of ``candidates``, for "did you mean" (02 §9.3)."""
-        from harnpy.text.spell import nearest_at_run_time
+        from harnpy.formats.suggestions import nearest_at_run_time
 
         return nearest_at_run_time(name, candidates)
 
@@ -467,6 +466,6 @@ class Vm:
 
 
 def _open_bridge(tasks: Scheduler, awaitable: Awaitable[Any]) -> Bridge:
-    from harnpy.vm.run.tasks.aio import open_loop
+    from harnpy.vm.run.aio import open_loop
 
     return open_loop(tasks, awaitable)

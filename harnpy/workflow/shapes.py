@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from harnpy.reading.strict import only_keys, read_fields
+from harnpy.formats.dicts import only_keys, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
 
 T = TypeVar("T")

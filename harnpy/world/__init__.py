@@ -11,18 +11,13 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.world.clock import Clock
-    from harnpy.world.entropy import Entropy
-    from harnpy.world.environment import Environment
+    from harnpy.world.environment import Environment, Machine
     from harnpy.world.files import Files
-    from harnpy.world.host import Host
-    from harnpy.world.http import Http
-    from harnpy.world.ids import Ids
-    from harnpy.world.listening import Listening
-    from harnpy.world.machine import Machine
-    from harnpy.world.people import People
+    from harnpy.world.host import Host, People, Stopping
+    from harnpy.world.http import Http, Listening
+    from harnpy.world.ids import Entropy, Ids
     from harnpy.world.processes import Processes
     from harnpy.world.random import Random
-    from harnpy.world.stopping import Stopping
     from harnpy.world.streams import Streams
 
 #: The real part of each name, in the module of that name.

@@ -1,8 +1,13 @@
-"""Files and directories. On the start-up path: imports nothing heavy."""
+"""Files and directories: the real ones, and texts that are read as if they were files.
+
+On the start-up path: imports nothing heavy. What only some calls need is in `file_io`.
+"""
 
 from __future__ import annotations
 
 import os
+import os.path
+from collections.abc import Mapping
 from stat import S_IMODE, S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
@@ -153,7 +158,7 @@ class RealFiles:
 
                         raise TooLarge(f"{status.st_size} bytes", most)
                     return file.read()
-                from harnpy.world.disk.endless import read_endless
+                from harnpy.world.file_io import read_endless
 
                 return read_endless(file.fileno(), self._look)
         except OSError as error:
@@ -181,7 +186,7 @@ class RealFiles:
         # On the start-up path: what only writing needs is loaded by it.
         from contextlib import suppress
 
-        from harnpy.world.disk.temporaries import Temporary, sync_directory
+        from harnpy.world.file_io import Temporary, sync_directory
 
         directory = os.path.dirname(path) or "."
         temporary = Temporary(directory, mark, self._within)
@@ -203,7 +208,7 @@ class RealFiles:
             temporary.close()
 
     async def pour(self, path: str, pieces: AsyncGenerator[bytes, None]) -> int:
-        from harnpy.world.disk.pouring import poured
+        from harnpy.world.file_io import poured
 
         return await poured(pieces, path, self._within, self._tidy, self.rename)
 
@@ -211,7 +216,7 @@ class RealFiles:
         """Remove what killed processes have left in a directory, once."""
         tidied = os.path.join(self._where, directory), mark
         if tidied not in self._tidied:
-            from harnpy.world.disk.temporaries import remove_left_behind
+            from harnpy.world.file_io import remove_left_behind
 
             remove_left_behind(directory, mark, self._within)
             self._tidied.add(tidied)
@@ -235,7 +240,7 @@ class RealFiles:
 
     def _pour(self, source: FileIO, target: FileIO, is_regular: bool) -> None:
         if not is_regular:
-            from harnpy.world.disk.endless import read_endless
+            from harnpy.world.file_io import read_endless
 
             _write(target, read_endless(source.fileno(), self._look))
             return
@@ -369,3 +374,32 @@ def system_reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
         return f"{error.strerror} (os error {error.errno})"
     return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
+
+
+class TextFiles(RealFiles):
+    """``texts`` by path; with ``disk``, what isn't among them is looked for in the file system."""
+
+    def __init__(self, texts: Mapping[str, str], disk: bool) -> None:
+        self.texts = {os.path.abspath(path): text for path, text in texts.items()}
+        self._disk = disk
+
+    def read_text(self, path: str, errors: str = "strict") -> str:
+        text = self.texts.get(os.path.abspath(path))
+        if text is not None:
+            return text
+        if not self._disk:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return super().read_text(path, errors)
+
+    def exists(self, path: str) -> bool:
+        return self.is_file(path) or self.is_dir(path)
+
+    def is_file(self, path: str) -> bool:
+        return os.path.abspath(path) in self.texts or (self._disk and super().is_file(path))
+
+    def is_dir(self, path: str) -> bool:
+        inside = os.path.join(os.path.abspath(path), "")
+        return any(each.startswith(inside) for each in self.texts) or (self._disk and super().is_dir(path))
+
+    def real_path(self, path: str) -> str:
+        return super().real_path(path) if self._disk else os.path.abspath(path)

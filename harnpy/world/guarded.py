@@ -22,17 +22,14 @@ if TYPE_CHECKING:
     import httpx2
 
     from harnpy.world.clock import Clock
-    from harnpy.world.companions import Companion
+    from harnpy.world.connections import Application, Listener, Place, Settings
     from harnpy.world.effects import Guard
+    from harnpy.world.egress import Egress
     from harnpy.world.environment import Environment
     from harnpy.world.files import Files
-    from harnpy.world.http import Http
-    from harnpy.world.listening import Listening
-    from harnpy.world.net.egress import Egress
-    from harnpy.world.net.listeners import Application, Listener, Place
-    from harnpy.world.net.settings import Settings
-    from harnpy.world.people import People
-    from harnpy.world.processes import Ended, Processes
+    from harnpy.world.host import People
+    from harnpy.world.http import Http, Listening
+    from harnpy.world.processes import Companion, Ended, Processes
     from harnpy.world.streams import Streams
 
 
@@ -116,7 +113,7 @@ class _Keeping:
 
 
 def _files(files: Files, guard: Guard) -> Files:
-    from harnpy.world.disk.guarded_files import guarded_files
+    from harnpy.world.checked_files import guarded_files
 
     return guarded_files(files, guard)
 
@@ -233,7 +230,7 @@ class GuardedStreams:
 
 
 def _guarded_people(people: People, guard: Guard) -> People:
-    from harnpy.world.people import People
+    from harnpy.world.host import People
 
     ask = people.ask
     if ask is None:

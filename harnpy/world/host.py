@@ -1,4 +1,8 @@
-"""The host: what the Python program that embeds a Vm offers to Harn programs. By default, nothing."""
+"""The host: what the Python program that embeds a Vm offers to Harn programs.
+
+These are operations and tools, people who can be asked, and whether the process is asked to stop. By default
+there is nothing: no operation, nobody to ask, and signals are the embedder's.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,15 @@ if TYPE_CHECKING:
 
         def call(self, name: str, arguments: dict[str, Any]) -> Any: ...
 
+    class Stopping(Protocol):
+        def before(self, begin: Callable[[Callable[[], None]], None], seconds: float) -> Callable[[], None]:
+            """Have ``begin(done)`` called once the process is asked to stop.
+
+            It then stops after ``done()`` was called, or when ``seconds`` are over. ``begin`` is called
+            between any two instructions of the main thread, and must return at once. Returns a function
+            that ends this.
+            """
+
 
 class Host:
     """``operations`` are those of `host_call` by ``"capability.operation"``; ``bridge`` runs tools.
@@ -28,3 +41,18 @@ class Host:
     ) -> None:
         self.operations = operations or {}
         self.bridge = bridge
+
+
+class People:
+    """``ask(request)`` puts a request to a person and returns the response, or a coroutine that does
+    (docs/embedding.md). It is None when nobody is there, as in the real world by default."""
+
+    def __init__(self, ask: Callable[[dict[str, Any]], Any] | None = None) -> None:
+        self.ask = ask
+
+
+class NeverAsked:
+    """The process is the embedder's, and so are its signals."""
+
+    def before(self, begin: Callable[[Callable[[], None]], None], seconds: float) -> Callable[[], None]:
+        return lambda: None

@@ -1,4 +1,7 @@
-"""HTTP: the clients that programs, and the model services' SDKs, send their requests with."""
+"""HTTP: the clients that programs and the model services' SDKs send their requests with, and listening.
+
+Loads no client and no server before the first one is needed.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,16 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from harnpy.world.net.egress import Egress
-    from harnpy.world.net.settings import Settings
+    from harnpy.world.connections import Application, Listener, Place, Settings
+    from harnpy.world.egress import Egress
+
+    class Listening(Protocol):
+        async def listen(self, application: Application, place: Place) -> Listener:
+            """Serve ``application`` until it is closed.
+
+            Raises OSError when the address can't be had, ImportError without uvicorn.
+            """
+
 
 #: What model calls and checks of their services are called where it is decided what may be reached.
 LLM_CALL = "llm_call"
@@ -41,7 +52,7 @@ class Http(Protocol):
         """A new asynchronous client for the official SDK ``sdk``, a module.
 
         A redirect to another origin receives no credentials. A response of more than ``most`` bytes raises
-        `harnpy.world.capped.TooLarge`.
+        `harnpy.world.responses.TooLarge`.
         """
 
     async def status(
@@ -70,7 +81,7 @@ class RealHttp:
     @property
     def egress(self) -> Egress:
         if self._egress is None:
-            from harnpy.world.net.egress import Egress
+            from harnpy.world.egress import Egress
 
             self._egress = Egress()
         return self._egress
@@ -86,15 +97,14 @@ class RealHttp:
         settings: Settings | None = None,
         cookies: CookieJar | None = None,
     ) -> httpx2.AsyncClient:
-        from harnpy.world.net.client import new_client
-        from harnpy.world.net.settings import USUAL
+        from harnpy.world.connections import USUAL
+        from harnpy.world.http_client import new_client
 
         return new_client(self.egress, surface, permit, settings or USUAL, cookies)
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
-        from harnpy.world.capped import capped
-        from harnpy.world.net.client import admitted
-        from harnpy.world.redirects import careful
+        from harnpy.world.http_client import admitted
+        from harnpy.world.responses import capped, careful
 
         return careful(capped(admitted(sdk.DefaultAsyncHttpxClient, self.egress, LLM_CALL), most))()
 
@@ -118,3 +128,14 @@ class RealHttp:
             # Without its cause: that one may hold a key.
             raise Unreachable(type(error).__name__) from None
         return status
+
+
+class RealListening:
+    async def listen(self, application: Application, place: Place) -> Listener:
+        try:
+            from harnpy.world.web_server import listen
+        except ImportError as error:
+            if error.name not in ("uvicorn", "h11"):
+                raise
+            raise ImportError("listening needs the 'serve' package: pip install 'harnpy[serve]'") from error
+        return await listen(application, place)

@@ -1,15 +1,28 @@
-"""Programs of the system."""
+"""Programs of the system: those that run to their end, and companions, which we talk to while they run.
+
+A companion never outlives us. It does nothing more after `stop`, and when our process dies in a way that
+nothing can react to, a *guard* sees its own input end and kills the group that both are in.
+"""
 
 from __future__ import annotations
+
+import asyncio
+import os
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
+from contextlib import suppress
+from selectors import EVENT_READ, DefaultSelector
+from signal import SIGKILL, SIGTERM
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from threading import Thread
+from time import monotonic
+
+from harnpy.faults import TooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Mapping, Sequence
-    from subprocess import Popen
     from typing import Protocol
-
-    from harnpy.world.companions import Companion
 
     Variables = Mapping[str, str]
 
@@ -28,6 +41,172 @@ if TYPE_CHECKING:
 
             ``env`` is its whole environment, None for ours. Raises OSError when it can't be started.
             """
+
+# What a program of the system writes, read to its end; a program that writes without end is refused.
+
+
+#: Bytes that a program may write to each of its pipes, as many as the characters of a string.
+MOST_OUTPUT = 2**28
+
+_CHUNK = 2**16
+
+
+def read_output(process: Popen[bytes], timeout: float | None) -> tuple[bytes, bytes]:
+    """Return what a process writes to stdout and stderr until both are closed and it has ended.
+
+    Raises TimeoutExpired when that takes longer than ``timeout``, `TooLarge` when it is too much.
+    """
+    assert process.stdout is not None
+    assert process.stderr is not None
+    pipes = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    ends = None if timeout is None else monotonic() + timeout
+
+    def left() -> float | None:
+        return None if ends is None else max(ends - monotonic(), 0)
+
+    with DefaultSelector() as waiting:
+        for pipe in pipes:
+            waiting.register(pipe, EVENT_READ)
+        while waiting.get_map():
+            ready = waiting.select(left())
+            if not ready or left() == 0:  # one that writes without end is always ready
+                raise TimeoutExpired(process.args, timeout or 0)
+            for key, _ in ready:
+                if not _read_pipe(key.fd, pipes[key.fd]):
+                    waiting.unregister(key.fd)
+    process.wait(left())
+    out, err = map(bytes, pipes.values())
+    return out, err
+
+
+def _read_pipe(pipe: int, into: bytearray) -> bool:
+    """Read what there is. Return whether there may be more."""
+    data = os.read(pipe, _CHUNK)
+    into += data
+    if len(into) > MOST_OUTPUT:
+        raise TooLarge(f"more than {MOST_OUTPUT} bytes of output", MOST_OUTPUT)
+    return bool(data)
+
+
+#: Bytes that a line may have.
+MOST_LINE = 64 * 1024 * 1024
+
+#: Seconds that a companion has to end by itself after its input ended, and again after it was asked to.
+PATIENCE = 1.0
+
+#: Waits for the end of its input; signals that ask the group to end are not meant for it.
+_GUARD = ("/bin/sh", "-c", "trap '' HUP INT TERM; read -r _; kill -KILL 0")
+
+
+async def start_companion(argv: Sequence[str], cwd: str, env: Mapping[str, str] | None = None) -> Companion:
+    """Start a program in a process group of its own; it writes to our standard error.
+
+    ``env`` is its whole environment, None for ours. Raises OSError when it can't be started.
+    """
+    guard = Popen(_GUARD, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
+    try:
+        program = Popen(argv, stdin=PIPE, stdout=PIPE, cwd=cwd, env=env, process_group=guard.pid)
+    except BaseException:
+        _kill_group(guard)
+        raise
+    companion = Companion(program, guard)
+    try:
+        await companion.open()
+    except BaseException:
+        companion.kill()
+        raise
+    return companion
+
+
+class Companion:
+    """A program that runs. The guard is in its group, so that the group's number stays ours.
+
+    It is no subprocess of asyncio's: there, a start that is cancelled may wait without end.
+    """
+
+    def __init__(self, program: Popen[bytes], guard: Popen[bytes]) -> None:
+        self.pid = program.pid
+        self._program = program
+        self._guard = guard
+        self._loop = asyncio.get_running_loop()
+        self._exited = asyncio.Event()
+        self._output = StreamReader(MOST_LINE)
+        self._input: StreamWriter | None = None
+        self._reading: asyncio.ReadTransport | None = None
+        Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Tell of the program's end, whoever else holds its output open."""
+        self._program.wait()
+        with suppress(RuntimeError):  # the loop has ended as well
+            self._loop.call_soon_threadsafe(self._exited.set)
+
+    async def open(self) -> None:
+        """Connect the program's input and output to the loop."""
+        loop, program = self._loop, self._program
+        protocol = StreamReaderProtocol(self._output)
+        self._reading, _ = await loop.connect_read_pipe(lambda: protocol, program.stdout)
+        writing, flow = await loop.connect_write_pipe(
+            lambda: StreamReaderProtocol(StreamReader()), program.stdin
+        )
+        self._input = StreamWriter(writing, flow, None, loop)
+
+    async def write(self, line: bytes) -> None:
+        """Send a line. Raises ConnectionError when the program reads no more."""
+        assert self._input is not None
+        self._input.write(line)
+        await self._input.drain()
+
+    async def line(self) -> bytes:
+        """Return what it wrote next; empty when nothing comes any more, or a line has no end."""
+        try:
+            return await self._output.readline()
+        except ValueError:
+            return b""
+
+    async def stop(self) -> None:
+        """End the program and its group: politely at first, at once when we are cancelled."""
+        assert self._input is not None
+        try:
+            self._input.close()
+            if not await self._ends():
+                os.killpg(self._guard.pid, SIGTERM)
+                await self._ends()
+        finally:
+            self.kill()
+            await self._exited.wait()
+
+    def kill(self) -> None:
+        """End the program and its group at once, and close what connects us to it."""
+        _kill_group(self._guard)
+        self._program.kill()  # it may have left the group
+        if self._input is not None:
+            writing = self._input.transport
+            if writing.get_write_buffer_size():  # nobody reads it any more
+                writing.abort()
+            else:
+                writing.close()
+        if self._reading is not None:
+            self._reading.close()
+        for pipe in (self._program.stdin, self._program.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    async def _ends(self) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._exited.wait(), PATIENCE)
+        return self._exited.is_set()
+
+
+def _kill_group(guard: Popen[bytes]) -> None:
+    """End a guard and whatever is in its group, once: then its number may become somebody else's."""
+    if guard.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(guard.pid, SIGKILL)
+    guard.wait()
+    assert guard.stdin is not None
+    guard.stdin.close()
 
 
 class Ended:
@@ -54,9 +233,8 @@ class RealProcesses:
             child.stop()
 
     async def start(self, argv: Sequence[str], cwd: str, env: Variables | None = None) -> Companion:
-        from harnpy.world.companions import start
 
-        return await start(argv, cwd, env)
+        return await start_companion(argv, cwd, env)
 
 
 class _Child:
@@ -115,14 +293,12 @@ class _Child:
     def _outcome(self) -> Ended | None:
         from subprocess import TimeoutExpired
 
-        from harnpy.world.pipes import written
-
         process = self._begun()
         if process is None:
             return None
         with process:
             try:
-                out, err = written(process, self._timeout)
+                out, err = read_output(process, self._timeout)
             except TimeoutExpired:
                 _kill(process)
                 return Ended(process.pid, None, b"", b"")

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol, TextIO
 
-    from harnpy.world.lost_output import OutputLost
-    from harnpy.world.waiting_input import Reading
+    from harnpy.world.threads import Reading
 
     class Streams(Protocol):
         write_out: Callable[[str], object]
@@ -27,6 +26,17 @@ if TYPE_CHECKING:
 
         def isatty(self, stream: str) -> bool:
             """Whether ``"stdin"``, ``"stdout"`` or ``"stderr"`` is a terminal."""
+
+
+class OutputLost(OSError):
+    """Writing to ``stream`` failed; no program can catch this."""
+
+    def __init__(self, stream: str, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.stream = stream
+
+    def __str__(self) -> str:
+        return f"cannot write to {self.stream}: {self.strerror} (os error {self.errno})"
 
 
 class RealStreams:
@@ -64,7 +74,7 @@ class RealStreams:
     def _read(self, read: Callable[[], str], within: float | None) -> str:
         if self._reading is None and within is None:
             return read()
-        from harnpy.world.waiting_input import Reading
+        from harnpy.world.threads import Reading
 
         reading = self._reading = self._reading or Reading(read)
         text = reading.text(within)
@@ -96,6 +106,5 @@ def _write_err(text: str) -> None:
 
 
 def _lost(stream: str, error: OSError) -> OutputLost:
-    from harnpy.world.lost_output import OutputLost
 
     return OutputLost(stream, error)

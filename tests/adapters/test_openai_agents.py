@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from harnpy.adapters.items import items_of, message_of
-from harnpy.adapters.openai_agents import HarnpySession
+from harnpy.adapters.openai_agents import HarnpySession, items_of, message_of
 from harnpy.session.events import EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 

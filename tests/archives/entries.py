@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from harnpy.archives.entries import Entry
+from harnpy.formats.archives import Entry
 
 _NAMES = st.text(
     st.characters(codec="utf-8", exclude_characters="/\\:\0"), min_size=1, max_size=30

@@ -14,12 +14,16 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.archives import brotli, gzip, zstd
-from harnpy.archives.errors import DataError
+from harnpy.formats import compression
+from harnpy.formats.compression import DataError
 
 Decompress = Callable[[Iterable[bytes]], Iterator[bytes]]
 
-FORMATS = {"gzip": gzip.decompressed, "zstd": zstd.decompressed, "brotli": brotli.decompressed}
+FORMATS = {
+    "gzip": compression.gzip_decompressed,
+    "zstd": compression.zstd_decompressed,
+    "brotli": compression.brotli_decompressed,
+}
 #: Contents that compress well, badly, and to several blocks.
 CONTENTS = st.one_of(
     st.binary(max_size=300), st.builds(bytes.__mul__, st.binary(max_size=5), st.integers(0, 70_000))
@@ -36,8 +40,8 @@ HELLO = {
 def compressed(name: str, data: bytes, level: int, piece: int = 1 << 16) -> bytes:
     pieces = cut(data, piece)
     if name == "zstd":
-        return b"".join(zstd.compressed(pieces, level, len(data)))
-    return b"".join({"gzip": gzip, "brotli": brotli}[name].compressed(pieces, level))
+        return b"".join(compression.zstd_compressed(pieces, level, len(data)))
+    return b"".join({"gzip": compression, "brotli": compression}[name].compressed(pieces, level))
 
 
 def decompressed(name: str, data: bytes, piece: int = 1 << 16) -> bytes:
@@ -143,9 +147,9 @@ def test_a_bomb_is_unpacked_in_small_pieces(name: str) -> None:
     if name == "gzip":
         bomb = _gzip_bomb(size)
     elif name == "zstd":
-        bomb = b"".join(zstd.compressed([bytes(1 << 20)] * (size >> 20), 3, size))
+        bomb = b"".join(compression.zstd_compressed([bytes(1 << 20)] * (size >> 20), 3, size))
     else:
-        bomb = b"".join(brotli.compressed([bytes(1 << 20)] * (size >> 20), 5))
+        bomb = b"".join(compression.brotli_compressed([bytes(1 << 20)] * (size >> 20), 5))
     assert len(bomb) < 100_000
     tracemalloc.start()
     try:

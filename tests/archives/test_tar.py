@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.archives import tar
-from harnpy.archives.entries import Entry
-from harnpy.archives.errors import DataError
+from harnpy.formats import archives
+from harnpy.formats.archives import Entry
+from harnpy.formats.compression import DataError
 from tests.archives.entries import ENTRIES
 
 FORMATS = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
 
 
 def packed(*entries: Entry) -> bytes:
-    return b"".join(tar.packed(entries))
+    return b"".join(archives.tar_packed(entries))
 
 
 def unpacked(data: bytes, skip_special: bool = False) -> list[Entry]:
-    return list(tar.unpacked(data, skip_special))
+    return list(archives.tar_unpacked(data, skip_special))
 
 
 def member(
@@ -48,7 +48,7 @@ def test_there_and_back(entries: list[Entry]) -> None:
     data = packed(*entries)
     assert unpacked(data) == entries
     assert data == packed(*entries)
-    assert len(data) >= tar.packed_size(entries)
+    assert len(data) >= archives.tar_size(entries)
 
 
 @given(ENTRIES)

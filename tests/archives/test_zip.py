@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.archives.entries import Entry
-from harnpy.archives.errors import DataError
-from harnpy.archives.zip import packed as packed_in_pieces
-from harnpy.archives.zip import unpacked as entries_of
+from harnpy.formats.archives import Entry
+from harnpy.formats.archives import zip_packed as packed_in_pieces
+from harnpy.formats.archives import zip_unpacked as entries_of
+from harnpy.formats.compression import DataError
 from tests.archives.entries import ENTRIES
 
 MOST = 1 << 20

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from harnpy.vm.values.objects import Duration, Pair, Range, Set, Struct
+from harnpy.vm.values import Duration, Pair, Range, Set, Struct
 from tests.builtins.conftest import make_fn
 
 _ODD = [2**63 - 1, -(2**63), math.nan, math.inf, 0.5, -0.0, Duration(1), Range(0, 3), b"\xff"]

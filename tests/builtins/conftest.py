@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.vm.declare.failures import reporting_faults
-from harnpy.vm.errors import VmError
-from harnpy.vm.run.tasks.aio import open_loop
-from harnpy.vm.run.tasks.scheduler import Scheduler
-from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.vm.errors import VmError, reporting_faults
+from harnpy.vm.run.aio import open_loop
+from harnpy.vm.run.scheduler import Scheduler
+from harnpy.vm.values import Builtin, Fn
 from harnpy.vm.vm import Signal, Vm
 from harnpy.world.clock import ProgramClock
-from harnpy.world.entropy import RealEntropy
 from harnpy.world.files import RealFiles
+from harnpy.world.ids import RealEntropy
 
 
 class FakeWorld:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.vm.values.objects import Duration, EnumValue, Iter, Pair, Range, Rng, Set, Struct
+from harnpy.vm.values import Duration, EnumValue, Iter, Pair, Range, Rng, Set, Struct
 from tests.builtins.conftest import FakeVm, make_fn
 
 FAMILIES = {

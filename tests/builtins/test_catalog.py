@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins import absent, catalog
-from harnpy.vm.declare.builtin import Declaration
+from harnpy.builtins import catalog, knowledge
+from harnpy.vm.declare import Declaration
 
 SOURCES = Path(catalog.__file__).parent
 
@@ -197,5 +197,5 @@ def test_absent_builtins_are_those_of_the_specification_alone() -> None:
 
 
 def test_the_kin_of_absent_builtins_is_there() -> None:
-    assert set(absent._KIN.values()) <= set(catalog.names())
-    assert not set(absent._KIN) & set(catalog.names())
+    assert set(knowledge._KIN.values()) <= set(catalog.names())
+    assert not set(knowledge._KIN) & set(catalog.names())

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.cli.help import builtin_page
+from harnpy.cli.commands import builtins
 from harnpy.cli.testing.sandbox import sandboxed_world
 
 pytestmark = pytest.mark.usefixtures("clock")
 
 PAGE = Path(__file__).parents[2] / "docs" / "builtins.md"
-ENTRIES = builtin_page.entries()
+ENTRIES = builtins.entries()
 #: The comment at the end of an example.
 _STATED = re.compile(r"  // (prints )?(.*)\Z")
 _MARK = "\x1f"
@@ -86,6 +86,6 @@ def test_every_builtin_has_an_example() -> None:
 
 
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == builtin_page.page(), (
+    assert PAGE.read_text(encoding="utf-8") == builtins.page(), (
         "write it anew: harnpy builtins --markdown > docs/builtins.md"
     )

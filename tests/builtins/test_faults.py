@@ -10,8 +10,7 @@ import pytest
 
 from harnpy import Vm, VmError
 from harnpy.faults import CategorizedError, Fault, Interruption, MisuseError, OptionError
-from harnpy.vm.declare.failures import harn_error, reporting_faults
-from harnpy.vm.errors import CategorizedFault, Interrupted, RuntimeFault, Thrown
+from harnpy.vm.errors import CategorizedFault, Interrupted, RuntimeFault, Thrown, harn_error, reporting_faults
 
 
 class Named(OptionError):

@@ -9,7 +9,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins import catalog
-from harnpy.builtins.bridge.option_tables import TABLES
+from harnpy.builtins.options import TABLES
 
 CHAPTER = Path("docs/spec/07-llm-and-agents.md").read_text()
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_program
-from harnpy.check.lint.engine import lint
+from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import Lines, SyntaxFault
 from harnpy.syntax.parser import parse
-from harnpy.syntax.span import Lines
 from harnpy.syntax.structure import check_structure
 
 if TYPE_CHECKING:

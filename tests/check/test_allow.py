@@ -7,7 +7,7 @@ import re
 import pytest
 
 from harnpy.check.allow import SPECIFIED, is_own, silenced
-from harnpy.check.explanations.reading import explanations
+from harnpy.check.explanations import explanations
 from harnpy.check.findings import Finding
 
 #: Each of these words of a program is a finding.

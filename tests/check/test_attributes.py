@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.check.attributes import check_attributes
 from harnpy.check.findings import Findings
+from harnpy.check.walk.declarations import check_attributes
 from harnpy.syntax.parser import parse
 
 FN, TOOL, PIPELINE, STRUCT = "fn f() { }", "tool t() { }", "pipeline p() { }", "struct S { a: int }"

@@ -9,10 +9,8 @@ import os
 from collections import Counter
 from random import Random
 
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import Lines, SyntaxFault, rendered
 from harnpy.syntax.parser import parse
-from harnpy.syntax.rendering import rendered
-from harnpy.syntax.span import Lines
 from harnpy.syntax.structure import check_structure
 from tests.check.damage import DAMAGES, Damaged, damaged
 from tests.check.programs import diagnostics

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.check.edits import Draft, placed
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 
 ROOT = Path(__file__).parent.parent.parent

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.check.explanations.page import page
-from harnpy.check.explanations.reading import Explanation, Family, explanations, families
+from harnpy.check.explanations import Explanation, Family, explanations, families, page
 from harnpy.check.lint.rules import RULES
-from harnpy.cli.commands import preflight
+from harnpy.cli.commands import check
 from harnpy.syntax.diagnostic import Diagnostic
 from harnpy.syntax.parser import parse
 from tests.check.programs import diagnostics
@@ -64,7 +63,7 @@ def _preflight(program: str, directory: Path) -> list[Diagnostic]:
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(text, encoding="utf-8")
-    return list(preflight.findings(Vm(), parse(parts[-1]), directory / parts[-2], parts[-1], "error"))
+    return list(check.preflight_findings(Vm(), parse(parts[-1]), directory / parts[-2], parts[-1], "error"))
 
 
 def test_each_code_is_explained() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins import catalog
-from harnpy.builtins.bridge.option_tables import TABLES
+from harnpy.builtins.options import TABLES
 from harnpy.vm.errors import VmError
 
 KNOWN = Vm().builtins.knowledge()

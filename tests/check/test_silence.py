@@ -15,10 +15,10 @@ from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_program
 from harnpy.check.findings import Finding
-from harnpy.check.lint.engine import lint
-from harnpy.cli.testing.suite import case_of
+from harnpy.check.lint.rules import lint
+from harnpy.cli.testing.conformance import case_of
+from harnpy.syntax.diagnostic import Lines
 from harnpy.syntax.parser import parse_cached
-from harnpy.syntax.span import Lines
 from tests.support import ROOT
 from tests.test_docs import PROGRAMS as SNIPPETS
 

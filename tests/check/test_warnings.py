@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.syntax.span import Lines
+from harnpy.syntax.diagnostic import Lines
 from tests.support import ROOT
 
 from .programs import findings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins.agents.hooks import hooks_of
+from harnpy.builtins.agents.tool_runtime import hooks_of
 from harnpy.cli.project_setup import bind_project
 from harnpy.project import ManifestError
 from harnpy.world import World

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli.manifest_tables import Manifests, nearest_manifest
+from harnpy.cli.source_files import Manifests, nearest_manifest
 
 
 def test_the_nearest_manifest_counts_and_keys_are_in_snake_case(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.cli import Stopped, main
-from harnpy.cli.failures import report
+from harnpy.cli.console import report_failure
 from harnpy.workflow.records import record_files
 from harnpy.world import World
 from tests.support import PATIENCE, ROOT, wait_until
@@ -85,7 +85,7 @@ def check_files(directory: Path) -> None:
         if path.suffix == ".json":
             json.loads(path.read_text())
         if path.parent.name == "runs":
-            record_files.load(str(path), World())
+            record_files.load_run(str(path), World())
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -185,7 +185,7 @@ def test_an_error_that_python_made_of_the_interruption_is_not_shown(
     with pytest.raises(RuntimeError) as made:
         type("Class", (), {"field": Interrupted()})
     with pytest.raises(Stopped):
-        report(made.value)
+        report_failure(made.value)
     assert capsys.readouterr().err == ""
 
 

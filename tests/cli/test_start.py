@@ -49,5 +49,5 @@ def test_a_warm_start_loads_few_modules(warm: set[str]) -> None:
 
 def test_a_method_loads_no_tasks(tmp_path: Path) -> None:
     loaded = loaded_by_second_run(METHODS, tmp_path)
-    assert "harnpy.vm.run.methods.lists" in loaded
+    assert "harnpy.vm.run.list_methods" in loaded
     assert not {"harnpy.vm.run.tasks", "collections", "importlib"} & loaded

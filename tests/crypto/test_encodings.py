@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harnpy.crypto import encodings
-from harnpy.crypto.encodings import EncodingError
+from harnpy.formats.crypto import encodings
+from harnpy.formats.crypto.encodings import EncodingError
 
 Encode = Callable[[bytes], str]
 Decode = Callable[[str], bytes]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.crypto import keys
-from harnpy.crypto.keys import KeyFault
+from harnpy.formats.crypto import primitives
+from harnpy.formats.crypto.primitives import KeyFault
 
 #: RFC 8032, section 7.1, tests 1 to 3: private, public, message, signature.
 ED25519 = [
@@ -38,43 +38,43 @@ ED25519 = [
 @pytest.mark.parametrize(("private", "public", "message", "signature"), ED25519)
 def test_ed25519_vectors(private: str, public: str, message: str, signature: str) -> None:
     data = bytes.fromhex(message)
-    assert keys.ed25519_pair(bytes.fromhex(private)) == {"private": private, "public": public}
-    assert keys.ed25519_signature(private, data) == signature
-    assert keys.ed25519_verifies(public, data, signature)
-    assert not keys.ed25519_verifies(public, data + b"x", signature)
+    assert primitives.ed25519_pair(bytes.fromhex(private)) == {"private": private, "public": public}
+    assert primitives.ed25519_signature(private, data) == signature
+    assert primitives.ed25519_verifies(public, data, signature)
+    assert not primitives.ed25519_verifies(public, data + b"x", signature)
 
 
 @given(st.binary(min_size=32, max_size=32), st.binary(max_size=50), st.integers(0, 511))
 def test_a_signature_with_a_bit_changed_is_none(secret: bytes, message: bytes, bit: int) -> None:
-    pair = keys.ed25519_pair(secret)
-    signature = bytearray.fromhex(keys.ed25519_signature(pair["private"], message))
-    assert keys.ed25519_verifies(pair["public"], message, signature.hex())
+    pair = primitives.ed25519_pair(secret)
+    signature = bytearray.fromhex(primitives.ed25519_signature(pair["private"], message))
+    assert primitives.ed25519_verifies(pair["public"], message, signature.hex())
     signature[bit // 8] ^= 1 << bit % 8
-    assert not keys.ed25519_verifies(pair["public"], message, signature.hex())
+    assert not primitives.ed25519_verifies(pair["public"], message, signature.hex())
 
 
 @given(st.text(max_size=70), st.text(max_size=130))
 def test_what_is_no_key_or_signature_verifies_nothing(public: str, signature: str) -> None:
-    assert not keys.ed25519_verifies(public, b"", signature)
+    assert not primitives.ed25519_verifies(public, b"", signature)
 
 
 def test_x25519_vectors() -> None:
     """RFC 7748, section 5.2: once, and a thousand times from the base point."""
     scalar = "a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4"
     point = "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c"
-    assert keys.x25519_agreement(scalar, point) == (
+    assert primitives.x25519_agreement(scalar, point) == (
         "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
     )
     k = u = "09" + "00" * 31
     for _ in range(1000):
-        k, u = keys.x25519_agreement(k, u), k
+        k, u = primitives.x25519_agreement(k, u), k
     assert k == "684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51"
 
 
 @given(st.binary(min_size=32, max_size=32), st.binary(min_size=32, max_size=32))
 def test_both_sides_agree(ours: bytes, theirs: bytes) -> None:
-    a, b = keys.x25519_pair(ours), keys.x25519_pair(theirs)
-    assert keys.x25519_agreement(a["private"], b["public"]) == keys.x25519_agreement(
+    a, b = primitives.x25519_pair(ours), primitives.x25519_pair(theirs)
+    assert primitives.x25519_agreement(a["private"], b["public"]) == primitives.x25519_agreement(
         b["private"], a["public"]
     )
 
@@ -94,5 +94,5 @@ def test_both_sides_agree(ours: bytes, theirs: bytes) -> None:
 )
 def test_no_agreement(private: str, public: str, message: str) -> None:
     with pytest.raises(KeyFault) as caught:
-        keys.x25519_agreement(private, public)
+        primitives.x25519_agreement(private, public)
     assert str(caught.value) == message

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harnpy.crypto.signed_urls import Names, UrlError, signed_url, verification
+from harnpy.formats.crypto.signed_urls import Names, UrlError, signed_url, verification
 
 USUAL = Names()
 TEXTS = st.text(max_size=6)

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.crypto import tokens
-from harnpy.crypto.encodings import to_base64url
-from harnpy.crypto.tokens import SigningError, TokenRefused
+from harnpy.formats.crypto import jwt as tokens
+from harnpy.formats.crypto.encodings import to_base64url
+from harnpy.formats.crypto.jwt import SigningError, TokenRefused
 
 PKCS8 = serialization.PrivateFormat.PKCS8
 PKCS1 = serialization.PrivateFormat.TraditionalOpenSSL
@@ -140,7 +140,7 @@ def part(value: Any) -> str:
 
 
 def signed_by_hand(header: str, claims: str, secret: str = "s") -> str:
-    from harnpy.crypto.hashes import hmac_sha256
+    from harnpy.formats.crypto.primitives import hmac_sha256
 
     content = f"{header}.{claims}"
     return f"{content}.{to_base64url(hmac_sha256(secret.encode(), [content.encode()]))}"

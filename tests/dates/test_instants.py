@@ -14,23 +14,24 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harnpy.dates import formats, zones
-from harnpy.dates.errors import DateError, NoSuchDate
-from harnpy.dates.instants import (
+from harnpy.formats import dates, time_zones
+from harnpy.formats.dates import (
     FIRST,
     LAST,
     SECOND,
-    from_number,
+    DateError,
+    NoSuchDate,
     in_zone,
+    instant_from_number,
     instant_in_zone,
     instant_of,
+    instant_to_number,
     on_calendar,
-    to_number,
+    parse_date,
 )
-from harnpy.dates.parsing import parse_date
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-NAMES = sorted(zones.names())
+NAMES = sorted(time_zones.names())
 YEARS = st.integers(1900, 2099)
 MOMENTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 ANY_MOMENTS = st.datetimes(timezones=st.just(UTC))
@@ -49,9 +50,9 @@ def micros(moment: datetime) -> int:
 @given(MOMENTS, st.sampled_from(NAMES))
 def test_clocks_of_a_zone(moment: datetime, name: str) -> None:
     judge = moment.astimezone(zone_of_judge(name))
-    shown = in_zone(micros(moment), zones.zone(name))
+    shown = in_zone(micros(moment), time_zones.zone(name))
     assert shown.replace(tzinfo=None) == judge.replace(tzinfo=None)
-    assert formats.offset_seconds(shown) == judge.utcoffset().total_seconds()  # type: ignore[union-attr]
+    assert dates.offset_seconds(shown) == judge.utcoffset().total_seconds()  # type: ignore[union-attr]
     assert instant_of(shown) == micros(moment)
 
 
@@ -59,7 +60,7 @@ def test_clocks_of_a_zone(moment: datetime, name: str) -> None:
 @example(datetime(1900, 1, 1, tzinfo=UTC), "Africa/Monrovia")
 def test_rfc3339_is_read_back(moment: datetime, name: str) -> None:
     judge = moment.astimezone(zone_of_judge(name)).isoformat()
-    text = formats.rfc3339(in_zone(micros(moment), zones.zone(name)))
+    text = dates.rfc3339(in_zone(micros(moment), time_zones.zone(name)))
     assert datetime.fromisoformat(text).isoformat() == judge
     assert parse_date(text) == micros(moment)
 
@@ -100,10 +101,10 @@ def test_local_time_around_a_change_of_the_clocks(name: str, year: int, seconds:
             candidates = [local.replace(tzinfo=UTC) - offset for offset in offsets if offset is not None]
             true = [c for c in candidates if c.astimezone(zone).replace(tzinfo=None) == local]
             if true:
-                assert instant_in_zone(local, zones.zone(name)) == micros(min(true))
+                assert instant_in_zone(local, time_zones.zone(name)) == micros(min(true))
             else:
                 with pytest.raises(DateError, match="does not exist"):
-                    instant_in_zone(local, zones.zone(name))
+                    instant_in_zone(local, time_zones.zone(name))
 
 
 @given(MOMENTS)
@@ -111,28 +112,31 @@ def test_local_time_around_a_change_of_the_clocks(name: str, year: int, seconds:
 @example(EPOCH - timedelta(microseconds=1))
 def test_a_timestamp_keeps_microseconds(moment: datetime) -> None:
     instant = micros(moment)
-    assert from_number(to_number(instant)) == instant
-    assert isinstance(to_number(instant), int) is (instant % SECOND == 0)
+    assert instant_from_number(instant_to_number(instant)) == instant
+    assert isinstance(instant_to_number(instant), int) is (instant % SECOND == 0)
 
 
 @given(ANY_MOMENTS)
 def test_a_timestamp_keeps_milliseconds_at_any_time(moment: datetime) -> None:
     instant = micros(moment) // 1000 * 1000
-    assert from_number(to_number(instant)) == instant
+    assert instant_from_number(instant_to_number(instant)) == instant
 
 
 def test_the_ends_of_time() -> None:
-    assert (from_number(FIRST // SECOND), from_number(LAST // SECOND)) == (FIRST, LAST // SECOND * SECOND)
+    assert (instant_from_number(FIRST // SECOND), instant_from_number(LAST // SECOND)) == (
+        FIRST,
+        LAST // SECOND * SECOND,
+    )
     for beyond in (FIRST // SECOND - 1, LAST // SECOND + 1, 2**63 - 1, -(2**63), 1e300, -1e300):
         with pytest.raises(DateError, match="out of range"):
-            from_number(beyond)
+            instant_from_number(beyond)
     for strange in (float("nan"), float("inf"), float("-inf")):
         with pytest.raises(DateError, match="finite"):
-            from_number(strange)
+            instant_from_number(strange)
     with pytest.raises(DateError, match="out of range"):
-        in_zone(LAST, zones.zone("Asia/Tokyo"))
+        in_zone(LAST, time_zones.zone("Asia/Tokyo"))
     with pytest.raises(DateError, match="out of range"):
-        instant_in_zone(datetime.min, zones.zone("Asia/Tokyo"))
+        instant_in_zone(datetime.min, time_zones.zone("Asia/Tokyo"))
 
 
 @given(ANY_MOMENTS)
@@ -181,19 +185,19 @@ SHARED = "Y m d H M S A a B b j y I p z s T F e Z".split()
 @given(MOMENTS, st.sampled_from(NAMES), st.lists(st.sampled_from([*SHARED, "%"]), min_size=1, max_size=6))
 def test_formats_against_strftime(moment: datetime, name: str, codes: list[str]) -> None:
     judge = moment.astimezone(zone_of_judge(name))
-    shown = in_zone(micros(moment), zones.zone(name))
+    shown = in_zone(micros(moment), time_zones.zone(name))
     for code in codes:
         # Python's `%s` takes the parts for local time of the machine.
         expected = str(micros(moment) // SECOND) if code == "s" else judge.strftime("%" + code)
-        assert formats.formatted(shown, "%" + code) == expected
+        assert dates.formatted(shown, "%" + code) == expected
     text = "é".join(f"%{code}" for code in codes)
-    assert formats.formatted(shown, text) == "é".join(formats.formatted(shown, f"%{code}") for code in codes)
+    assert dates.formatted(shown, text) == "é".join(dates.formatted(shown, f"%{code}") for code in codes)
 
 
 @given(st.text("%YmQ:z.369f-é\n", max_size=12))
 def test_any_format_is_written_or_refused(format: str) -> None:
     with suppress(DateError):
-        assert ("%" in format) or formats.formatted(EPOCH, format) == format
+        assert ("%" in format) or dates.formatted(EPOCH, format) == format
 
 
 @pytest.mark.parametrize(
@@ -201,4 +205,4 @@ def test_any_format_is_written_or_refused(format: str) -> None:
 )
 def test_no_other_name_is_a_zone(name: str) -> None:
     with pytest.raises(DateError, match="unknown timezone"):
-        zones.zone(name)
+        time_zones.zone(name)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harnpy.dates import lengths
-from harnpy.dates.errors import DateError
+from harnpy.formats import dates
+from harnpy.formats.dates import DateError
 
-UNITS = st.sampled_from([1, lengths.SECOND, lengths.MINUTE, lengths.HOUR, lengths.DAY])
+UNITS = st.sampled_from([1, dates.SECOND_MS, dates.MINUTE_MS, dates.HOUR_MS, dates.DAY_MS])
 MILLISECONDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200_000_000, 200_000_000)
-_SIZES = {"d": lengths.DAY, "h": lengths.HOUR, "m": lengths.MINUTE, "s": lengths.SECOND, "ms": 1}
+_SIZES = {"d": dates.DAY_MS, "h": dates.HOUR_MS, "m": dates.MINUTE_MS, "s": dates.SECOND_MS, "ms": 1}
 
 
 @given(st.integers(-(2**63), 2**63 - 1) | st.floats(-1e6, 1e6), UNITS)
@@ -24,32 +24,32 @@ def test_numbers_of_units(number: float, unit: int) -> None:
     # A float is multiplied as one, then rounded.
     exact = Decimal(number * unit).quantize(Decimal(1), ROUND_HALF_UP) if abs(number) < 1e6 else number * unit
     if -(2**63) <= exact < 2**63:
-        assert lengths.milliseconds(number, unit) == exact
+        assert dates.length_of(number, unit) == exact
     else:
         with pytest.raises(DateError, match="duration overflow"):
-            lengths.milliseconds(number, unit)
+            dates.length_of(number, unit)
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
 def test_a_number_that_is_not_finite_is_no_length(number: float) -> None:
     with pytest.raises(DateError, match="finite"):
-        lengths.milliseconds(number, 1)
+        dates.length_of(number, 1)
 
 
 @pytest.mark.parametrize("number", [1e19, -1e19, 2.0**63, 1e308])
 def test_a_float_beyond_an_int_is_no_length(number: float) -> None:
     with pytest.raises(DateError, match="duration overflow"):
-        lengths.milliseconds(number, 1)
+        dates.length_of(number, 1)
 
 
 @given(MILLISECONDS)
 def test_whole_seconds_are_cut_off(ms: int) -> None:
-    assert lengths.whole_seconds(ms) == int(Decimal(ms) / 1000)
+    assert dates.whole_seconds(ms) == int(Decimal(ms) / 1000)
 
 
 @given(MILLISECONDS)
 def test_what_people_read_adds_up_to_no_more_than_the_length(ms: int) -> None:
-    text = lengths.for_people(ms)
+    text = dates.length_for_people(ms)
     parts = text.removeprefix("-").split(" ")
     assert 1 <= len(parts) <= 3
     units = [part.lstrip("0123456789") for part in parts]

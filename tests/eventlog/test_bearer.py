@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from harnpy.eventlog import LogEvent, StoreEventLog, sessions
-from harnpy.eventlog.bearer import BearerSessions, CreateSession, DurableSessionError, TouchSession
-from harnpy.eventlog.bearer_events import handle_of
+from harnpy.eventlog.bearer import BearerSessions, CreateSession, DurableSessionError, TouchSession, handle_of
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 
@@ -238,7 +237,7 @@ def test_tokens_are_compared_in_constant_time(
 ) -> None:
     made = memory.create(CreateSession("ada", NOW + HOUR))
     compared: list[tuple[bytes, bytes]] = []
-    target = "harnpy.eventlog.bearer_events.equal_in_constant_time"
+    target = "harnpy.eventlog.bearer.equal_in_constant_time"
     monkeypatch.setattr(target, lambda a, b: compared.append((a, b)))
     assert memory.get(made.id) is None  # what the comparison says decides
     handle = handle_of(made.id).encode()

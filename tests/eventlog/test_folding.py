@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harnpy.eventlog import MemoryEventLog
-from harnpy.eventlog.folding import TopicFold
-from harnpy.eventlog.log_events import LogEvent
+from harnpy.eventlog.contract import LogEvent
+from harnpy.eventlog.waitpoints import TopicFold
 
 
 class Kinds(TopicFold):

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.eventlog.contract import LogEvent
 from harnpy.eventlog.errors import InvalidTopic
-from harnpy.eventlog.log_events import LogEvent
-from harnpy.eventlog.provenance import problems
-from harnpy.eventlog.topics import memory_log
+from harnpy.eventlog.topics import chain_problems, memory_log
 
 
 @given(st.lists(st.sampled_from(["a", "b"]), max_size=20), st.integers(0, 20), st.integers(0, 5))
@@ -41,9 +40,9 @@ def test_a_changed_event_breaks_the_chain_there_and_a_dropped_one_behind() -> No
     events = log.read_range("a")
     id, second = events[1]
     forged = [events[0], (id, second._replace(payload="forged")), *events[2:]]
-    assert problems("a", forged) == ["event 2: record hash mismatch"]
-    assert problems("a", [events[0], *events[2:]]) == ["event 3: previous hash mismatch"]
-    assert problems("a", events[1:]) == ["event 2: previous hash mismatch"]
+    assert chain_problems("a", forged) == ["event 2: record hash mismatch"]
+    assert chain_problems("a", [events[0], *events[2:]]) == ["event 3: previous hash mismatch"]
+    assert chain_problems("a", events[1:]) == ["event 2: previous hash mismatch"]
 
 
 @pytest.mark.parametrize(

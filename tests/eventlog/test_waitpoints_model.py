@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from harnpy.eventlog import MemoryEventLog
-from harnpy.eventlog.waiting import Waiting
-from harnpy.eventlog.waitpoints import Waitpoints
+from harnpy.eventlog.waitpoints import Waiting, Waitpoints
 
 POINTS = ["a", "b", "c d"]
 #: What each wait is for, and whether for all of it.

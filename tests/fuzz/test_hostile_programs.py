@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 from tests.support import ends

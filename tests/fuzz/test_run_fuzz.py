@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.errors import ExitRequest
 from harnpy.world.processes import Ended
 from tests.clock import SimulatedClock, simulated_time

@@ -13,9 +13,9 @@ from typing import Any
 from unittest import mock
 
 from harnpy.storage import Store
-from harnpy.storage.jsonl.folders import Medium
+from harnpy.storage.jsonl.layout import Medium
 from harnpy.storage.opening import parse_url
-from harnpy.storage.sqlite.schema import SHIFT
+from harnpy.storage.sqlite.database import SHIFT
 
 
 def scheme(store: Store) -> str:

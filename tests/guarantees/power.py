@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from harnpy.storage import Store
-from harnpy.storage.jsonl.folders import Medium
+from harnpy.storage.jsonl.layout import Medium
 from harnpy.storage.jsonl.store import JsonlStore
-from harnpy.storage.machine import Machine
+from harnpy.storage.leases import Machine
 from harnpy.storage.opening import open_store, parse_url
 from tests.storage.conftest import NOTES, notes
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.session import EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import SchemaTooNew
 from harnpy.world import World

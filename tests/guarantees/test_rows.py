@@ -19,10 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, EventRejected, Session
-from harnpy.session.events import Origin
-from harnpy.session.identity import event_id
-from harnpy.session.kept.codec import SessionCodec, encode_event
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.codec import SessionCodec, encode_event
+from harnpy.session.events import Origin, event_id
+from harnpy.session.stored import StoredSession
 from harnpy.storage import HeadQuery, StorageError, Store, open_store
 from harnpy.storage.errors import CorruptLog, StoreFull
 from harnpy.world import World

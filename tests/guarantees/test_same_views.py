@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import EventDraft
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.codec import encode_event
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import Store, open_store
 from harnpy.world import World

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from harnpy.session import EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log
 from harnpy.storage import HeadQuery, Store, open_store
-from harnpy.storage.postgres.schema import TABLES
+from harnpy.storage.postgres.database import TABLES
 from tests.worlds import world_with
 
 LONG = "said once and answered with the same words, so that it is stored once: " * 2

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from harnpy.isolation.errors import packed, unpacked
-from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
-from harnpy.syntax.errors import SourceFault
-from harnpy.syntax.span import Lines
+from harnpy.isolation.protocol import packed, unpacked
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related, SourceFault
 
 
 def test_a_diagnostic_crosses_with_all_it_has() -> None:

@@ -17,10 +17,10 @@ import pytest
 import harnpy
 from harnpy import LimitExceeded, Limits, Vm, VmError
 from harnpy.isolation.process import is_lack_of_memory
-from harnpy.syntax.errors import CompileFault, SourceFault, SyntaxFault
+from harnpy.syntax.diagnostic import CompileFault, SourceFault, SyntaxFault
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.run.backtrace import render
-from harnpy.vm.values.objects import display
+from harnpy.vm.values import display
 from tests.support import PATIENCE, wait_until
 from tests.vm.test_limits import BEYOND
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.isolation.process import read_size, size_text
-from harnpy.isolation.protocol import MOST, Frames, ProtocolError, frame
-from harnpy.isolation.values import Packing, RemoteFunction, Unpacking
-from harnpy.vm.values.objects import Duration, EnumValue, Pair, Range, Set, display
+from harnpy.isolation.protocol import MOST, Frames, Packing, ProtocolError, RemoteFunction, Unpacking, frame
+from harnpy.vm.values import Duration, EnumValue, Pair, Range, Set, display
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 INTS = st.integers(-(2**63), 2**63 - 1)

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy import Vm
+from harnpy.llm.account import Trace
 from harnpy.llm.call import Models
 from harnpy.llm.errors import BudgetSpent
 from harnpy.llm.experiments import apply, read_experiment
 from harnpy.llm.streaming import stream_into
-from harnpy.llm.trace import Trace
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 from tests.worlds import models_with, world_with

@@ -10,10 +10,8 @@ import pytest
 from harnpy.faults import Fault, OptionError
 from harnpy.llm.call import Models
 from harnpy.llm.call_result import result_dict
-from harnpy.llm.categories import cause, retry_after_ms, retryable
-from harnpy.llm.errors import BudgetExceeded, CallError
-from harnpy.llm.text_format.blocks import parse_reply
-from harnpy.llm.visible import visible_text
+from harnpy.llm.errors import BudgetExceeded, CallError, cause, retry_after_ms, retryable
+from harnpy.llm.text_format import parse_reply, visible_text
 from tests.worlds import models_with
 
 

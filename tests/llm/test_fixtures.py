@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from harnpy.faults import MisuseError
 from harnpy.llm.call import Models
-from harnpy.llm.categories import CATEGORIES
-from harnpy.llm.errors import CallError, FixtureError
-from harnpy.llm.fixtures import Recording, read_fixtures
+from harnpy.llm.errors import CATEGORIES, CallError, FixtureError
+from harnpy.llm.providers.mock import FixtureRecording, read_fixtures
 from harnpy.llm.reply import Reply
 from tests.worlds import models_with
 
@@ -171,13 +170,13 @@ class Asker:
     name = "root"
 
 
-def recording(models: Models) -> tuple[Recording, Asker]:
+def recording(models: Models) -> tuple[FixtureRecording, Asker]:
     asker = Asker()
-    models.recording = Recording(lambda: asker.name)
+    models.recording = FixtureRecording(lambda: asker.name)
     return models.recording, asker
 
 
-def lines(recording: Recording) -> list[dict[str, Any]]:
+def lines(recording: FixtureRecording) -> list[dict[str, Any]]:
     return [json.loads(line) for line in recording.lines().split("\n") if line]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harnpy.llm.errors import CallError
 from harnpy.llm.providers.mock import MockProvider
-from harnpy.llm.rate_limits import WINDOW, RateLimits
+from harnpy.llm.waiting import WINDOW, RateLimits
 from tests.clock import SimulatedClock
 from tests.worlds import models_with
 

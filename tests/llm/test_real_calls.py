@@ -436,6 +436,6 @@ def test_the_key_is_in_nothing_that_an_embedder_sees(protocol: str, tmp_path: Pa
 
 
 def _models(vm: Vm) -> Any:
-    from harnpy.builtins.bridge.live_models import models_of
+    from harnpy.builtins.live_models import models_of
 
     return models_of(vm)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins.bridge.live_models import models_of
+from harnpy.builtins.live_models import models_of
 from harnpy.llm.call import Models
 from harnpy.llm.configuration.prices import Price
 from harnpy.llm.errors import BudgetSpent, CallError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.llm.trace import MOST_EVENTS, Trace
+from harnpy.llm.account import MOST_EVENTS, Trace
 
 
 def test_the_newest_events_are_kept_and_all_are_counted() -> None:

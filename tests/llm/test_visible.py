@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.llm.visible import visible_text
+from harnpy.llm.text_format import visible_text
 from tests.support import assert_linear, processor_time
 
 #: What stands before, what is repeated, what stands behind.

@@ -15,9 +15,15 @@ import pytest
 from harnpy.faults import Fault, MisuseError
 from harnpy.mcp.client import Client
 from harnpy.mcp.connection import Connection
-from harnpy.mcp.errors import ConnectionFault, NotStarted, ServerError, ToolError
-from harnpy.mcp.server_spec import ServerSpec, read_server_spec
-from harnpy.mcp.stdio import Stdio
+from harnpy.mcp.server_spec import (
+    ConnectionFault,
+    NotStarted,
+    ServerError,
+    ServerSpec,
+    ToolError,
+    read_server_spec,
+)
+from harnpy.mcp.transports import Stdio
 from harnpy.world import World
 from tests.support import wait_until
 

@@ -14,11 +14,10 @@ import pytest
 import uvicorn
 
 from harnpy.mcp.client import Client
-from harnpy.mcp.errors import ConnectionFault, ServerError, ToolError
-from harnpy.mcp.server_spec import ServerSpec
+from harnpy.mcp.server_spec import ConnectionFault, ServerError, ServerSpec, ToolError
 from harnpy.world import World
+from harnpy.world.egress import Egress, EgressBlocked
 from harnpy.world.http import RealHttp
-from harnpy.world.net.egress import Egress, EgressBlocked
 from tests.mcp.servers.sdk import server
 from tests.mcp.test_client import failure
 

@@ -14,12 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.net.cookies import signing
-from harnpy.net.cookies.applying import applied, cookie_header
-from harnpy.net.cookies.dates import cookie_date
-from harnpy.net.cookies.reading import Pair, read
-from harnpy.net.cookies.rules import CookieError
-from harnpy.net.cookies.writing import Attributes, written
+from harnpy.net import cookies
+from harnpy.net.cookies import (
+    Attributes,
+    CookieError,
+    Pair,
+    applied,
+    cookie_date,
+    cookie_header,
+    read_cookies,
+    set_cookie,
+)
 
 #: `HARNPY_EXAMPLES=2000` tries more.
 EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "40")), deadline=None)
@@ -35,22 +40,24 @@ def _is_control(character: str) -> bool:
 @EXAMPLES
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
 def test_what_is_written_is_read(cookies: dict[str, str]) -> None:
-    headers = [written(name, value, Attributes(path="/", http_only=True)) for name, value in cookies.items()]
+    headers = [
+        set_cookie(name, value, Attributes(path="/", http_only=True)) for name, value in cookies.items()
+    ]
     kept = applied({}, headers, now=0)
     assert kept == cookies
-    found = read([cookie_header(kept)])
+    found = read_cookies([cookie_header(kept)])
     assert (found.values(), found.invalid) == (cookies, [])
 
 
 @EXAMPLES
 @given(st.lists(ANYTHING, max_size=4))
 def test_every_segment_is_a_cookie_or_invalid(headers: list[str]) -> None:
-    found = read(headers)
+    found = read_cookies(headers)
     segments = [piece.strip(" \t") for header in headers for piece in header.split(";")]
     assert len(found.pairs) + len(found.invalid) == sum(map(bool, segments))
     assert found.values().keys() == {name for name, _ in found.pairs}
     for name, value in found.pairs:
-        assert read([written(name, value, Attributes())]).pairs == [Pair(name, value)]
+        assert read_cookies([set_cookie(name, value, Attributes())]).pairs == [Pair(name, value)]
 
 
 @EXAMPLES
@@ -64,7 +71,7 @@ def test_a_browser_takes_any_header(headers: list[str], now: float) -> None:
 def test_nothing_gets_out_of_its_place(name: str, value: str, path: str, domain: str) -> None:
     """A written cookie has one line and the parts that it was given, or isn't written."""
     try:
-        header = written(name, value, Attributes(path=path, domain=domain))
+        header = set_cookie(name, value, Attributes(path=path, domain=domain))
     except CookieError:
         return
     assert header.split("; ") == [f"{name}={value}", f"Path={path}", f"Domain={domain}"]
@@ -117,29 +124,32 @@ def test_a_long_max_age_is_a_number_like_others() -> None:
 @given(VALUES, st.text(min_size=1))
 def test_signatures_are_what_the_specification_says(value: str, secret: str) -> None:
     code = hmac.new(secret.encode(), value.encode(), hashlib.sha256).digest()
-    assert signing.signed(value, secret) == f"{value}.{base64.urlsafe_b64encode(code).decode().rstrip('=')}"
-    assert signing.verified(signing.signed(value, secret), secret) == (value, None)
+    assert (
+        cookies.signed_value(value, secret)
+        == f"{value}.{base64.urlsafe_b64encode(code).decode().rstrip('=')}"
+    )
+    assert cookies.verified_value(cookies.signed_value(value, secret), secret) == (value, None)
 
 
 @EXAMPLES
 @given(VALUES, st.text(min_size=1, max_size=4), st.text(max_size=60))
 def test_what_was_not_signed_is_refused(value: str, secret: str, other: str) -> None:
-    text = signing.signed(value, secret)
+    text = cookies.signed_value(value, secret)
     for forged in (text + "A", text[:-1], "x" + text, other):
-        assert signing.verified(forged, secret).error in ("malformed", "invalid_signature")
-    assert signing.verified(text, secret + "x").error == "invalid_signature"
+        assert cookies.verified_value(forged, secret).error in ("malformed", "invalid_signature")
+    assert cookies.verified_value(text, secret + "x").error == "invalid_signature"
 
 
 @EXAMPLES
 @given(st.text(max_size=20) | st.just("v1.") | st.just("v1.e30."), st.text(max_size=20))
 def test_any_token_has_a_verdict(begin: str, end: str) -> None:
-    assert signing.session_payload(begin + end, "secret").error in ("malformed", "invalid_signature")
-    signed = signing.signed(base64.urlsafe_b64encode(end.encode()).decode().rstrip("="), "secret")
-    assert signing.session_payload(f"v1.{signed}", "secret").error in (None, "malformed", "malformed_payload")
+    assert cookies.session_payload(begin + end, "secret").error in ("malformed", "invalid_signature")
+    signed = cookies.signed_value(base64.urlsafe_b64encode(end.encode()).decode().rstrip("="), "secret")
+    assert cookies.session_payload(f"v1.{signed}", "secret").error in (None, "malformed", "malformed_payload")
 
 
 @pytest.mark.parametrize("header", ["a" * (1 << 16), ";" * (1 << 20), 'a="' * (1 << 16), "a=1;" * (1 << 16)])
 def test_a_huge_header(header: str) -> None:
-    found = read([header])
+    found = read_cookies([header])
     assert len(found.values()) <= 1
     assert len(found.duplicates()) <= 1

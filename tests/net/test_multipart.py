@@ -10,10 +10,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harnpy.net.multipart.boundaries import FormError, chosen, content_type
-from harnpy.net.multipart.reading import Form, Limits, read
-from harnpy.net.multipart.writing import Part, encoded
-from harnpy.net.parameters import Malformed, quoted, value_and_parameters
+from harnpy.net.header_grammar import Malformed, quoted, value_and_parameters
+from harnpy.net.multipart import (
+    Form,
+    FormError,
+    Limits,
+    Part,
+    chosen_boundary,
+    encoded_form,
+    form_content_type,
+    read_form,
+)
 
 #: `HARNPY_EXAMPLES=2000` tries more.
 EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "40")), deadline=None)
@@ -34,15 +41,15 @@ PARTS = st.builds(
 
 
 def form(body: bytes, boundary: str = "b", limits: Limits = LIMITS) -> Form:
-    return read(body, content_type(boundary), limits)
+    return read_form(body, form_content_type(boundary), limits)
 
 
 @EXAMPLES
 @given(st.lists(PARTS, max_size=4))
 @example([Part("b", b"--b"), Part("c", b"\r\n--b--", "")])
 def test_what_is_written_is_read(parts: list[Part]) -> None:
-    boundary = chosen(["b"], [part.content for part in parts])
-    found = form(encoded(parts, boundary), boundary)
+    boundary = chosen_boundary(["b"], [part.content for part in parts])
+    found = form(encoded_form(parts, boundary), boundary)
     assert [(*field[:3], field.content) for field in found.fields] == [
         (part.name, part.filename, part.content_type, part.content) for part in parts
     ]
@@ -56,7 +63,7 @@ def test_what_is_written_is_read(parts: list[Part]) -> None:
 @given(st.lists(PARTS, min_size=1, max_size=4))
 def test_a_boundary_of_ones_own_never_splits_a_content(parts: list[Part]) -> None:
     try:
-        body = encoded(parts, "b")
+        body = encoded_form(parts, "b")
     except FormError:
         assert any(b"\r\n--b" in b"\r\n" + part.content for part in parts)
         return
@@ -66,20 +73,20 @@ def test_a_boundary_of_ones_own_never_splits_a_content(parts: list[Part]) -> Non
 @EXAMPLES
 @given(st.lists(st.binary(max_size=8), min_size=1, max_size=3))
 def test_others_read_what_is_written(contents: list[bytes]) -> None:
-    boundary = chosen(["b"], contents)
+    boundary = chosen_boundary(["b"], contents)
     parts = [Part(f"n{i}", content, "a b.bin") for i, content in enumerate(contents)]
-    head = f"Content-Type: {content_type(boundary)}\r\n\r\n".encode()
-    message = message_from_bytes(head + encoded(parts, boundary), policy=HTTP)
+    head = f"Content-Type: {form_content_type(boundary)}\r\n\r\n".encode()
+    message = message_from_bytes(head + encoded_form(parts, boundary), policy=HTTP)
     found = [part for part in message.walk() if not part.is_multipart()]
     assert [part.get_param("name", header="content-disposition") for part in found] == [p.name for p in parts]
     assert [part.get_filename() for part in found] == ["a b.bin"] * len(parts)
 
 
 def test_a_boundary_that_contents_hold_gets_a_number() -> None:
-    first = chosen(["x"], [])
-    assert chosen(["x"], [first.encode()]) == f"{first}-1"
-    assert chosen(["x"], [f"{first}-1".encode(), b"-2"]) == f"{first}-2"
-    assert chosen(["x"], [b""]) == first != chosen(["y"], [])
+    first = chosen_boundary(["x"], [])
+    assert chosen_boundary(["x"], [first.encode()]) == f"{first}-1"
+    assert chosen_boundary(["x"], [f"{first}-1".encode(), b"-2"]) == f"{first}-2"
+    assert chosen_boundary(["x"], [b""]) == first != chosen_boundary(["y"], [])
 
 
 DISPOSITION = b'Content-Disposition: form-data; name="a"'
@@ -111,8 +118,8 @@ def test_any_body_is_a_form_or_refused(body: bytes) -> None:
 @EXAMPLES
 @given(st.data(), st.lists(PARTS, min_size=1, max_size=3))
 def test_a_body_that_was_cut_is_refused(data: st.DataObject, parts: list[Part]) -> None:
-    boundary = chosen(["b"], [part.content for part in parts])
-    body = encoded(parts, boundary)
+    boundary = chosen_boundary(["b"], [part.content for part in parts])
+    body = encoded_form(parts, boundary)
     end = data.draw(st.integers(0, len(body) - len("--\r\n") - 1))
     with pytest.raises(FormError):
         form(body[:end], boundary)

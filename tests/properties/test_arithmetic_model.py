@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm, VmError
-from harnpy.vm.values.objects import display
+from harnpy.vm.values import display
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 

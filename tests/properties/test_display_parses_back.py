@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm
+from harnpy.vm.values import display
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import display
 
 KEYS = st.from_regex(r"k_[a-z0-9_]{0,6}", fullmatch=True)
 SCALARS = st.one_of(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from harnpy.syntax import ast
 from harnpy.syntax.comments import comments_of
-from harnpy.syntax.errors import SyntaxFault
-from harnpy.syntax.formatting.document import format_source
+from harnpy.syntax.diagnostic import SyntaxFault
+from harnpy.syntax.formatter import format_source
 from harnpy.syntax.lexer import lex
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program

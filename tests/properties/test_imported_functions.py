@@ -12,7 +12,7 @@ import pytest
 from harnpy import Vm
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.compile import compile_program
 from harnpy.vm.unit import LANGUAGE

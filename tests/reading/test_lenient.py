@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.reading.lenient import Options, as_dict, as_dicts, as_text, dicts_at
+from harnpy.formats.dicts import Options, as_dict, as_dicts, as_text, dicts_at
 
 
 @pytest.mark.parametrize("given", [None, [], "text", 7])

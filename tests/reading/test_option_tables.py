@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harnpy.faults import OptionError
-from harnpy.reading.option_tables import Option, OptionTable
+from harnpy.formats.options import Option, OptionTable
 
 INNER = OptionTable("size: int = 3 — how large")
 TABLE = OptionTable(

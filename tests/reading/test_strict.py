@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.reading.kinds import boolean, closure, count, mapping, string, timestamp
-from harnpy.reading.strict import FieldError, errors_after, read_fields
+from harnpy.formats.dicts import (
+    FieldError,
+    boolean,
+    closure,
+    count,
+    errors_after,
+    mapping,
+    read_fields,
+    string,
+    timestamp,
+)
 
 TYPES = {"name": "string", "steps": "list of dicts", "limit": "int", "extra": "any"}
 

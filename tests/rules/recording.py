@@ -16,14 +16,13 @@ from harnpy.llm.reply import Reply
 from harnpy.world import World
 from harnpy.world.environment import Variables
 from harnpy.world.files import Entry
-from harnpy.world.host import Host
-from harnpy.world.people import People
+from harnpy.world.host import Host, People
 from harnpy.world.processes import Ended
 
 if TYPE_CHECKING:
-    from harnpy.world.companions import Companion
+    from harnpy.world.connections import Application, Listener, Place
     from harnpy.world.host import ToolBridge
-    from harnpy.world.net.listeners import Application, Listener, Place
+    from harnpy.world.processes import Companion
 
 HOME = "/program"
 _KEPT = ("/kept", f"{HOME}/.harn", f"{HOME}/.harn-runs")

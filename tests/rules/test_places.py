@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.builtins.language.host.host_operations import OPERATIONS
-from harnpy.workflow.stages.stage_kinds import KINDS
+from harnpy.builtins.language.host import OPERATIONS
+from harnpy.workflow.execution.stage_kinds import KINDS
 from tests.rules.places import PLACES, Place
 from tests.rules.sets import UNRESTRICTED
 from tests.rules.trial import trial

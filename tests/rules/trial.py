@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harnpy import Vm
-from harnpy.agent.skills.library import FoundSkill
+from harnpy.agent.skills import FoundSkill
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.vm.errors import VmError
 from tests.clock import simulated_time

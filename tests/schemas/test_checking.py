@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from harnpy.builtins.bridge.domain_values import HarnValues
-from harnpy.schemas.canonical import SchemaError, canonical
-from harnpy.schemas.checking import check
-from harnpy.schemas.values import SchemaValues
-from harnpy.vm.values.objects import Set, Struct
+from harnpy.builtins.language.schemas import HarnValues
+from harnpy.formats.schema_checks import SchemaValues, check
+from harnpy.formats.schemas import SchemaError, canonical
+from harnpy.vm.values import Set, Struct
 from tests.builtins.conftest import FakeVm
 
 PLAIN = SchemaValues()

@@ -10,11 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.schemas.canonical import canonical
-from harnpy.schemas.checking import check
-from harnpy.schemas.parts import omitted, partial, picked
-from harnpy.schemas.spelling import JSON_SCHEMA, OPENAPI, SERVICE, spelled
-from harnpy.schemas.values import SchemaValues
+from harnpy.formats.schema_checks import SchemaValues, check
+from harnpy.formats.schemas import JSON_SCHEMA, OPENAPI, SERVICE, canonical, omitted, partial, picked, spelled
 
 #: `HARNPY_SCHEMAS=10000` tries more.
 EXAMPLES = int(os.environ.get("HARNPY_SCHEMAS", "100"))

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, SessionRegistry
+from harnpy.session.codec import SessionCodec, decode_event, encode_event
 from harnpy.session.events import Origin
-from harnpy.session.kept.codec import SessionCodec, decode_event, encode_event
 from harnpy.storage import Row
 from harnpy.world import World
 

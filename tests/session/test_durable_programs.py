@@ -13,14 +13,11 @@ from zlib import crc32
 
 import pytest
 
-from harnpy.cli.testing.conformance import run_case
-from harnpy.cli.testing.suite import Case, case_of
-from harnpy.session.kept import stores
-from harnpy.session.kept.keeping import is_kept
-from harnpy.session.kept.store_settings import StoreSettings
+from harnpy.cli.testing.conformance import Case, case_of, run_case
+from harnpy.session import stores
 from harnpy.session.log import KIND
-from harnpy.session.resident import Resident
-from harnpy.session.residents import Residents
+from harnpy.session.residents import Resident, Residents, is_kept
+from harnpy.session.stores import StoreSettings
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
-from harnpy.session.resize.compaction import Compaction
-from harnpy.session.shown.entries import working_set
-from harnpy.session.shown.message_parts import calls_of, has_payload, results_of
+from harnpy.session.compaction import Compaction
+from harnpy.session.messages import calls_of, has_payload, results_of
+from harnpy.session.prompt import working_set
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.session.model import Message

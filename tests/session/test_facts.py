@@ -21,7 +21,7 @@ from harnpy.session import (
     SessionConflict,
     TaskList,
 )
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
-from harnpy.session.views import replay
+from harnpy.session.view import replay
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, Session, SessionRegistry
-from harnpy.session.identity import event_id, position, read_stamp, stamp
+from harnpy.session.events import event_id, position, read_stamp, stamp
 from tests.worlds import world_with
 
 TIMES = st.integers(0, 2**47 * 1000)

@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 import pytest
 
 from harnpy.session.errors import InvalidSessionId
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, EventRejected, Session, SessionRegistry
-from harnpy.session.json_check import DEEPEST, checked
+from harnpy.session.arguments import DEEPEST, checked
 
 BAD: list[tuple[Any, str]] = [
     (math.nan, "NaN"),

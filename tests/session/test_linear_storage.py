@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.compaction import Compaction
+from harnpy.session.compaction import Compaction
+from harnpy.session.stored import StoredSession
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.session.test_snapshots import turn_of

@@ -19,8 +19,8 @@ from harnpy.session import (
     SessionNotFound,
     SessionRegistry,
 )
-from harnpy.session.verbs.lifecycle import trim
-from harnpy.session.views import replay
+from harnpy.session.verbs import trim
+from harnpy.session.view import replay
 
 
 def said(text: str) -> dict[str, Any]:

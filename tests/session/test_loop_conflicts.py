@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.session import SessionRegistry
-from harnpy.session.loop_conversation import SessionConversation
-from harnpy.session.turns.prompt_cache import Prompt
+from harnpy.session.conversation import SessionConversation
+from harnpy.session.prompt import Prompt
 from tests.storage.conftest import url_of
 from tests.worlds import models_with
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.session import SessionError, SessionRegistry
-from harnpy.session.loop_conversation import SessionConversation
+from harnpy.session.conversation import Conversation, SessionConversation
 from harnpy.session.transcript import lifecycle_event
-from harnpy.session.turns.conversation import Conversation
-from harnpy.session.views import replay
+from harnpy.session.view import replay
 from harnpy.world import World
 
 

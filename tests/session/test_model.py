@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from harnpy.session import SessionError, SessionRegistry
 from harnpy.session.cuts import Cut
 from harnpy.session.events import Event
-from harnpy.session.views import View, replay
+from harnpy.session.view import View, replay
 from tests.session.model import Json, Message, Model, ModelSession, Refused, cut_of, parted, result_ids
 from tests.session.shapes import SHAPES
 from tests.worlds import world_with

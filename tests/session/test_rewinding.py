@@ -11,8 +11,8 @@ import pytest
 
 from harnpy.session import Event, EventNotFound, InvalidArgument, Session, SessionBusy
 from harnpy.session import events as kinds
-from harnpy.session.resize.compaction import Compaction
-from harnpy.session.turns.open_turns import end_open_turns
+from harnpy.session.compaction import Compaction
+from harnpy.session.turns import end_open_turns
 from harnpy.session.window import Window
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, EventDraft, RewindError, Session, SessionBusy
 from harnpy.session import events as kinds
-from harnpy.session.identity import micros
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.projections import EVENTS
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.compaction import Compaction
+from harnpy.session.codec import encode_event
+from harnpy.session.compaction import Compaction
+from harnpy.session.events import micros
+from harnpy.session.projections import EVENTS
+from harnpy.session.stored import StoredSession
 from harnpy.session.transcript import LIVE_KINDS
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import Store

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harnpy.project import ManifestError
-from harnpy.session.kept.store_settings import StoreSettings, store_settings
-from harnpy.storage.manifest import placed
+from harnpy.session.stores import StoreSettings, store_settings
+from harnpy.storage.opening import placed
 from harnpy.world import World
 
 

@@ -13,12 +13,12 @@ import pytest
 
 from harnpy import Vm, VmError
 from harnpy.session import EventDraft, EventRejected, Session, SessionConflict, SessionExists, SessionRegistry
+from harnpy.session.codec import encode_event
+from harnpy.session.conversation import SessionConversation
 from harnpy.session.errors import SessionLeased
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.info import SessionInfo
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.info import SessionInfo
 from harnpy.session.log import ANY
-from harnpy.session.loop_conversation import SessionConversation
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import HeadQuery, Store, open_store
 from harnpy.storage.errors import LeaseLost

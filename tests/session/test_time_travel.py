@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import EventDraft, EventNotFound, InvalidArgument, SessionReadOnly
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 from tests.clock import SimulatedClock

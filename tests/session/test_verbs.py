@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.session import InvalidArgument, SessionNotFound, SessionRegistry
+from harnpy.session import InvalidArgument, SessionNotFound, SessionRegistry, verbs, workspaces
 from harnpy.session.residents import Residents
-from harnpy.session.verbs import forks, lifecycle, workspaces
 
 PREFIX = "agent_session_"
 
@@ -20,9 +19,9 @@ def test_every_builtin_is_a_method_of_the_same_name(name: str) -> None:
 def test_verbs_work_on_residents_alone() -> None:
     residents = Residents()
     workspaces.open_session(residents, "s")
-    lifecycle.inject_shared(residents, "s", {"role": "user", "content": "hi"})
-    assert forks.fork(residents, "s", "t") == "t"
-    assert lifecycle.length(residents, "t") == 1
+    verbs.inject_shared(residents, "s", {"role": "user", "content": "hi"})
+    assert verbs.fork(residents, "s", "t") == "t"
+    assert verbs.length(residents, "t") == 1
     assert list(residents.by_id) == ["s", "t"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import Session
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 from tests.session.rules.test_h_one_step_back import STEPS, Conversation

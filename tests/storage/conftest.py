@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from harnpy.storage import Row, Store, open_store
-from harnpy.storage.machine import Machine
+from harnpy.storage.leases import Machine
 
 #: Every store, as a URL with a place for the directory of the test. Waiting for the disk after each append
 #: is left to tests of its own.

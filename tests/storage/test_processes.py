@@ -30,10 +30,10 @@ KILLS = 50 if FULL else 3
 
 #: Where a writer is killed, before and after: the calls on the way of an append, store by store.
 POINTS = {
-    "sqlite": ["harnpy.storage.sqlite.appends:insert", "harnpy.storage.sqlite.commits:Commits.commit"],
+    "sqlite": ["harnpy.storage.sqlite.records:insert", "harnpy.storage.sqlite.database:Commits.commit"],
     "jsonl": ["os:write"],
     "postgresql": [
-        "harnpy.storage.postgres.stream:_Append._write",
+        "harnpy.storage.postgres.store:_Append._write",
         "harnpy.storage.postgres.database:Database.state",
     ],
 }

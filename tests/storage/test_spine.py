@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.storage.spine import Spine
+from harnpy.storage.memory import Spine
 
 
 @given(st.lists(st.tuples(st.sampled_from(["append", "branch", "earlier", "read"]), st.integers(0, 50))))

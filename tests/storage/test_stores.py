@@ -409,7 +409,7 @@ class TestStores:
         assert store.lease("k", "b").token > lease.token
 
     def test_a_lease_of_a_process_that_is_gone_is_free_at_once(self, store: Store) -> None:
-        from harnpy.storage.machine import Machine
+        from harnpy.storage.leases import Machine
 
         host, boot, pid, start = Machine().owner().split(":")
         store.lease("k", f"{host}:{boot}:{pid}:{int(start) + 1}")

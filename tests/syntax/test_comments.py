@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy.syntax.comments import comments_of
-from harnpy.syntax.literals import LexError
+from harnpy.syntax.lexer import LexError
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 
 ITEM = "top-level item separator (`;` or newline)"

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.syntax.errors import SyntaxFault
-from harnpy.syntax.formatting.document import format_source
-from harnpy.syntax.formatting.kept import NotKept, check_kept
+from harnpy.syntax.comments import Written
+from harnpy.syntax.diagnostic import SyntaxFault
+from harnpy.syntax.formatter import NotKept, check_kept, format_source
 from harnpy.syntax.parser import parse
-from harnpy.syntax.written import Written
 from tests.support import ROOT
 
 DASHES = "-" * 77

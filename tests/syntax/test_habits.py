@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.errors import VmError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.lexer import lex
 from harnpy.syntax.parser import parse
 

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
-from harnpy.syntax.rendering import rendered
-from harnpy.syntax.span import Lines
-from harnpy.text.visible import cells, marked, on_one_line
+from harnpy.formats.visible import cells, marked, on_one_line
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related, rendered
 from tests.syntax.test_errors import fault
 
 SOURCE = "fn area(a, b) {\n  return a * b\n}\n\narea(1)\n"

@@ -14,10 +14,10 @@ from lark.load_grammar import load_grammar
 from lark.parsers.lalr_parser import LALR_Parser
 
 from harnpy.syntax import ast, build, layout, lexer, tables
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.lexer import Tokens
-from harnpy.syntax.nodes import builder
 from harnpy.syntax.parser import Parser
+from harnpy.syntax.tables import builder
 from tests.support import ROOT
 from tests.syntax.programs import programs
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.text.csv import CsvError, by_header, delimiter_from, read_rows, written_rows
+from harnpy.formats.csv import CsvError, by_header, delimiter_from, read_rows, written_rows
 
 DELIMITERS = st.sampled_from(",;\t|^ x")
 TEXTS = st.text(st.sampled_from('",;\t|^ xé日\r\n'), max_size=24)

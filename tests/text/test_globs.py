@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.text.globs import affix_matches, common, first_match, glob_matches
+from harnpy.formats.globs import affix_matches, common, first_match, glob_matches
 
 
 @pytest.mark.parametrize(

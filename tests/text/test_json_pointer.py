@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.text.json.pointer import found_at, with_value, without_value
+from harnpy.formats.json_pointer import found_at, with_value, without_value
 
 KEYS = st.text(st.sampled_from("ab/~01é"), max_size=3)
 VALUES = st.recursive(

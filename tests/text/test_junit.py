@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.cli.testing.results import Result, junit
-from harnpy.text.junit import read_cases
+from harnpy.cli.testing.test_results import Result, junit
+from harnpy.formats.junit import read_cases
 from tests.support import ends
 
 ENTITIES = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 20))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.text.path_patterns import PatternError, path_matcher
+from harnpy.formats.globs import PatternError, path_matcher
 
 PATTERNS = st.lists(
     st.sampled_from(["a", "b", "/", "*", "?", "**/", "[ab]", "[!a]", "{a,b/}", "{,*}", "\\*"]), max_size=6

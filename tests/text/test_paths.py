@@ -7,7 +7,7 @@ import posixpath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.text.paths import normalized, path_text, relative_to
+from harnpy.formats.paths import normalized, path_text, relative_to
 
 NAMES = st.sampled_from(["a", "b", ".", "..", "x.y", ".env", "ä", "a b"])
 PATHS = st.tuples(st.sampled_from(["", "/"]), st.lists(NAMES, max_size=6)).map(

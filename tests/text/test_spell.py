@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.text.spell import distance, nearest, nearest_at_run_time
+from harnpy.formats.suggestions import distance, nearest, nearest_at_run_time
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harnpy.text.templates.engine import render
-from harnpy.text.templates.errors import TemplateError
+from harnpy.formats.templates.engine import render
+from harnpy.formats.templates.expressions import TemplateError
 from harnpy.world import World
 
 if TYPE_CHECKING:

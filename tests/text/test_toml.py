@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.text.depth import list_items
-from harnpy.text.toml.reader import parse_toml
-from harnpy.text.toml.writer import to_toml
+from harnpy.formats.nesting import list_items
+from harnpy.formats.toml import parse_toml, to_toml
 from tests.support import ends
 
 HOSTILE = {

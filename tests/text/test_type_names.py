@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.text.display import type_name
-from harnpy.vm.values.objects import Set
+from harnpy.formats.display import type_name
+from harnpy.vm.values import Set
 
 NAMES = {
     "nil": None,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harnpy.text.urls import Url, UrlError, build, parse, read_query, written_query
+from harnpy.formats.urls import Url, UrlError, build, parse, read_query, written_query
 
 TEXT = st.text(
     st.sampled_from("aZ0/\\?#@:[]%&=+;,~ é日\t") | st.characters(exclude_categories=["Cs"]), max_size=8

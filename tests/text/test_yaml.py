@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.text.depth import list_items
-from harnpy.text.yaml import reader
-from harnpy.text.yaml.reader import parse_yaml
-from harnpy.text.yaml.writer import to_yaml
+from harnpy.formats import yaml as reader
+from harnpy.formats.nesting import list_items
+from harnpy.formats.yaml import parse_yaml
+from harnpy.formats.yaml_writer import to_yaml
 from tests.support import assert_linear, ends, processor_time
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.vm.repl_session import ReplSession
+from harnpy.vm.front_end import ReplSession
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from harnpy.session.resize.compaction import STRATEGIES
+from harnpy.session.compaction import STRATEGIES
 
 KINDS = {"stage", "verify", "condition", "fork", "join", "map", "reduce", "escalation", "subagent"}
 IDS = st.sampled_from(["a", "b", "c", 'ü "n" <i>', "end", "x" * 90, "\x00\ud800"])

@@ -79,9 +79,10 @@ def found(directory: Path, name: str) -> bool:
             return f"s{number}" in [message["name"] for message in state["mailbox"]]
         case "record":
             return (
-                record_files.load(str(directory / f"records/r{number}.json"), World())["id"] == f"r{number}"
+                record_files.load_run(str(directory / f"records/r{number}.json"), World())["id"]
+                == f"r{number}"
             )
-    run = record_files.load(str(directory / "records/run.json"), World())
+    run = record_files.load_run(str(directory / "records/run.json"), World())
     return len(run["stages"]) == 2
 
 
@@ -135,9 +136,9 @@ def test_a_run_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
         directory.mkdir()
         execute(directory, BEGIN, full)
         path = directory / "run.json"
-        done = record_files.load(str(path), World())["stages"] if path.exists() else []
+        done = record_files.load_run(str(path), World())["stages"] if path.exists() else []
         assert [name for name in os.listdir(directory) if name != "run.json"] == []
         execute(directory, GO_ON if done else BEGIN)
-        stages = record_files.load(str(path), World())["stages"]
+        stages = record_files.load_run(str(path), World())["stages"]
         assert [stage["node_id"] for stage in stages] == NODES, full
         assert [stage["id"] for stage in stages[: len(done)]] == [stage["id"] for stage in done], full

@@ -65,9 +65,9 @@ def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
     for name in NAMES:
         texts = [(tmp_path / f"state/s/{name}/{i}").read_text() for i in range(WRITES)]
         assert texts == [f"{name} wrote {i}" for i in range(WRITES)]
-    records = [record_files.load(str(tmp_path / f"records/{id}.json"), World()) for id in sorted(written)]
+    records = [record_files.load_run(str(tmp_path / f"records/{id}.json"), World()) for id in sorted(written)]
     assert [record["id"] for record in records] == sorted(written)
-    shared = record_files.load(str(tmp_path / "records/shared.json"), World())
+    shared = record_files.load_run(str(tmp_path / "records/shared.json"), World())
     assert shared["task"] == shared["id"] * ((WRITES - 1) * 100)
     friction = [json.loads(line) for line in (tmp_path / "friction.jsonl").read_text().splitlines()]
     assert {event["trace_id"] for event in friction} == written

@@ -9,20 +9,21 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from harnpy.agent.people import requests
-from harnpy.workflow.artifacts import artifact, artifact_types
-from harnpy.workflow.bundle import bundle_types, sections
-from harnpy.workflow.evals import pack_manifest, pack_types
+from harnpy.agent import people
+from harnpy.workflow import artifacts, evaluation, graph_shapes
+from harnpy.workflow import graph_shapes as graph_types
+from harnpy.workflow.bundle import sections
+from harnpy.workflow.bundle import sections as bundle_types
 from harnpy.workflow.execution import run_options
-from harnpy.workflow.graph import graph_shapes, graph_types
-from harnpy.workflow.records import eval_suite, record_shapes, record_types
+from harnpy.workflow.records import record_shapes
+from harnpy.workflow.records import record_shapes as record_types
 from harnpy.workflow.shapes import Field, Shape
 
-TYPES = (requests, artifact_types, bundle_types, graph_types, pack_types, record_types)
-TABLES = (artifact, sections, pack_manifest, run_options, graph_shapes, eval_suite, record_shapes)
+TYPES = (people, artifacts, bundle_types, graph_types, evaluation, record_types)
+TABLES = (artifacts, sections, evaluation, run_options, graph_shapes, evaluation, record_shapes)
 NAMES = {name: kind for module in TYPES for name, kind in vars(module).items() if isinstance(kind, type)}
 #: What the modules with types import for type checkers only.
-HINTS: dict[str, Any] = {**NAMES, "Dict": import_module("harnpy.reading.dicts").Dict}
+HINTS: dict[str, Any] = {**NAMES, "Dict": import_module("harnpy.formats.dicts").Dict}
 
 KINDS = {
     "string": str,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from harnpy.agent.runtime import Runtime
-from harnpy.agent.workers.worker import DELEGATED_STAGE
-from harnpy.agent.workers.workers import Workers
-from harnpy.agent.workers.worktrees import Worktrees
+from harnpy.agent.worker import DELEGATED_STAGE
+from harnpy.agent.workers import Workers
+from harnpy.agent.workplace import Worktrees
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
-from harnpy.workflow.workers.stage_job import StageJob
+from harnpy.workflow.worker_jobs import StageJob
 from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from harnpy.world import World, companions
-from harnpy.world.companions import Companion
+from harnpy.world import World, processes
 from harnpy.world.effects import PROCESS
 from harnpy.world.guarded import GuardedProcesses
-from harnpy.world.processes import RealProcesses
+from harnpy.world.processes import Companion, RealProcesses
 from tests.support import wait_until
 
 #: Two processes of one group that end only when they are ended, and say who they are.
@@ -67,7 +66,7 @@ def test_one_that_ignores_everything_is_killed_with_its_group() -> None:
 
 
 def test_one_that_leaves_its_group_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(companions, "PATIENCE", 0.05)
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
     leaving = "import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(1000)"
     pid = with_companion(lambda companion: companion.line(), f"exec {sys.executable} -c '{leaving}'")
     assert is_gone(int(pid))

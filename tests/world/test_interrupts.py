@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from harnpy.world.interrupts import Wakeful
+from harnpy.world.threads import Wakeful
 from tests.support import PATIENCE
 
 

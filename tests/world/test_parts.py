@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harnpy.world.checked_files import checked_files
 from harnpy.world.clock import RealClock, is_rfc3339, rfc3339
-from harnpy.world.disk.checked_files import checked_files
 from harnpy.world.environment import RealEnvironment, Variables
 from harnpy.world.files import RealFiles, system_reason
 from harnpy.world.http import RealHttp, Unreachable

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from harnpy.faults import TooLarge
-from harnpy.world import pipes, processes
+from harnpy.world import processes
+from harnpy.world import processes as pipes
 from harnpy.world.processes import RealProcesses
 from tests.support import PATIENCE, wait_until
 

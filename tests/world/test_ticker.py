@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.world import ticker
-from harnpy.world.ticker import Ticker
+from harnpy.world import threads
+from harnpy.world.threads import Ticker
 from tests.support import PATIENCE, wait_until
 
 
@@ -53,6 +53,6 @@ def test_without_memory_for_a_thread_it_is_an_error_of_memory(monkeypatch: pytes
     def refuse(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(ticker, "start_new_thread", refuse)
+    monkeypatch.setattr(threads, "start_new_thread", refuse)
     with pytest.raises(MemoryError):
         Ticker(1, lambda: None)

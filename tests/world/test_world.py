@@ -12,10 +12,9 @@ from harnpy import Vm, World
 from harnpy.world.clock import RealClock
 from harnpy.world.environment import Variables
 from harnpy.world.files import RealFiles
-from harnpy.world.host import Host
+from harnpy.world.host import Host, People
 from harnpy.world.http import RealHttp
 from harnpy.world.ids import RealIds
-from harnpy.world.people import People
 from harnpy.world.processes import RealProcesses
 from harnpy.world.streams import RealStreams
 

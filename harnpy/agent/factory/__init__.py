@@ -4,8 +4,7 @@
 to a `build`, `loops` makes a loop of a definition for one turn, which `runner` runs.
 """
 
-from harnpy.agent.factory.build import AgentBuild
-from harnpy.agent.factory.capabilities import Capabilities
+from harnpy.agent.factory.build import AgentBuild, Capabilities
 from harnpy.agent.factory.loops import LoopFactory
 from harnpy.agent.factory.tools import Tool, tool
 

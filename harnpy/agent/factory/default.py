@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.factory.loops import LoopFactory
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.kept.store_settings import store_settings
-from harnpy.session.runtime.runtime import SessionRuntime
+from harnpy.session.runtime import SessionRuntime
+from harnpy.session.stores import store_settings
 from harnpy.world import World
 
 if TYPE_CHECKING:

@@ -1,35 +1,94 @@
-"""`LoopFactory`: makes of a definition what runs it in a session's next turn. Spec: 10 §C7.1."""
+"""`LoopFactory`: makes a loop of a definition for a session's next turn; the runtime of the default store.
+
+Spec: 07 §8.2; 10 §C7.1, §C16.1.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from harnpy.agent.factory.approvals import asker
-from harnpy.agent.factory.build import AgentBuild
-from harnpy.agent.factory.capabilities import Capabilities
-from harnpy.agent.factory.options import check_options, loop_options
+from harnpy.agent.factory.build import AgentBuild, Capabilities, check_options, loop_options
 from harnpy.agent.factory.tools import tool_of
+from harnpy.agent.people import APPROVAL, HumanCancelled, Request, outcome, response_from
+from harnpy.agent.rules import permissions
 from harnpy.net.egress_policies import embedders_policy
-from harnpy.session.agents.factories import AgentFactory
+from harnpy.session.errors import AgentError
+from harnpy.session.events import APPROVAL_REQUESTED
+from harnpy.session.send import AgentFactory
 from harnpy.world import World
-from harnpy.world.net.egress import Egress
+from harnpy.world.clock import rfc3339
+from harnpy.world.egress import Egress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from harnpy.agent.factory.runner import LoopRunner, Pools
-    from harnpy.agent.skills.library import FoundSkill
+    from harnpy.agent.rules.gate import Ask
+    from harnpy.agent.runtime import Runtime
+    from harnpy.agent.skills import FoundSkill
+    from harnpy.formats.dicts import Dict
     from harnpy.llm.call import Models
     from harnpy.llm.providers import Provider
     from harnpy.llm.providers.mock import MockProvider
-    from harnpy.reading.dicts import Dict
-    from harnpy.session.agents.definition import AgentDef
-    from harnpy.session.runtime.calling import Caller
-    from harnpy.session.runtime.txn import Txn
+    from harnpy.session.agents import AgentDef
+    from harnpy.session.calling import Caller
+    from harnpy.session.transaction import Txn
+
+# Asking a person whether an agent may call a tool. Spec: 07 §8.2, 10 §C16.1.
+
+
+def asker(runtime: Runtime, session: Txn) -> Ask | None:
+    """Return what asks the world's person, and answers why not; None where nobody is there."""
+    human, world, session_id = runtime.world.people.ask, runtime.world, session.id
+    if human is None:
+        return None
+
+    def ask(tool: str, arguments: Dict) -> str | None:
+        payload = {"action": f"call tool {tool}", "args": arguments, "quorum": 1, "reviewers": []}
+        now = rfc3339(world.clock.now())
+        request = Request(f"hitl_approval_{world.ids.new()}", APPROVAL, "", now, payload)
+        runtime.record(session_id, permissions.request_facts(request, session_id, tool))
+        known = session.recall(APPROVAL_REQUESTED, tool=tool, args=arguments)
+        if known is not None and known.end is not None:
+            runtime.record(session_id, [(known.end.type, known.end.data)])
+            return _refusal(known.end.data)
+        try:
+            responses = _responses(human({**request.record(), "approved_by": []}), runtime)
+        except HumanCancelled as error:
+            reason = str(error) or "cancelled"
+            runtime.record(session_id, permissions.cancellation_facts(request, tool, reason))
+            return reason
+        ending = outcome(request, responses)
+        if ending is None:
+            runtime.record(session_id, permissions.cancellation_facts(request, tool, "nobody answered"))
+            return "nobody answered"
+        if ending.error:
+            runtime.record(session_id, permissions.denial_facts(request, str(ending.error), responses))
+            return str(ending.error)
+        runtime.record(session_id, permissions.answer_facts(request, ending.value, responses))
+        return None
+
+    return ask
+
+
+def _refusal(ended: Dict) -> str | None:
+    """Return why a request was refused that ended earlier."""
+    return None if ended.get("decision") == "allow" else ended["reason"]
+
+
+def _responses(answer: Any, runtime: Runtime) -> list[Dict]:
+    if inspect.isawaitable(answer):
+        answer = runtime.tasks.wait(answer)
+    given = answer if isinstance(answer, list) else [] if answer is None else [answer]
+    if not all(isinstance(each, dict) for each in given):
+        kind = type(answer).__name__
+        raise AgentError(f"people.ask returned {kind}: expected a dict, a list of dicts or None")
+    return [response_from(each, rfc3339(runtime.world.clock.now())) for each in given]
 
 
 class LoopFactory(AgentFactory):
@@ -80,14 +139,14 @@ class LoopFactory(AgentFactory):
     @cached_property
     def _skills(self) -> list[FoundSkill]:
         """The skills of files: of the project at the working directory, the user, the system."""
-        from harnpy.agent.skills.sources import discover
+        from harnpy.agent.skills import discover_skills
         from harnpy.project import project_root, skill_places
 
         files, here = self._world.files, self._world.files.cwd()
         root = project_root(here, files) or here
         places = skill_places(self._world.environment.get, here, root, ())
         found = [place for place in places if files.is_dir(place[1])]
-        return discover(files, root, found, lambda text: self._world.warn("skills", text))
+        return discover_skills(files, root, found, lambda text: self._world.warn("skills", text))
 
     def check(self, definition: AgentDef) -> None:
         self.capabilities.of(definition.capabilities)

@@ -1,4 +1,7 @@
-"""One turn of a definition: the agent loop on the session of the turn. Spec: 10 §C7.1, §C16."""
+"""One turn of a definition: the agent loop on the session of the turn, with its approvals and questions.
+
+Spec: 10 §C7, §C16.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,61 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.factory.options import system_of
-from harnpy.agent.factory.plugged import ask_before_calls, offer_questions
+from harnpy.agent.factory.build import system_of
+from harnpy.agent.factory.tools import Tool
+from harnpy.agent.loop.loop import loop_of
 from harnpy.agent.loop.loop_settings import read_settings
-from harnpy.agent.loop.make_loop import loop_of
+from harnpy.agent.rules.hooks import PRE_TOOL_USE
 from harnpy.agent.tasks import OneTask
-from harnpy.llm.providers.connections import Connections
-from harnpy.llm.visible import visible_text
-from harnpy.session.agents.looping import TurnConversation
+from harnpy.formats.json import compact_json
+from harnpy.llm.providers import Connections
+from harnpy.llm.text_format import visible_text
+from harnpy.session.guards import ALLOW
+from harnpy.session.turn_conversation import TurnConversation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, MutableMapping
 
     from harnpy.agent.factory.build import AgentBuild
+    from harnpy.agent.rules.hooks import Hooks
     from harnpy.agent.runtime import Runtime
+    from harnpy.agent.tasks import Tasks
+    from harnpy.formats.dicts import Dict
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import RemoteProvider
     from harnpy.llm.reply import Reply
-    from harnpy.reading.dicts import Dict
-    from harnpy.session.agents.turn import Turn
-    from harnpy.session.runtime.calling import Caller
+    from harnpy.session.agent_turn import Turn
+    from harnpy.session.calling import Caller
+    from harnpy.session.guards import ApprovalGate, InputGate
     from harnpy.world import World
     from harnpy.world.http import Http
 
-    #: Of each event loop: a connection belongs to the one that it was opened on.
     Pools = MutableMapping[asyncio.AbstractEventLoop, Connections]
+
+
+def ask_before_calls(turn: Turn, gate: ApprovalGate, hooks: Hooks, tasks: Tasks) -> None:
+    """Have the gate decide on each call of a tool, after the rules of the loop."""
+
+    def decide(payload: Dict) -> Any:
+        name, arguments = payload["tool"]["name"], compact_json(payload["tool"]["args"])
+        approval = tasks.wait(gate.request(turn.session, name, arguments, turn=turn))
+        if approval.decision == ALLOW:
+            return None
+        return {"deny": f"approval denied: {approval.reason}" if approval.reason else "approval denied"}
+
+    hooks.add(PRE_TOOL_USE, decide)
+
+
+def offer_questions(turn: Turn, gate: InputGate, entries: list[Dict], tasks: Tasks) -> None:
+    """Offer the model the tool that asks a person, unless it has one of that name."""
+
+    def ask(arguments: Dict) -> Any:
+        return gate.request(turn.session, arguments["prompt"], turn)
+
+    # A turn that is entered again has the answer, or the question is still open.
+    asking = Tool(**gate.tool, handler=ask, idempotent=True, on_ambiguous="retry")
+    if all(entry["name"] != asking.name for entry in entries):
+        entries.append(asking.entry(tasks))
 
 
 class TurnTasks(OneTask):

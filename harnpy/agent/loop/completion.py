@@ -1,16 +1,21 @@
-"""When a loop is done: the model says so, and the work confirms it. Spec: 07 §6.5."""
+"""When a loop is done: the model says so, and the work confirms it; and the state of a run up to then.
+
+`LoopState` is what a run has said, spent and done so far: a result shows it, a daemon saves it. Spec: 07
+§6.5.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.loop import prompts
 
 if TYPE_CHECKING:
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.options import LoopOptions
-    from harnpy.llm.text_format.blocks import Parsed
+    from harnpy.agent.loop.loop_settings import LoopOptions
+    from harnpy.llm.text_format import Parsed
 
 _NEXT_PHASE = re.compile(r"^[ \t]*next_phase:[ \t]*(\S+)", re.MULTILINE)
 _EXIT_CODE = re.compile(r"exit_code=(-?\d+)")
@@ -52,7 +57,7 @@ class Verification:
             self.passed, self.exit_code = False, "1"
 
 
-def requested(options: LoopOptions, text: str, parsed: Parsed, has_tools: bool) -> bool:
+def completion_requested(options: LoopOptions, text: str, parsed: Parsed, has_tools: bool) -> bool:
     """Whether the model says that the request is complete."""
     if not options.allow_sentinel:
         return False
@@ -83,3 +88,21 @@ def next_phase(text: str) -> str | None:
     """Return the phase that the text's last ``next_phase:`` line names."""
     named = _NEXT_PHASE.findall(text)
     return named[-1] if named else None
+
+
+@dataclass(slots=True)
+class LoopState:
+    """``texts`` are the model's answers. ``calls`` are the names of the tools called, in order;
+    ``successful`` and ``rejected`` name each tool once. ``last_prose`` is the last answer without its calls.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    iterations: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    calls: list[str] = field(default_factory=list)
+    successful: dict[str, None] = field(default_factory=dict)
+    rejected: dict[str, None] = field(default_factory=dict)
+    last_prose: str = ""
+    ledger_rejections: int = 0
+    verification: Verification = field(default_factory=Verification)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.lenient import Options
-from harnpy.text.display import display
+from harnpy.formats.dicts import Options
+from harnpy.formats.display import display
 
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
 
 NAME = "ledger"

@@ -1,25 +1,37 @@
 """The agent loop: ask the model, act on its answer, decide whether to continue. Spec: 07 §6, 08 §1.11.
 
 `ModelInput` holds the conversation, `ModelOffer` decides what the model may call, `Dispatcher` calls it and
-`completion` decides whether the work is complete. What is left here is the order of things.
+`completion` decides whether the work is complete. What is left here is the order of things, and how a loop is
+made from a caller's options.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.daemon.resting import WATCHDOG, Daemon
+from harnpy.agent.active_skills import LOAD_SKILL, ActiveSkills, SkillServers
 from harnpy.agent.loop import prompts
+from harnpy.agent.loop.completion import LoopState
+from harnpy.agent.loop.dispatch import Dispatcher
+from harnpy.agent.loop.loop_settings import COMPACTION_OFF, read_settings
+from harnpy.agent.loop.model_input import ModelInput
+from harnpy.agent.loop.model_offer import DeferredTools, ModelOffer, searcher
+from harnpy.agent.loop.resting import WATCHDOG, Daemon
 from harnpy.agent.loop.transcript_entries import completed_step, recalled_answer, record_reply
-from harnpy.agent.loop.turns import Idle
+from harnpy.agent.loop.turns import Idle, Turns
+from harnpy.agent.rules.gate import Gate
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
+from harnpy.agent.rules.permissions import ApprovalLog
+from harnpy.agent.toolbox import Toolbox
+from harnpy.llm.account import project
 from harnpy.llm.errors import OVERFLOW, BudgetExceeded, CallError
-from harnpy.llm.projection import project
-from harnpy.llm.structured.asking import read_answer, record_retry
-from harnpy.llm.structured.nudge import nudge_text
-from harnpy.llm.visible import visible_text
+from harnpy.llm.native_tools import native_style
+from harnpy.llm.structured import nudge_text, read_answer, record_retry
+from harnpy.llm.text_format import visible_text
+from harnpy.session.conversation import Conversation, SessionConversation
 from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_COMPLETED, TRANSCRIPT_EVENT
 from harnpy.session.transcript import lifecycle_event
 
@@ -27,23 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.agent.context import Rules
-    from harnpy.agent.daemon.daemon_options import DaemonOptions
-    from harnpy.agent.loop.dispatch import Dispatcher
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.loop_state import LoopState
-    from harnpy.agent.loop.model_input import ModelInput
-    from harnpy.agent.loop.model_offer import ModelOffer
-    from harnpy.agent.loop.options import LoopOptions
-    from harnpy.agent.loop.turns import Turns
+    from harnpy.agent.loop.loop_settings import DaemonOptions, LoopOptions, LoopSettings
+    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.skills.active import ActiveSkills
-    from harnpy.agent.tools.loop_servers import LoopServers
-    from harnpy.agent.tools.toolbox import Toolbox
+    from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.reading.dicts import Dict
-    from harnpy.session.turns.conversation import Conversation
-
 
 #: What the log calls the end of a loop whose status has another name. Spec: 10 §C16.1.
 _STOP_REASONS = {"done": "completed", "idle": "waiting"}
@@ -436,3 +438,99 @@ class Loop:
             "trace": trace.summary(),
             "transcript": self.conversation.transcript("active" if status == "done" else "paused"),
         }
+
+
+def run_loop(runtime: Runtime, message: str, system: str | None, given: Any) -> dict[str, Any]:
+    """Run a loop to its end and return its result. ``given`` is the caller's options. Spec: 07 §6.11.
+
+    Raises `OptionError` and `MisuseError` before anything happens, `CallError` when the model fails for
+    good: the session then holds the conversation up to the failed call.
+    """
+    return make_loop(runtime, message, system, given).run()
+
+
+def make_loop(
+    runtime: Runtime,
+    message: str,
+    system: str | None,
+    given: Any,
+    caller: str = "agent_loop",
+    default_format: str = "text",
+) -> Loop:
+    """Return a loop that is ready to run. Errors name ``caller``, a builtin."""
+    servers = None
+    if isinstance(given, dict) and given.get("mcp_servers") not in COMPACTION_OFF:
+        from harnpy.agent.loop.mcp_servers import with_servers  # asyncio comes with it
+
+        given, servers = with_servers(runtime, given, caller)
+    with ExitStack() as undoing:
+        if servers is not None:
+            undoing.push(servers)
+        settings = read_settings(runtime, message, system, given, caller, default_format)
+        loop = loop_of(runtime, replace(settings, servers=servers))
+        if settings.daemon is not None:
+            loop.rest_as(settings.daemon, caller)
+        undoing.pop_all()
+    return loop
+
+
+def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation | None = None) -> Loop:
+    """Return a loop with these settings that is ready to run; it ends where it has nothing to do.
+
+    Its conversation is that of the session that its options name, unless it is given one.
+    """
+    parts = _make_parts(runtime, settings, conversation or _conversation(runtime, settings.options))
+    loop = Loop(runtime, settings.request, settings.options, settings.rules, parts)
+    if settings.compaction is not None:
+        loop.model_input.compaction = settings.compaction.summarized_by(loop.summarize)
+    loop.opening = settings.opening
+    loop.servers = settings.servers
+    return loop
+
+
+def _make_parts(runtime: Runtime, settings: LoopSettings, conversation: Conversation) -> Parts:
+    request, options, rules, ledger = settings.request, settings.options, settings.rules, settings.ledger
+    sessions, trace = runtime.sessions, runtime.models.trace
+    world = sessions.world
+    state = LoopState()
+    id, note = conversation.id, conversation.note
+    emit = runtime.announcer(id)
+    request.segment = runtime.models.segment(
+        session_id=id,
+        new_loop_id=world.ids.new,
+        depth=sessions.depth(),
+        tool_format=options.tool_format,
+    )
+    model_input = ModelInput(runtime, conversation, request, request.segment)
+    held, found = SkillServers(runtime, note), runtime.found_skills
+    active = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, held, found)
+    entries = settings.tools
+    deferred = _deferred(request, options, entries)
+    style = native_style(request.provider, request.model)
+    offer = ModelOffer(options, entries, request.system, style, ledger.active, active, deferred)
+    toolbox = Toolbox(entries, rules.policy, settings.servers.clients if settings.servers else {})
+    if deferred is not None:
+        toolbox.internal[deferred.name] = searcher(deferred, note, emit)
+    if LOAD_SKILL not in toolbox.entries:
+        toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
+    log = ApprovalLog(id, partial(runtime.record, id), world.ids.new) if rules.permissions else None
+    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
+    dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
+    turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
+    return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)
+
+
+def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:
+    """Return the conversation of the session that the options name, or one of the loop's own."""
+    sessions = runtime.sessions
+    if options.session_id:
+        return SessionConversation(options.session_id, sessions)
+    return Conversation(f"agent_session_{sessions.world.ids.new()}", sessions.world)
+
+
+def _deferred(request: Request, options: LoopOptions, entries: list[Dict]) -> DeferredTools | None:
+    """Return the deferred tools, if they are searched for here and not by the provider."""
+    search = request.search
+    if search is None or search.in_format(options.tool_format).native:
+        return None
+    return DeferredTools(entries, search.option)

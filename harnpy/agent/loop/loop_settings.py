@@ -1,31 +1,330 @@
-"""Everything that a loop is made of, read from its options and checked. Spec: 07 §6.1–6.2."""
+"""Everything that a loop is made of, read from its options and checked; every default is here.
+
+Spec: 07 §6.1–6.2, §7.3, §12; 08 §4.9.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.daemon.daemon_options import read_daemon
+from harnpy.agent.active_skills import read_matching, read_skills, read_working_files
 from harnpy.agent.loop.ledger import read_ledger
-from harnpy.agent.loop.loop_compaction import read_compaction
-from harnpy.agent.loop.options import LLM_BACKOFF_MS, profile_of, read_loop_options
-from harnpy.agent.skills.active import read_matching, read_skills, read_working_files
-from harnpy.agent.tools.toolbox import refuse_unbacked, validate_surface
+from harnpy.agent.toolbox import refuse_unbacked, validate_surface
+from harnpy.faults import MisuseError
+from harnpy.formats.dicts import Options
+from harnpy.formats.display import display
+from harnpy.formats.json import pretty_json
+from harnpy.llm.configuration.prices import context_window
 from harnpy.llm.native_tools import tool_entries
-from harnpy.reading.lenient import Options
-from harnpy.text.json.writer import pretty_json
+from harnpy.session.compaction import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.active_skills import Matching
     from harnpy.agent.context import Rules
-    from harnpy.agent.daemon.daemon_options import DaemonOptions
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.loop_compaction import LoopCompaction
-    from harnpy.agent.loop.options import LoopOptions
+    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.skills.active import Matching
-    from harnpy.agent.tools.loop_servers import LoopServers
+    from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
-    from harnpy.reading.dicts import Dict
+
+SENTINEL = "##DONE##"
+
+
+class Profile(NamedTuple):
+    max_iterations: int
+    max_nudges: int
+    tool_retries: int
+    llm_retries: int
+    schema_retries: int
+
+
+PROFILES = {
+    "tool_using": Profile(50, 8, 0, 2, 0),
+    "researcher": Profile(30, 4, 0, 2, 0),
+    "verifier": Profile(5, 0, 0, 2, 3),
+    "completer": Profile(1, 0, 0, 2, 0),
+}
+LLM_BACKOFF_MS = 2000
+TOOL_BACKOFF_MS = 1000
+OVERFLOW_RETRIES = 1
+
+#: What switches an option off.
+COMPACTION_OFF: tuple[object, ...] = (None, False, "none", [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """``session_id`` is "" for an anonymous loop; ``max_prose_chars`` cuts only what users see;
+    ``tool_output_max_chars`` counts bytes. Messages name ``caller``, a builtin.
+    """
+
+    max_iterations: int
+    max_nudges: int
+    tool_retries: int
+    tool_backoff_ms: int
+    overflow_retries: int
+    persistent: bool
+    sentinel: str
+    nudge: str | None
+    break_unless_phase: str | None
+    exit_when_verified: bool
+    require_action: bool
+    allow_sentinel: bool
+    max_prose_chars: int | None
+    tool_format: str
+    mode: str
+    native_tool_fallback: str
+    tool_examples: str | None
+    stop_after_tools: list[str]
+    require_tools: list[str]
+    loop_detect_warn: int
+    loop_detect_block: int
+    loop_detect_skip: int
+    post_turn_callback: Callable[[dict[str, Any]], Any] | None
+    tool_output_max_chars: int
+    compress_callback: Callable[[dict[str, Any]], Any] | None
+    session_id: str
+    token_budget: int | None
+
+
+def profile_of(options: Options, caller: str) -> Profile:
+    """Return the preset that the options name. Raises `MisuseError` for an unknown one."""
+    name = options.string("profile", "tool_using")
+    found = PROFILES.get(name or "")
+    if found is None:
+        raise MisuseError(f"{caller}: profile must be one of {', '.join(PROFILES)}; got `{name}`")
+    return found
+
+
+def read_loop_options(
+    options: Options, profile: Profile, caller: str = "agent_loop", default_format: str = "text"
+) -> LoopOptions:
+    """Return the loop's options; ``default_format`` is the tool format that results report by default."""
+    session_id = options.string("session_id") or ""
+    policy = Options(options.mapping("turn_policy"))
+    mode = options.string("tool_format", default_format) or default_format
+    limit = options.limit("tool_output_max_chars", caller)
+    return LoopOptions(
+        max_iterations=options.count("max_iterations", profile.max_iterations),
+        max_nudges=options.count("max_nudges", profile.max_nudges),
+        tool_retries=options.count("tool_retries", profile.tool_retries),
+        tool_backoff_ms=options.count("tool_backoff_ms", TOOL_BACKOFF_MS),
+        overflow_retries=options.count("overflow_retries", OVERFLOW_RETRIES),
+        persistent=options.flag("persistent"),
+        sentinel=options.string("done_sentinel") or SENTINEL,
+        nudge=options.string("nudge"),
+        break_unless_phase=options.string("break_unless_phase"),
+        exit_when_verified=options.flag("exit_when_verified"),
+        require_action=policy.flag("require_action_or_yield"),
+        allow_sentinel=policy.flag("allow_done_sentinel", True),
+        max_prose_chars=policy.integer("max_prose_chars"),
+        tool_format="native" if mode == "native" else "text",
+        mode="native" if mode == "native" else default_format,
+        native_tool_fallback=native_fallback(options.string("native_tool_fallback"), caller),
+        tool_examples=options.string("tool_examples"),
+        stop_after_tools=options.strings("stop_after_successful_tools") or [],
+        require_tools=options.strings("require_successful_tools") or [],
+        loop_detect_warn=options.count("loop_detect_warn", 2),
+        loop_detect_block=options.count("loop_detect_block", 3),
+        loop_detect_skip=options.count("loop_detect_skip", 4),
+        post_turn_callback=callable_or_none(options.value("post_turn_callback")),
+        tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
+        compress_callback=callable_or_none(options.value("compress_callback")),
+        session_id=session_id if session_id.strip() else "",
+        token_budget=options.integer("token_budget"),
+    )
+
+
+def native_fallback(given: str | None, caller: str) -> str:
+    """Return what a loop does with calls in text where it offers native tools. Raises `MisuseError`."""
+    fallback = given or "allow"
+    if fallback not in ("allow", "allow_once", "reject"):
+        raise MisuseError(
+            f"{caller}: native_tool_fallback must be one of allow, allow_once, reject; got `{fallback}`"
+        )
+    return fallback
+
+
+def callable_or_none(value: Any) -> Any:
+    return value if callable(value) else None
+
+
+_DEFAULT_LABEL = "hybrid"
+_LOOP_KEEP_LAST = 10
+_LEAST_WINDOW = 4096
+
+
+class _Preset(NamedTuple):
+    """What a label stands for: the strategy, that for the hard limit, how many messages stay."""
+
+    label: str
+    strategy: str
+    fallback: str
+    keep_last: int = _LOOP_KEEP_LAST
+
+
+_MIDDLE = _Preset("summarize_middle", "llm", "llm")
+_PRESETS = {
+    "truncate": _Preset("truncate", "truncate", "truncate"),
+    "summarize_middle": _MIDDLE,
+    "summarize": _MIDDLE,
+    "llm": _MIDDLE,
+    "summarize_all": _Preset("summarize_all", "llm", "llm", 0),
+    "hybrid": _Preset("hybrid", "llm", "truncate"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCompaction:
+    """``label`` is the policy's name in events; ``threshold`` is in estimated tokens."""
+
+    label: str
+    policy: CompactPolicy
+    threshold: int
+
+    def summarized_by(self, summarize: Callable[[str], str]) -> LoopCompaction:
+        """Return the same with ``summarize(prompt)`` for asking a model."""
+        return replace(self, policy=self.policy._replace(summarize=summarize))
+
+
+def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) -> LoopCompaction | None:
+    """Return how the options compact a conversation, None for not at all.
+
+    Callbacks are Python callables, and `summarize_prompt` a function `prompt(lines, count)`. Raises
+    `MisuseError`, and `ResizeError` for a strategy that can't be carried out.
+    """
+    preset, keep_first = _preset(options)
+    if preset is None:
+        return None
+    hard_limit = options.limit("hard_limit_tokens", "agent_loop")
+    threshold = options.limit("compact_threshold", "agent_loop")
+    policy = CompactPolicy(
+        keep_first=_count(options, "compact_keep_first", keep_first),
+        keep_last=_count(options, "compact_keep_last", preset.keep_last),
+        strategy=preset.strategy,
+        hard_limit_tokens=hard_limit,
+        hard_limit_strategy=preset.fallback,
+        tool_output_max_chars=_count(options, "tool_output_max_chars", TOOL_OUTPUT_MAX_CHARS),
+        custom_compactor=options.value("compact_callback"),
+        mask_callback=callable_or_none(options.value("mask_callback")),
+        compress_callback=callable_or_none(options.value("compress_callback")),
+        prompt=callable_or_none(options.value("summarize_prompt")),
+        pretty=pretty,
+    )
+    return compaction_of(preset.label, policy, threshold, model)
+
+
+def compaction_of(label: str, policy: CompactPolicy, threshold: int | None, model: str) -> LoopCompaction:
+    """Return the compaction by ``policy``, its limits within the model's context window.
+
+    Raises `ResizeError`.
+    """
+    threshold, hard_limit = _limits(threshold, policy.hard_limit_tokens, context_window(model))
+    policy = policy._replace(hard_limit_tokens=hard_limit)
+    policy.check()
+    return LoopCompaction(label, policy, threshold)
+
+
+def _preset(options: Options) -> tuple[_Preset | None, int]:
+    """Return the preset, and how many messages stay in front; (None, …) is off."""
+    if "compaction" in options:
+        return _labelled(options.value("compaction"))
+    if "auto_compact" not in options:
+        return _PRESETS[_DEFAULT_LABEL], 0
+    if not options.value("auto_compact"):
+        return None, 0
+    implied = "observation_mask" if options.value("compact_callback") is None else "custom"
+    strategy = options.string("compact_strategy", implied) or implied
+    return _Preset(strategy, strategy, options.string("hard_limit_strategy", "llm") or "llm", KEEP_LAST), 0
+
+
+def _labelled(given: Any) -> tuple[_Preset | None, int]:
+    if given is None or given is True:
+        return _PRESETS[_DEFAULT_LABEL], 0
+    if given is False:
+        return None, 0
+    if isinstance(given, str):
+        return _named(given), 0
+    if not isinstance(given, dict):
+        raise MisuseError("agent_loop: compaction must be a string, dict, bool, or nil")
+    preset = _named(_first(given, ("type", "kind", "strategy"), _DEFAULT_LABEL))
+    if preset is None:
+        return None, 0
+    keep_first = _first(given, ("keep_first_n", "keep_first"), 0)
+    keep_last = _first(given, ("keep_last_n", "keep_last"), preset.keep_last)
+    for keep in (keep_first, keep_last):
+        if type(keep) is not int or keep < 0:
+            raise MisuseError("agent_loop: compaction keep counts must be >= 0")
+    return preset._replace(keep_last=keep_last), keep_first
+
+
+def _named(label: Any) -> _Preset | None:
+    if label == "none":
+        return None
+    preset = _PRESETS.get(label) if isinstance(label, str) else None
+    if preset is None:
+        raise MisuseError(
+            f"agent_loop: unknown compaction strategy '{display(label)}' "
+            "(expected none, truncate, summarize_middle, summarize_all, or hybrid)"
+        )
+    return preset
+
+
+def _limits(threshold: int | None, hard_limit: int | None, window: int | None) -> tuple[int, int | None]:
+    """Return the threshold and the hard limit, both within the model's context window."""
+    if window is None:
+        return (TOKEN_THRESHOLD if threshold is None else threshold), hard_limit
+    usable = max(window, _LEAST_WINDOW) * 3 // 4
+    hard_limit = usable if hard_limit is None else min(hard_limit, usable)
+    if threshold is None:
+        return min(TOKEN_THRESHOLD, window * 13 // 20), hard_limit
+    return min(threshold, usable), hard_limit
+
+
+def _count(options: Options, key: str, default: int) -> int:
+    value = options.limit(key, "agent_loop")
+    return default if value is None else value
+
+
+def _first(given: dict[str, Any], keys: tuple[str, ...], default: Any) -> Any:
+    """Return the first of ``keys`` that is set."""
+    return next((given[key] for key in keys if given.get(key) is not None), default)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonOptions:
+    """``path`` is where snapshots go; ``watchdog_attempts`` 0 means no watchdog."""
+
+    path: str | None
+    resume_path: str | None
+    wake_interval_ms: int | None
+    watch_paths: list[str]
+    consolidates: bool
+    watchdog_attempts: int
+
+
+def read_daemon(options: Options) -> DaemonOptions | None:
+    """Return how the loop rests; None when it doesn't."""
+    if not options.flag("daemon"):
+        return None
+    resume_path = _path(options, "resume_path")
+    interval = options.integer("wake_interval_ms")
+    return DaemonOptions(
+        path=_path(options, "persist_path") or resume_path,
+        resume_path=resume_path,
+        wake_interval_ms=None if interval is None else max(0, interval),
+        watch_paths=list(dict.fromkeys(options.strings("watch_paths") or ())),
+        consolidates=options.value("consolidate_on_idle") is True,
+        watchdog_attempts=options.count("idle_watchdog_attempts", 0),
+    )
+
+
+def _path(options: Options, key: str) -> str | None:
+    path = options.string(key)
+    return path if path and path.strip() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.request_messages import request_message
-from harnpy.session.resize.engine import boundaries, compact, content_bytes, message_bytes
-from harnpy.session.resize.notes import compacted_event
-from harnpy.session.resize.summaries import byte_length
-from harnpy.session.turns.results import RESULTS, feedback
+from harnpy.session.compaction import boundaries, byte_length, compact, content_bytes, message_bytes
+from harnpy.session.lifecycle import compacted_event
+from harnpy.session.messages import RESULTS, feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.agent.loop.loop_compaction import LoopCompaction
+    from harnpy.agent.loop.loop_settings import LoopCompaction
     from harnpy.agent.runtime import Runtime
+    from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
     from harnpy.llm.transcript_log import Segment
-    from harnpy.reading.dicts import Dict
-    from harnpy.session.resize.compaction import Compaction
-    from harnpy.session.turns.conversation import Conversation
+    from harnpy.session.compaction import Compaction
+    from harnpy.session.conversation import Conversation
 
 
 class ModelInput:

@@ -1,30 +1,222 @@
-"""Running a tool: who runs it, how often it is retried, what its failure becomes. Spec: 07 §6.7 step 11."""
+"""Running a tool: who runs it, how often it is retried, what its failure becomes. Spec: 07 §6.7, §15.1.
+
+The shapes that a call takes on its way are defined here too: checked, refused or run, and what the model
+reads of it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.errors import ToolFailure
-from harnpy.agent.loop.mcp_calls import McpCalls
-from harnpy.agent.loop.shown_output import ShownOutput, in_pieces
-from harnpy.agent.loop.tool_calls import ERROR, OK, PERMISSION_DENIED, REJECTED, Outcome
 from harnpy.agent.plans import plan_result
-from harnpy.agent.tools.served import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.agent.tool_registry import ToolFailure
+from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS, file_tool
+from harnpy.formats.display import display
+from harnpy.formats.json import pretty_json
+from harnpy.mcp.server_spec import ToolError
 from harnpy.session.errors import ambiguous
-from harnpy.session.events import ESCALATION_RETRIED, TOOL_STARTED
-from harnpy.text.display import display
+from harnpy.session.events import ESCALATION_RETRIED, TOOL_OUTPUT_DELTA, TOOL_STARTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from harnpy.agent.loop.options import LoopOptions
-    from harnpy.agent.loop.tool_calls import CheckedCall
+    from harnpy.agent.loop.loop_settings import LoopOptions
+    from harnpy.agent.rules.policy_paths import Lead
     from harnpy.agent.runtime import Runtime
-    from harnpy.agent.tools.toolbox import Toolbox
-    from harnpy.reading.dicts import Dict
-    from harnpy.session.runtime.recorded import Recalled
-    from harnpy.session.turns.conversation import Conversation
+    from harnpy.agent.tasks import Tasks
+    from harnpy.agent.toolbox import Toolbox
+    from harnpy.formats.dicts import Dict
+    from harnpy.mcp.client import Client
+    from harnpy.mcp.connection import Progress
+    from harnpy.session.conversation import Conversation
+    from harnpy.session.transaction import Recalled
     from harnpy.world.host import ToolBridge
+
+Call = dict[str, Any]
+
+OK, ERROR, REJECTED = "ok", "error", "rejected"
+PERMISSION_DENIED = "permission_denied"
+REJECTED_LOOP = "rejected_loop"
+
+
+class Rejection(NamedTuple):
+    """Why a call isn't made. ``reason`` is that of a denial; ``metadata`` adds to its transcript event."""
+
+    text: str
+    category: str
+    reason: str | None = None
+    metadata: Dict = {}  # noqa: RUF012
+
+
+class Outcome(NamedTuple):
+    """What a call that was made came to; a tool that can't be called at all has a ``denial``.
+
+    ``status``: it is known how the call ended, and ``text`` is what the model reads.
+    """
+
+    text: str
+    ms: int = 0
+    category: str | None = None
+    denial: str | None = None
+    plan: Dict | None = None
+    status: str | None = None
+
+
+class Result(NamedTuple):
+    """What the model reads of a call. ``status`` is None when the call wasn't made."""
+
+    call: Call
+    text: str
+    status: str | None
+
+
+@dataclass(slots=True)
+class CheckedCall:
+    """A call with the arguments that it is made with, or why it isn't made."""
+
+    call: Call
+    arguments: Dict
+    rejection: Rejection | None = None
+    notes: Sequence[Dict] = ()
+    outcome: Outcome | None = None
+    leads: Sequence[Lead] = ()
+
+    @property
+    def name(self) -> str:
+        name: str = self.call["name"]
+        return name
+
+
+def denied_text(name: str, reason: str) -> str:
+    """Return what the model reads of a denied call."""
+    return pretty_json({"error": PERMISSION_DENIED, "reason": reason, "tool": name})
+
+
+# Calling the tools of MCP servers: those of the loop, and the ones that the project declares.
+#
+# Spec: 07 §6.7 step 11, §15.1.
+
+
+class McpCalls:
+    """``clients`` are the loop's own, by server."""
+
+    def __init__(self, runtime: Runtime, clients: Mapping[str, Client]) -> None:
+        self._runtime = runtime
+        self._clients = clients
+
+    def knows(self, entry: Dict) -> bool:
+        """Whether there is a server for a tool."""
+        server = server_of(entry)
+        return server in self._clients or self._runtime.servers().declared(server) is not None
+
+    def call(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> str:
+        """Return what a tool answers, as text; ``told`` gets what it reports of its progress.
+
+        Raises `ToolFailure`.
+        """
+        try:
+            return display(self._result(entry, arguments, told))
+        except Exception as error:
+            if not self._runtime.is_failure(error):
+                raise
+            raise ToolFailure(_text(error), _category(error)) from error
+
+    def _result(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> Any:
+        wait = self._runtime.tasks.wait
+        if told is None:
+            return wait(self._answer(entry, arguments))
+        from harnpy.mcp.connection import ReportedCall  # asyncio comes with it
+
+        call = ReportedCall(partial(self._answer, entry, arguments))
+        try:
+            while (report := wait(call.report())) is not None:
+                told(report)
+            return wait(call.result())
+        finally:
+            call.stop()
+
+    async def _answer(self, entry: Dict, arguments: Dict, progress: Progress | None = None) -> Any:
+        server, tool = server_of(entry), entry.get("_mcp_tool_name") or entry["name"]
+        if server in self._clients:
+            return await self._clients[server].call(tool, arguments, progress)
+        servers = self._runtime.servers()
+        client = await servers.ensure_active(server)
+        try:
+            return await client.call(tool, arguments, progress)
+        finally:
+            await servers.release(server)
+
+
+def server_of(entry: Dict) -> str:
+    """Return the name of the server that has a tool."""
+    return str(entry.get("mcp_server") or entry.get("_mcp_server") or "")
+
+
+def _text(error: Exception) -> str:
+    return getattr(error, "text", None) or str(error)
+
+
+def _category(error: Exception) -> str:
+    """What went wrong: the tool, something that has a name, or the server."""
+    if isinstance(error, ToolError):
+        return "tool_error"
+    return getattr(error, "category", None) or "mcp_server_error"
+
+
+# What a tool shows while it runs: the pieces of its result, as they come.
+#
+# Spec: 07 §6.7 step 11, 10 §C16.1.
+
+
+#: Seconds between two pieces that are stored: at most four a second.
+_PAUSE = 0.25
+
+
+def in_pieces(result: Any, tasks: Tasks) -> Iterator[Any] | None:
+    """Return the pieces of a result that comes in pieces: an iterator, asynchronous or not; else None."""
+    if isinstance(result, Iterator):
+        return result
+    return _awaited(result, tasks) if isinstance(result, AsyncIterator) else None
+
+
+def _awaited(pieces: AsyncIterator[Any], tasks: Tasks) -> Iterator[Any]:
+    while True:
+        try:
+            piece = tasks.wait(pieces.__anext__())
+        except StopAsyncIteration:
+            return
+        yield piece
+
+
+class ShownOutput:
+    """The output of one call. What the log doesn't have yet when it ends is in the call's own end."""
+
+    def __init__(self, conversation: Conversation, checked: CheckedCall) -> None:
+        self._conversation = conversation
+        self._tool, self._id = checked.name, checked.call.get("id")
+        self._clock = conversation.world.clock.monotonic
+
+    def read(self, pieces: Iterator[Any]) -> str:
+        """Return the whole text."""
+        texts: list[str] = []
+        stored, due = 0, self._clock()
+        for piece in pieces:
+            texts.append(display(piece))
+            now = self._clock()
+            if now >= due:
+                self._store("".join(texts[stored:]))
+                stored, due = len(texts), now + _PAUSE
+        return "".join(texts)
+
+    def _store(self, delta: str) -> None:
+        if delta:
+            shown = {"tool": self._tool, "id": self._id, "delta": delta}
+            self._conversation.fact(TOOL_OUTPUT_DELTA, shown)
+            self._conversation.store()
+
 
 _RETRY_STEPS = 5
 _UNAVAILABLE = (

@@ -14,27 +14,27 @@ from harnpy.agent.loop import completion, prompts
 from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
-from harnpy.agent.loop.tool_calls import OK, REJECTED
+from harnpy.agent.loop.tool_runner import OK, REJECTED
 from harnpy.agent.loop.transcript_entries import calls_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
-from harnpy.llm.text_format.blocks import TAGS, Parsed, parse_reply
+from harnpy.llm.text_format import TAGS, Parsed, parse_reply
+from harnpy.session.messages import results_message, styled_result
 from harnpy.session.transcript import lifecycle_event
-from harnpy.session.turns.results import result_message, results_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.agent.loop.completion import LoopState
     from harnpy.agent.loop.dispatch import Dispatcher
     from harnpy.agent.loop.ledger import Ledger
-    from harnpy.agent.loop.loop_state import LoopState
+    from harnpy.agent.loop.loop_settings import LoopOptions
     from harnpy.agent.loop.model_input import ModelInput
     from harnpy.agent.loop.model_offer import ModelOffer
-    from harnpy.agent.loop.options import LoopOptions
-    from harnpy.agent.loop.tool_calls import Result
+    from harnpy.agent.loop.tool_runner import Result
     from harnpy.agent.rules.hooks import Hooks
+    from harnpy.formats.dicts import Dict
+    from harnpy.llm.account import Trace
     from harnpy.llm.reply import Reply
-    from harnpy.llm.trace import Trace
-    from harnpy.reading.dicts import Dict
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Turns:
         if not accepted:
             turn.calls = []
             self.model_input.feed_back(
-                "native_tool_contract", prompts.native_contract(policy, self._fallbacks)
+                "native_tool_contract", prompts.native_mode_reminder(policy, self._fallbacks)
             )
 
     def _feed_back(self, turn: Turn) -> None:
@@ -155,7 +155,7 @@ class Turns:
             return False
         if self._changes_phase(turn):
             return True
-        if not completion.requested(options, turn.text, turn.parsed, self.offer.has_tools):
+        if not completion.completion_requested(options, turn.text, turn.parsed, self.offer.has_tools):
             return False
         acted = not self.offer.has_tools or bool(self.state.calls or turn.calls)
         refused = completion.refusal(options, self.state.verification, self.ledger, acted)
@@ -231,7 +231,7 @@ class Turns:
     def _answer_call(self, result: Result) -> None:
         """Add a call's result to the conversation; in text format, all of them come at once."""
         if self.options.tool_format == "native":
-            self.model_input.add(result_message(result.call, result.text, self.offer.style))
+            self.model_input.add(styled_result(result.call, result.text, self.offer.style))
 
     def _tell_results(self, results: list[Result]) -> None:
         if self.options.tool_format != "native":

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.agent.rules.approval import Verdict
-from harnpy.agent.rules.leads import Noting
-from harnpy.agent.rules.paths import Paths
-from harnpy.agent.rules.permissions import PermissionDecision, Permissions, permission_events
+from harnpy.agent.rules.permissions import PermissionDecision, Permissions, Verdict, permission_events
+from harnpy.agent.rules.policy_paths import Noting, Paths
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.agent.context import Rules
-    from harnpy.agent.rules.annotations import Annotations
-    from harnpy.agent.rules.approval_log import ApprovalLog
     from harnpy.agent.rules.hooks import Hooks
-    from harnpy.agent.rules.leads import Lead
-    from harnpy.agent.rules.paths import Resolver
-    from harnpy.reading.dicts import Dict
+    from harnpy.agent.rules.permissions import ApprovalLog
+    from harnpy.agent.rules.policy import Annotations
+    from harnpy.agent.rules.policy_paths import Lead, Resolver
+    from harnpy.formats.dicts import Dict
 
     #: Asks a human: ``(tool, arguments)`` returns why not, or None.
     Ask = Callable[[str, Dict], str | None]

@@ -10,15 +10,15 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.session.resize.microcompact import microcompact
-from harnpy.text.display import display, type_name
-from harnpy.text.globs import affix_matches
-from harnpy.text.json.compact import compact_json
+from harnpy.formats.display import display, type_name
+from harnpy.formats.globs import affix_matches
+from harnpy.formats.json import compact_json
+from harnpy.session.strategies import microcompact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
 
     Handler = Callable[[Dict], Any]
     Test = Callable[[Dict], bool]

@@ -1,31 +1,225 @@
-"""What an agent may do with which arguments, decided call by call. Spec: 07 §8.3.
+"""Which calls an agent may make, decided call by call: by permission rules, or by a person's approval.
 
-A `PermissionPolicy` has deny rules, allow rules, and a callback for refused calls. Several may be in
-force, one inside the other: all of them must grant a call.
+A `PermissionPolicy` has deny rules, allow rules, and a callback for refused calls. Several may be in force,
+one inside the other: all of them must grant a call. An `ApprovalPolicy` says which calls are approved, which
+are denied, and which a human decides. A session's log records the requests to people, and refused calls that
+a callback may still allow. Spec: 07 §8.2–8.3, 08 §6.4, 10 §A1.18, §C16.1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.rules.fields import refuse_unknown
-from harnpy.agent.rules.paths import LEXICAL, Paths, texts_in
+from harnpy.agent.people import QUESTION, approvals
+from harnpy.agent.rules.policy import policy_fields, refuse_unknown
+from harnpy.agent.rules.policy_paths import LEXICAL, Paths, texts_in
 from harnpy.faults import MisuseError
-from harnpy.reading.strict import errors_after
+from harnpy.formats.dicts import errors_after
+from harnpy.formats.display import display, type_name
+from harnpy.formats.globs import affix_matches, common, first_match
+from harnpy.formats.json import compact_json
+from harnpy.session import events as kinds
 from harnpy.session.transcript import lifecycle_event
-from harnpy.text.display import display, type_name
-from harnpy.text.globs import affix_matches, first_match
-from harnpy.text.json.compact import compact_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from harnpy.agent.rules.annotations import Annotations
-    from harnpy.agent.rules.approval_log import ApprovalLog
-    from harnpy.reading.dicts import Dict
+    from harnpy.agent.people import Request
+    from harnpy.agent.rules.policy import Annotations
+    from harnpy.formats.dicts import Dict
 
+    Record = Callable[[list[tuple[str, Dict]]], None]
+    Facts = list[tuple[str, Dict]]
     Matcher = Callable[["Arguments"], bool]
+
+_FIELDS = dict.fromkeys(
+    ("auto_approve", "auto_deny", "require_approval", "write_path_allowlist"), "list of strings"
+)
+
+
+class Verdict(Enum):
+    """A call that is neither approved nor left to a human is denied, with a reason."""
+
+    APPROVED = "approved"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPolicy:
+    """Lists of patterns. None is a missing list; an allow-list that nesting emptied is ().
+
+    ``path_allowlists`` are those of all policies that were intersected, each of which a path must match: by
+    their text, patterns of paths don't show what they have in common. Empty are those of this one.
+    """
+
+    auto_approve: tuple[str, ...] | None = None
+    auto_deny: tuple[str, ...] = ()
+    require_approval: tuple[str, ...] = ()
+    write_path_allowlist: tuple[str, ...] | None = None
+    path_allowlists: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
+
+    def evaluate(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        annotations: Annotations | None,
+        paths: Paths = LEXICAL,
+    ) -> Verdict | str:
+        """Return the verdict on a call of the task with these ``paths``, or why it is denied."""
+        pattern = first_match(self.auto_deny, tool)
+        if pattern is not None:
+            return f"tool '{tool}' matches deny pattern '{pattern}'"
+        path = self._forbidden_path(arguments, annotations, paths)
+        if path is not None:
+            return f"tool '{tool}' targets '{path}' which is not in the write-path allowlist"
+        if first_match(self.auto_approve or (), tool) is not None:
+            return Verdict.APPROVED
+        return Verdict.APPROVED if first_match(self.require_approval, tool) is None else Verdict.ASK
+
+    def _forbidden_path(
+        self, arguments: Mapping[str, Any], annotations: Annotations | None, paths: Paths
+    ) -> str | None:
+        if annotations is None or annotations.read_only:
+            return None
+        given = [arguments[name] for name in annotations.path_params if arguments.get(name) is not None]
+        refused = (paths.refused(allowed, value) for allowed in self._all_allowlists() for value in given)
+        return next((path for path in refused if path is not None), None)
+
+    def _all_allowlists(self) -> tuple[tuple[str, ...], ...]:
+        own = self.write_path_allowlist
+        return self.path_allowlists or (() if own is None else (own,))
+
+    def intersect(self, inner: ApprovalPolicy) -> ApprovalPolicy:
+        """Return the policy that enforces both."""
+        return ApprovalPolicy(
+            _narrowed(self.auto_approve, inner.auto_approve),
+            _joined(self.auto_deny, inner.auto_deny),
+            _joined(self.require_approval, inner.require_approval),
+            _narrowed(self.write_path_allowlist, inner.write_path_allowlist),
+            self._all_allowlists() + inner._all_allowlists(),
+        )
+
+
+def read_approval_policy(given: Any) -> ApprovalPolicy | None:
+    """Return the policy in a dict; None without one. Raises `MisuseError` for one that isn't understood."""
+    if given is None:
+        return None
+    fields = policy_fields(given, _FIELDS, "approval_policy")
+    lists = {key: tuple(patterns or ()) for key, patterns in fields.items()}
+    return ApprovalPolicy(
+        lists["auto_approve"] or None,
+        lists["auto_deny"],
+        lists["require_approval"],
+        lists["write_path_allowlist"] or None,
+    )
+
+
+def _narrowed(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if outer is None or inner is None:
+        return inner if outer is None else outer
+    return common(outer, inner)
+
+
+def _joined(outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(outer + inner))
+
+
+#: The kind of these approvals.
+PERMISSION = "permission"
+
+
+class ApprovalLog:
+    """``record`` appends facts to the log of the session; ``new_id`` mints the id of a request."""
+
+    def __init__(self, session_id: str, record: Record, new_id: Callable[[], str]) -> None:
+        self._session_id = session_id
+        self._record = record
+        self._new_id = new_id
+
+    def asked(self, tool: str, arguments: Dict, reason: str) -> str:
+        """Record that the callback is asked; ``reason`` is why the rules refuse. Return the request's id."""
+        id = f"approval_{self._new_id()}"
+        asked = {"id": id, "session_id": self._session_id, "tool": tool, "args": arguments}
+        metadata = {"reason": reason}
+        self._record([(kinds.APPROVAL_REQUESTED, {**asked, "kind": PERMISSION, "metadata": metadata})])
+        return id
+
+    def resolved(self, id: str, granted: bool, reason: str) -> None:
+        decision = "allow" if granted else "deny"
+        resolved = {"id": id, "decision": decision, "reason": reason, "automated": True}
+        self._record([(kinds.APPROVAL_RESOLVED, resolved)])
+
+    def canceled(self, id: str, tool: str, reason: str) -> None:
+        self._record([(kinds.APPROVAL_CANCELED, {"id": id, "tool": tool, "reason": reason})])
+
+
+# What a session's log has of a request to a person. Spec: 10 §A1.18, §C16.1.
+#
+# A question is an ``external_input`` that the session waits for; everything else is an approval.
+
+
+#: What an approval's request keeps apart from the action and its arguments.
+_ASIDE = ("action", "args", "role")
+
+
+def request_facts(request: Request, session_id: str, tool: str | None) -> Facts:
+    """Return the facts of a request; ``tool`` is the tool whose call it is about, if it is."""
+    if request.kind == QUESTION:
+        asked_for = {"prompt": request.prompt or "", "status": "pending", "request_id": request.id}
+        return [(kinds.EXTERNAL_INPUT, asked_for), (kinds.WAIT_STARTED, _wait(request, "input"))]
+    payload = request.payload
+    approval = {
+        "id": request.id,
+        "session_id": session_id,
+        "tool": tool or payload.get("action") or payload.get("role") or "",
+        "args": payload.get("args"),
+        "kind": request.kind,
+    }
+    metadata = {key: value for key, value in payload.items() if key not in _ASIDE and value not in (None, [])}
+    return [(kinds.APPROVAL_REQUESTED, {**approval, "metadata": metadata} if metadata else approval)]
+
+
+def answer_facts(request: Request, value: Any, responses: list[Dict]) -> Facts:
+    """Return the facts of an answer; ``value`` is what the program gets."""
+    if request.kind == QUESTION:
+        received = {"prompt": request.prompt or "", "status": "received", "input": value}
+        return [
+            (kinds.WAIT_RESOLVED, _wait(request, "input")),
+            (kinds.EXTERNAL_INPUT, {**received, "request_id": request.id}),
+        ]
+    return [_resolved(request, "allow", None, responses)]
+
+
+def denial_facts(request: Request, reason: str, responses: list[Dict]) -> Facts:
+    return [_resolved(request, "deny", reason, responses)]
+
+
+def cancellation_facts(request: Request, tool: str | None, reason: str) -> Facts:
+    """Return the facts of a request that got no answer."""
+    if request.kind == QUESTION:
+        return [(kinds.WAIT_RESOLVED, _wait(request, reason))]
+    tool = tool or request.payload.get("action") or ""
+    return [(kinds.APPROVAL_CANCELED, {"id": request.id, "tool": tool, "reason": reason})]
+
+
+def _wait(request: Request, reason: str) -> Dict:
+    return {"reason": reason, "external_id": request.id, "request_id": request.id}
+
+
+def _resolved(request: Request, decision: str, reason: str | None, responses: list[Dict]) -> tuple[str, Dict]:
+    given = approvals(request, responses)
+    why = reason or next((response["reason"] for response in given if response.get("reason")), "")
+    resolved: Dict = {"id": request.id, "decision": decision, "reason": why, "automated": False}
+    reviewers = [response["reviewer"] for response in given if response.get("reviewer")]
+    signatures = [response["signature"] for response in given if response.get("signature")]
+    if reviewers:
+        resolved["reviewers"] = reviewers
+    if signatures:
+        resolved["signatures"] = signatures
+    return kinds.APPROVAL_RESOLVED, resolved
+
 
 _ONCE, _SESSION = "once", "session"
 _DENIALS = ("deny", "denied", "false")

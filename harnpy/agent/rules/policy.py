@@ -1,7 +1,8 @@
 """What an agent may use at all: tools, capabilities, side effects, argument values. Spec: 07 §8.1, 08 §6.4.
 
 A `Policy` is a ceiling. Policies nest: a request inside another policy is restricted to it, and requesting
-tools or capabilities beyond it is an error.
+tools or capabilities beyond it is an error. What a tool declares about itself are its `Annotations` (07
+§4.6).
 """
 
 from __future__ import annotations
@@ -10,22 +11,199 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.agent.rules.annotations import LEVELS, NETWORK, Annotations, rank, read_annotations
-from harnpy.agent.rules.ceilings import BUILTIN_NEEDS, EFFECT_NEEDS
-from harnpy.agent.rules.fields import policy_fields
-from harnpy.agent.rules.paths import LEXICAL
-from harnpy.agent.rules.roots import Roots, common_roots, meeting, outside
+from harnpy.agent.rules.policy_paths import LEXICAL, Roots, common_roots, meeting_roots, outside_roots
 from harnpy.faults import MisuseError
-from harnpy.text.globs import first_match
+from harnpy.formats.dicts import errors_after, read_fields
+from harnpy.formats.globs import common, first_match
+from harnpy.formats.options import expected
+from harnpy.world import effects
 from harnpy.world.effects import described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from harnpy.agent.rules.ceilings import Need
-    from harnpy.agent.rules.paths import Paths
-    from harnpy.agent.rules.roots import RealPath
-    from harnpy.reading.dicts import Dict
+    from harnpy.agent.rules.policy_paths import Paths, RealPath
+    from harnpy.formats.dicts import Dict
+
+# Reading policies: what isn't understood is an error, as it would restrict nothing. Spec: 07 §8.
+
+
+def policy_fields(
+    given: Any, types: Mapping[str, str], name: str, *, path: str = "", required: tuple[str, ...] = ()
+) -> Dict:
+    """Return the fields of a policy, or of the part of it at ``path``; ``name`` is that of the policy.
+
+    Raises `MisuseError` for an unknown field and for one of another type.
+    """
+    refuse_unknown(given, types, f"{name}.{path}" if path else name)
+    with errors_after(f"{name} parse error: "):
+        return read_fields(given, types, path, required)
+
+
+def refuse_unknown(given: Any, known: Iterable[str], name: str) -> None:
+    """Raise `MisuseError` for a key of a dict that isn't ``known``."""
+    if isinstance(given, dict):
+        unknown = next((key for key in given if key not in known), None)
+        if unknown is not None:
+            raise MisuseError(f"unknown option key '{name}.{unknown}' ({expected(unknown, tuple(known))})")
+
+
+READ_ONLY_KINDS = frozenset({"read", "search", "think", "fetch"})
+
+#: What each kind of tool may change; other kinds count as ``other``.
+_MUTATION_CLASSES = {
+    **dict.fromkeys(READ_ONLY_KINDS, "read_only"),
+    "edit": "workspace_write",
+    "delete": "destructive",
+    "move": "destructive",
+    "execute": "ambient_side_effect",
+}
+
+NETWORK = "network"
+SIDE_EFFECT_LEVELS = ("none", "read_only", "workspace_write", "process_exec", NETWORK)
+
+
+def side_effect_rank(level: str) -> int:
+    """Return how far the effects of a side-effect level reach; an unknown level reaches furthest."""
+    return SIDE_EFFECT_LEVELS.index(level) if level in SIDE_EFFECT_LEVELS else len(SIDE_EFFECT_LEVELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """``path_params`` are the arguments that name files; ``arg_aliases`` other names for arguments."""
+
+    kind: str = "other"
+    side_effect_level: str = "none"
+    path_params: tuple[str, ...] = ()
+    arg_aliases: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    capabilities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    emits_artifacts: bool = False
+    result_readers: tuple[str, ...] = ()
+    inline_result: bool = False
+
+    @property
+    def read_only(self) -> bool:
+        return self.kind in READ_ONLY_KINDS
+
+    @property
+    def mutation_class(self) -> str:
+        return _MUTATION_CLASSES.get(self.kind, "other")
+
+
+def read_annotations(given: Any) -> Annotations | None:
+    """Return the annotations in a dict, None unless given one. The argument keys may also be top-level."""
+    if not isinstance(given, dict):
+        return None
+    schema = given.get("arg_schema")
+    arguments = {**given, **schema} if isinstance(schema, dict) else given
+    aliases = arguments.get("arg_aliases")
+    capabilities = given.get("capabilities")
+    return Annotations(
+        kind=_text(given.get("kind"), "other"),
+        side_effect_level=_text(given.get("side_effect_level"), "none"),
+        path_params=strings(arguments.get("path_params")) or (),
+        arg_aliases=aliases if isinstance(aliases, dict) else {},
+        required=strings(arguments.get("required")) or (),
+        capabilities=operations(capabilities) or {},
+        emits_artifacts=bool(given.get("emits_artifacts")),
+        result_readers=strings(given.get("result_readers")) or (),
+        inline_result=bool(given.get("inline_result")),
+    )
+
+
+def strings(given: Any) -> tuple[str, ...] | None:
+    """Return a list of strings; None for anything else."""
+    if isinstance(given, list) and all(isinstance(item, str) for item in given):
+        return tuple(given)
+    return None
+
+
+def operations(given: Any) -> dict[str, tuple[str, ...]] | None:
+    """Return ``{capability: [operations]}``; None for anything else."""
+    if not isinstance(given, dict):
+        return None
+    read = {capability: strings(names) for capability, names in given.items()}
+    known = {capability: names for capability, names in read.items() if names is not None}
+    return known if len(known) == len(read) else None
+
+
+def _text(given: Any, default: str) -> str:
+    return given if isinstance(given, str) and given else default
+
+
+# What effects and builtins need of a policy. Spec: 07 §8.1, §8.5.
+#
+# The builtins listed here are declared ``guarded``; others never consult the policy, but what they have the
+# world do does.
+
+
+class Need(NamedTuple):
+    """``ceiling`` is the name in messages, ``effect`` the one that a builtin is there for, if any."""
+
+    ceiling: str
+    level: str
+    capability: str | None
+    effect: str | None
+
+
+_READ = Need("workspace.read_text", "read_only", "workspace.read_text", effects.READ)
+_LIST = Need("workspace.list", "read_only", "workspace.list", effects.LIST)
+_WRITE = Need("workspace write", "workspace_write", "workspace.write_text", effects.WRITE)
+_DELETE = Need("workspace write", "workspace_write", "workspace.delete", effects.DELETE)
+_PROCESS = Need("process.exec", "process_exec", "process.exec", effects.PROCESS)
+_NETWORK = Need("network", "network", None, effects.NETWORK)
+_MODEL = Need("LLM/network", "network", "llm.call", effects.MODEL)
+
+#: What each effect needs; the others need nothing of a policy.
+EFFECT_NEEDS: Mapping[str, Need] = {
+    **{str(need.effect): need for need in (_READ, _LIST, _WRITE, _DELETE, _PROCESS, _NETWORK, _MODEL)},
+    effects.ENVIRONMENT: Need("environment", "read_only", None, effects.ENVIRONMENT),
+}
+
+_BUILTINS: Mapping[Need, str] = {
+    _READ: "read_file read_file_bytes read_file_result read_lines agent_session_seed_from_jsonl",
+    _LIST: "list_dir walk_dir glob",
+    Need("workspace.exists", "read_only", "workspace.exists", effects.LIST): "file_exists stat",
+    _WRITE: "write_file write_file_bytes append_file copy_file move_file mkdir",
+    _DELETE: "delete_file",
+    Need("workspace write", "workspace_write", "workspace.apply_edit", effects.WRITE): (
+        "artifact_apply_intent"
+    ),
+    _PROCESS: "exec exec_at shell shell_at mcp_connect",
+    _NETWORK: (
+        "http_get http_post http_put http_patch http_delete http_request http_download http_session "
+        "http_session_request http_server_listen http_server_serve http_stream_open sse_connect "
+        "websocket_connect websocket_send websocket_server llm_healthcheck"
+    ),
+    _MODEL: (
+        "llm_call llm_call_safe llm_call_structured llm_call_structured_safe "
+        "llm_call_structured_result llm_completion llm_stream"
+    ),
+    _MODEL._replace(effect=None): (
+        "agent_loop sub_agent_run spawn_agent daemon_spawn daemon_resume self_review"
+    ),
+    Need("connector.call", "network", "connector.call", effects.NETWORK): "connector_call",
+    Need("vision.ocr", "read_only", "vision.ocr", None): "vision_ocr",
+    Need("agent_state.access", "read_only", "agent_state.access", effects.STATE): (
+        "__agent_state_resume __agent_state_read __agent_state_list"
+    ),
+    Need("agent_state.access", "workspace_write", "agent_state.access", effects.STATE): (
+        "__agent_state_init __agent_state_write __agent_state_delete __agent_state_handoff"
+    ),
+    Need("host.tool_call", "none", "host.tool_call", None): "host_tool_call",
+}
+
+#: What each restricted builtin needs.
+BUILTIN_NEEDS: Mapping[str, Need] = {
+    name: need for need, names in _BUILTINS.items() for name in names.split()
+}
+
+
+def effects_of(builtins: Iterable[str]) -> frozenset[str]:
+    """Return the effects that the named builtins are there for."""
+    needs = (BUILTIN_NEEDS.get(name) for name in builtins)
+    return frozenset(need.effect for need in needs if need is not None and need.effect is not None)
 
 
 _FIELDS = {
@@ -117,7 +295,7 @@ class Policy:
         Or whether it may be the working directory of a ``process``. Not before the policy is `placed`.
         """
         refusing = next((roots for roots in self._all_bounds() if not roots.contain(path)), None)
-        return None if refusing is None else outside(refusing, effect, path)
+        return None if refusing is None else outside_roots(refusing, effect, path)
 
     def check_host_call(self, capability: str, operation: str) -> str | None:
         if self.grants(capability, operation):
@@ -132,7 +310,9 @@ class Policy:
 
     def reaches(self, level: str) -> bool:
         """Whether effects of that level stay below the ceiling."""
-        return self.side_effect_level is None or rank(level) <= rank(self.side_effect_level)
+        return self.side_effect_level is None or side_effect_rank(level) <= side_effect_rank(
+            self.side_effect_level
+        )
 
     # Nesting.
 
@@ -146,7 +326,7 @@ class Policy:
 
     def kept(self) -> Policy:
         """Return a placed policy whose own roots say what its bounds do, to be written down."""
-        return replace(self, roots=meeting(self.bounds), bounds=()) if self.bounds else self
+        return replace(self, roots=meeting_roots(self.bounds), bounds=()) if self.bounds else self
 
     def _all_bounds(self) -> tuple[Roots, ...]:
         return self.bounds or (() if self.roots is None else (Roots(self.roots),))
@@ -201,10 +381,10 @@ def read_policy(given: Any) -> Policy:
     """
     fields = policy_fields(given, _FIELDS, "policy")
     level = fields["side_effect_level"] or None
-    if level is not None and level not in LEVELS:
+    if level is not None and level not in SIDE_EFFECT_LEVELS:
         raise MisuseError(
             f"policy parse error: side_effect_level: unknown level '{level}' "
-            f"(expected one of: {', '.join(LEVELS)})"
+            f"(expected one of: {', '.join(SIDE_EFFECT_LEVELS)})"
         )
     return Policy(
         tools=tuple(fields["tools"] or ()),
@@ -273,8 +453,53 @@ def _may_be_paths(value: Any) -> bool:
 
 
 def _lower(a: str | None, b: str | None) -> str | None:
-    return min((level for level in (a, b) if level is not None), key=rank, default=None)
+    return min((level for level in (a, b) if level is not None), key=side_effect_rank, default=None)
 
 
 def _least(a: int | None, b: int | None) -> int | None:
     return min((limit for limit in (a, b) if limit is not None), default=None)
+
+
+# Two policies in force at once, neither of which asked for the other. Spec: 07 §8.1, §8.5.
+
+
+#: What allows nothing: nothing at all would restrict nothing.
+_NO_TOOL = ("",)
+_NO_CAPABILITY: Mapping[str, tuple[str, ...]] = {"": ()}
+
+
+def meet_policies(first: Policy, second: Policy) -> Policy:
+    """Return the policy that allows what both allow. Tools that only some patterns share may be refused."""
+    if first == second and first.bounds == second.bounds:
+        return first
+    return replace(
+        first.intersect(replace(second, tools=(), capabilities={})),
+        tools=_common_tools(first.tools, second.tools),
+        capabilities=_common_capabilities(first.capabilities, second.capabilities),
+    )
+
+
+def _common_tools(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    if not first or not second:
+        return first or second
+    return common(first, second) or _NO_TOOL
+
+
+def _common_capabilities(
+    first: Mapping[str, tuple[str, ...]], second: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    if not first or not second:
+        return first or second
+    shared = {}
+    for name in sorted(first.keys() & second.keys()):
+        operations = _common_operations(first[name], second[name])
+        if operations is not None:
+            shared[name] = operations
+    return shared or _NO_CAPABILITY
+
+
+def _common_operations(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the operations in both, of which none are all; None when there is none in both."""
+    if not first or not second:
+        return first or second
+    return tuple(operation for operation in first if operation in second) or None

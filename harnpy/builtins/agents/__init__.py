@@ -1,1 +1,1 @@
-"""Models, sessions, agents and workflows: thin adapters to the domain packages."""
+"""Models, tools, people and agents: thin adapters to the domain packages."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.bridge.live_event_log import log_of, require_log, wait_for_news
-from harnpy.eventlog.log_events import LogEvent
-from harnpy.text.json.writer import as_data
-from harnpy.vm.declare.builtin import ABSENT
-from harnpy.vm.declare.builtin import builtin as declare
+from harnpy.eventlog.contract import LogEvent
+from harnpy.formats.json import as_data
+from harnpy.vm.declare import ABSENT
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import TypeFault
-from harnpy.vm.values.objects import Stream, type_name
+from harnpy.vm.values import Stream, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 #: What all declarations here have in common.

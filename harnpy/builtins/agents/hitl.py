@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from harnpy.agent.people.requests import (
-    APPROVAL,
-    DUAL_CONTROL,
-    ESCALATION,
-    KINDS,
-    QUESTION,
-    TimedOut,
-    unanswered,
-)
-from harnpy.builtins.agents.hitl_answers import coerced, expected
-from harnpy.builtins.agents.hitl_asking import LONGEST, ask
-from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.agent.people import APPROVAL, DUAL_CONTROL, ESCALATION, KINDS, QUESTION, TimedOut, unanswered
+from harnpy.builtins.agents.agent_runtime import runtime_of
+from harnpy.builtins.agents.hitl_requests import LONGEST, ask, coerced, expected
 from harnpy.builtins.bridge.live_event_log import log_of
-from harnpy.builtins.bridge.option_tables import check_options
-from harnpy.schemas.canonical import canonical
-from harnpy.vm.declare.builtin import builtin
+from harnpy.builtins.options import check_options
+from harnpy.formats.schemas import canonical
+from harnpy.vm.declare import builtin
 from harnpy.vm.errors import RuntimeFault
-from harnpy.vm.values.objects import Duration, Fn, display
+from harnpy.vm.values import Duration, Fn, display
 from harnpy.world.clock import is_rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from harnpy.agent.people.requests import Request
-    from harnpy.reading.dicts import Dict
-    from harnpy.vm.values.objects import Value
+    from harnpy.agent.people import Request
+    from harnpy.formats.dicts import Dict
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.subagents import execution_here, make_sub_agent
-from harnpy.builtins.bridge.active_sessions import on_active_session
-from harnpy.builtins.bridge.agent_functions import with_python_functions
-from harnpy.builtins.bridge.agent_runtime import runtime_of, tools_bound, with_bound_tools
-from harnpy.builtins.bridge.option_tables import check_options, checked_system
-from harnpy.vm.declare.builtin import ABSENT, builtin
+from harnpy.builtins.agents.agent_functions import with_python_functions
+from harnpy.builtins.agents.agent_runtime import runtime_of, tools_bound, with_bound_tools
+from harnpy.builtins.bridge.live_sessions import on_active_session
+from harnpy.builtins.options import check_options, checked_system
+from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, Thrown
-from harnpy.vm.values.objects import display
+from harnpy.vm.values import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 
@@ -57,7 +57,7 @@ def sub_agent_run(vm: Vm, task: Value = ABSENT, options: Value = None) -> dict[s
     given = with_python_functions(vm, with_bound_tools(vm, options))
     runtime, text = runtime_of(vm), display(task)
     if type(given) is dict and given.get("background"):
-        from harnpy.agent.workers.delegation import delegate
+        from harnpy.agent.subagents import delegate
 
         return delegate(runtime, runtime.workers(), text, given).handle()
     with runtime.context().work_at(execution_here(given)):

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from harnpy.agent.registries import are_entries, find
-from harnpy.agent.skills.catalog import BUDGET, catalog_entries, render_catalog
-from harnpy.agent.skills.library import NO_NAME, NO_REGISTRY, Library
-from harnpy.agent.skills.skill_registry import SKILLS, define, describe
+from harnpy.agent.skills import (
+    CATALOG_BUDGET,
+    NO_SKILL_NAME,
+    NO_SKILL_REGISTRY,
+    SKILLS,
+    Library,
+    catalog_entries,
+    define_skill,
+    describe_skills,
+    render_catalog,
+)
+from harnpy.agent.tool_registry import are_entries, find
 from harnpy.builtins import settings_of
-from harnpy.builtins.agents.tools.tool_registries import need
+from harnpy.builtins.agents.tools import need
 from harnpy.faults import OptionError
-from harnpy.vm.declare.builtin import ABSENT, builtin
-from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.vm.declare import ABSENT, builtin
+from harnpy.vm.values import Builtin, Fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
-    from harnpy.vm.values.objects import Value
+    from harnpy.formats.dicts import Dict
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 
@@ -49,7 +57,7 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
         skill_find(skill_define(skill_registry(), "bolts", bolts), "bolts").prompt  // "Count twice."
     """
     need("skill_define", "registry, name, and config dict", config)
-    return define(registry, name, config)
+    return define_skill(registry, name, config)
 
 
 @builtin("skill_list(registry: dict) -> list", family="skills")
@@ -120,7 +128,7 @@ def skill_describe(vm: Vm, registry: Value) -> str:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
         skill_describe(skills).contains("bolts")  // true
     """
-    return describe(SKILLS.entries_of(registry, "skill_describe"))
+    return describe_skills(SKILLS.entries_of(registry, "skill_describe"))
 
 
 @builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
@@ -137,7 +145,7 @@ def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
 @builtin(
     "render_always_on_catalog(entries: any, budget: int = 2000) -> string", family="skills", counted=True
 )
-def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDGET) -> str:
+def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = CATALOG_BUDGET) -> str:
     """The catalogue as a section of a prompt, in at most `budget` bytes. Spec: 07 §13.1.
 
     `entries` is a registry, or a list as `skills_catalog_entries` returns it, in that order.
@@ -151,7 +159,7 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = BUDG
         entries = catalog_entries(SKILLS.entries_of(entries, caller))
     if not are_entries(entries):
         raise OptionError(f"{caller}: first argument must be a catalog entry list or skill registry")
-    budget = BUDGET if budget is None else budget
+    budget = CATALOG_BUDGET if budget is None else budget
     if type(budget) is not int or budget <= 0:
         raise OptionError(f"{caller}: second argument must be a positive integer budget")
     return render_catalog(entries, budget)
@@ -186,8 +194,8 @@ def load_skill(vm: Vm, name: Value = None) -> str:
     """
     library = library_of(vm)
     if type(name) is not str or not name.strip():
-        raise OptionError(NO_NAME)
+        raise OptionError(NO_SKILL_NAME)
     if library is None:
-        raise OptionError(NO_REGISTRY)
+        raise OptionError(NO_SKILL_REGISTRY)
     entry = library.find(name)
     return library.render(entry, library.body(entry, "body", "prompt") or "")

@@ -1,21 +1,32 @@
-"""Workers: agents that run in the background of the program, task after task. Spec: 07 §11, 08 §13.1."""
+"""Agents in the background: workers, and daemons with their state in a directory.
+
+Spec: 07 §11, §12, 08 §13.1.
+"""
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.agent_functions import graph_with_python_functions, node_with_python_functions
-from harnpy.builtins.bridge.agent_runtime import runtime_of
+from harnpy.agent.daemons import Daemons
+from harnpy.builtins.agents.agent_functions import (
+    graph_with_python_functions,
+    node_with_python_functions,
+    with_python_functions,
+)
+from harnpy.builtins.agents.agent_runtime import runtime_of, with_bound_tools
+from harnpy.builtins.bridge.agent_tasks import BackgroundTasks
 from harnpy.builtins.bridge.callables import callables_within
-from harnpy.builtins.bridge.option_tables import check_options
-from harnpy.text.json.writer import to_json
-from harnpy.vm.declare.builtin import ABSENT, builtin, require
-from harnpy.vm.values.objects import display
-from harnpy.workflow.workers.spawning import spawn_agent as spawn
+from harnpy.builtins.options import check_options
+from harnpy.formats.json import to_json
+from harnpy.vm.declare import ABSENT, builtin, require
+from harnpy.vm.values import display
+from harnpy.workflow.worker_jobs import spawn_agent as spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.reading.dicts import Dict
-    from harnpy.vm.values.objects import Value
+    from harnpy.formats.dicts import Dict
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
+
+# Workers: agents that run in the background of the program, task after task. Spec: 07 §11, 08 §13.1.
 
 
 @builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)
@@ -132,3 +143,85 @@ def _with_python_functions(vm: Vm, config: Value) -> Value:
         "graph": graph_with_python_functions(vm, config.get("graph")),
     }
     return {**callables_within(vm, {key: config[key] for key in config if key not in work}), **work}
+
+
+# Daemons: loops that rest and wake in the background, with their state in a directory. Spec: 07 §12.
+
+
+def daemons_of(vm: Vm) -> Daemons:
+    return vm.state(Daemons, lambda: Daemons(runtime_of(vm), BackgroundTasks(vm.tasks, "daemon")))
+
+
+@builtin("daemon_spawn(config: dict) -> dict", family="agents", counted=True, guarded=True)
+def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
+    """Start a daemon with `{task, persist_path, name?, system?, …}` and options of `agent_loop`.
+
+    It runs in the background, keeps its state in the directory `persist_path` and wakes when triggered.
+    Returns its handle.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "desk", provider: "mock"})
+        daemon_stop(d)
+        file_exists("desk")  // true
+    """
+    require("daemon_spawn: missing config", config)
+    check_options(vm, "daemon_spawn", config)
+    given = config if type(config) is not dict else with_bound_tools(vm, config)
+    return daemons_of(vm).spawn(with_python_functions(vm, given)).handle()
+
+
+@builtin("daemon_trigger(handle: any, event: any) -> dict", family="agents", counted=True)
+def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dict:
+    """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "bell", provider: "mock"})
+        daemon_trigger(d, {ring: 1})
+        daemon_stop(d).status  // "stopped"
+    """
+    require("daemon_trigger: requires daemon handle and event", handle, event)
+    daemon = daemons_of(vm).find(handle)
+    daemons_of(vm).trigger(daemon, event)
+    return daemon.handle()
+
+
+@builtin("daemon_snapshot(handle: any) -> dict", family="agents", counted=True)
+def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
+    """The daemon's state as it last rested, with its `pending_events` and the `inflight_event`.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "guard", provider: "mock"})
+        let pending = daemon_snapshot(d).pending_events
+        daemon_stop(d)
+        pending  // []
+    """
+    require("daemon_snapshot: missing daemon handle", handle)
+    return daemons_of(vm).snapshot(daemons_of(vm).find(handle))
+
+
+@builtin("daemon_stop(handle: any) -> dict", family="agents", counted=True)
+def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
+    """Stop a daemon at once; its directory keeps what `daemon_resume` continues from.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "porter", provider: "mock"})
+        daemon_stop(d).status  // "stopped"
+    """
+    require("daemon_stop: missing daemon handle", handle)
+    daemon = daemons_of(vm).find(handle)
+    daemons_of(vm).stop(daemon)
+    return daemon.handle()
+
+
+@builtin("daemon_resume(path: string) -> dict", family="agents", counted=True, guarded=True)
+def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
+    """Restart the daemon of a directory, with its conversation, its iterations and its events.
+
+    Example:
+        let d = daemon_spawn({task: "Watch", persist_path: "watcher", provider: "mock"})
+        daemon_stop(d)
+        let again = daemon_resume("watcher")
+        daemon_stop(again).status  // "stopped"
+    """
+    require("daemon_resume: missing path", path)
+    return daemons_of(vm).resume(display(path)).handle()

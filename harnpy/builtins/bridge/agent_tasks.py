@@ -1,4 +1,7 @@
-"""The tasks of a Vm, as agents and model calls use them."""
+"""The tasks of a Vm, as agents and model calls use them: in the foreground and in the background.
+
+Spec: 07 §11, §12.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,18 @@ from contextlib import contextmanager
 from harnpy.agent.tasks import attempt
 from harnpy.faults import Interruption
 from harnpy.vm.errors import Interrupted
-from harnpy.vm.run.tasks.parallel import Batch
+from harnpy.vm.run.calls import TaskAborted
+from harnpy.vm.run.tasks import Batch, start_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
     from typing import Any
 
+    from harnpy.agent.context import AgentContext
     from harnpy.agent.tasks import Attempt
-    from harnpy.vm.run.tasks.task import Task
+    from harnpy.vm.run.scheduler import Scheduler
+    from harnpy.vm.run.tasks import Task
     from harnpy.vm.vm import Vm
 
     Calls = Sequence[Callable[[], Any]]
@@ -87,3 +93,67 @@ def _body(call: Callable[[], Any]) -> Callable[[int], Any]:
         raise stop
 
     return body
+
+
+# Runs of agents beside the program, as tasks of the Vm. Spec: 07 §11, §12.
+
+
+class BackgroundTasks:
+    """Runs as tasks that belong to the program: they outlive the task that started them.
+
+    ``kind`` is what the tasks' ids say they are.
+    """
+
+    def __init__(self, tasks: Scheduler, kind: str) -> None:
+        self._tasks = tasks
+        self._kind = kind
+
+    def start(self, body: Callable[[], None], context: AgentContext) -> _Run:
+        task = start_beside(self._tasks, lambda depth: body(), self._kind)
+        task.context = context.branch()
+        return _Run(self._tasks, task)
+
+    def bell(self) -> _Bell:
+        return _Bell(self._tasks)
+
+
+class _Run:
+    def __init__(self, tasks: Scheduler, task: Task) -> None:
+        self._tasks = tasks
+        self._task = task
+
+    @property
+    def ended(self) -> bool:
+        return self._task.done
+
+    def abort(self) -> None:
+        if self._task is self._tasks.current:  # a worker that closes itself
+            raise TaskAborted
+        self._tasks.abort(self._task)
+
+    def collect(self) -> None:
+        self._tasks.take_output(self._task)
+
+
+class _Bell:
+    def __init__(self, tasks: Scheduler) -> None:
+        self._tasks = tasks
+        self._waiting: dict[Task, None] = {}
+
+    def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
+        tasks, task = self._tasks, self._tasks.current
+        self._waiting[task] = None
+        if seconds is not None:
+            tasks.wake_at(task, tasks.vm.world.clock.monotonic() + seconds)
+        try:
+            if outside is None:
+                tasks.suspend()
+            else:
+                tasks.wait_outside(*outside)
+        finally:
+            self._waiting.pop(task, None)
+
+    def ring(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for task in waiting:
+            self._tasks.resume(task)

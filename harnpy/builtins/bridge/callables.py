@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from harnpy.faults import Interruption
 from harnpy.vm.errors import Interrupted
-from harnpy.vm.values.objects import Builtin, Fn, display, type_name
+from harnpy.vm.values import Builtin, Fn, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from harnpy.agent.commands.governing import CommandCall
-from harnpy.builtins.bridge.contexts import context_of
-from harnpy.builtins.bridge.places import workplace_of
+from harnpy.agent.rules.command_call import CommandCall
+from harnpy.builtins.bridge.contexts import context_of, workplace_of
 from harnpy.faults import Fault, Interruption
-from harnpy.vm.declare.failures import harn_error
+from harnpy.vm.errors import harn_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.agent.commands.policy import CommandPolicy
-    from harnpy.reading.dicts import Dict
-    from harnpy.vm.values.objects import Value
+    from harnpy.agent.rules.command_policy import CommandPolicy
+    from harnpy.formats.dicts import Dict
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 

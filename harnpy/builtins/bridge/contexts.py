@@ -1,8 +1,19 @@
-"""The context that the running task works under."""
+"""The context that the running task works under, and the directories that it works in.
+
+Spec: 04 §19, §20, §26, 09 §7.
+"""
 
 from __future__ import annotations
 
+import os.path
+import sys
+
 from harnpy.agent.context import AgentContext
+from harnpy.agent.workplace import Workplace
+from harnpy.builtins import settings_of
+from harnpy.builtins.bridge.agent_tasks import AgentTasks
+from harnpy.project import STATE_VARIABLE, project_root, state_directory
+from harnpy.vm.run.backtrace import calling, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,3 +44,34 @@ def under_rules_of_now(vm: Vm, function: Callable[..., Any]) -> Callable[..., An
             return function(*args)
 
     return governed
+
+
+def runtime_root(vm: Vm) -> str:
+    """The root of the program's project; without one, the directory of the program."""
+    directory = settings_of(vm).home or vm.source_dir or vm.unguarded.files.cwd()
+    return project_root(directory, vm.unguarded.files) or directory
+
+
+def state_root(vm: Vm) -> str:
+    """The directory of the state that programs keep."""
+    return state_directory(runtime_root(vm), vm.unguarded.environment.get(STATE_VARIABLE))
+
+
+def workplace_of(vm: Vm) -> Workplace:
+    """Where the running task works."""
+    return Workplace(vm.world, AgentTasks(vm), lambda: context_of(vm).place, lambda: vm.source_dir)
+
+
+def path_at_work(vm: Vm, path: str) -> str:
+    """The absolute path of a file that a program names; an empty path stays one that nothing has."""
+    if not path:
+        return path
+    directory = workplace_of(vm).directory()
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    return os.path.join("/" if path.startswith("/") else directory, *names)
+
+
+def module_directory(vm: Vm) -> str:
+    """The directory of the module whose code is executing; the working directory if it is no file."""
+    unit = next(map(unit_of, calling(sys._getframe(1))), None)
+    return (unit and unit.directory) or vm.world.files.cwd()

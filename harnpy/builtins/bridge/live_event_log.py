@@ -5,10 +5,7 @@ from __future__ import annotations
 import sys
 from weakref import finalize
 
-from harnpy.eventlog.installed import installed_event_log
-from harnpy.eventlog.opening import opened
-from harnpy.eventlog.settings import event_log_settings
-from harnpy.eventlog.topics import StoreEventLog
+from harnpy.eventlog.topics import StoreEventLog, event_log_settings, installed_event_log, opened
 from harnpy.storage.memory import MemoryStore
 from harnpy.world.effects import NETWORK, STATE
 

@@ -1,18 +1,18 @@
-"""How a Vm reaches HTTP services: everything goes through what it may reach. Spec: 04 §21."""
+"""How a Vm reaches HTTP services and databases: only through its egress policy. Spec: 04 §21, §21.4."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from harnpy.builtins import settings_of
-from harnpy.world.net.egress import Egress, environment_egress
+from harnpy.world.egress import Egress, environment_egress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.net.http.calls import HttpCalls
+    from harnpy.net.http_calls import HttpCalls
     from harnpy.vm.vm import Vm
+    from harnpy.world.egress import EgressBlocked
     from harnpy.world.http import Http
-    from harnpy.world.net.egress import EgressBlocked
 
 #: Where what was blocked is written down.
 _AUDIT = "connectors.egress.audit"
@@ -32,8 +32,8 @@ def _new_egress(vm: Vm) -> Egress:
 
 def _audit(vm: Vm, blocked: EgressBlocked) -> None:
     from harnpy.builtins.bridge.live_event_log import log_of
+    from harnpy.eventlog.contract import LogEvent
     from harnpy.eventlog.errors import LogError
-    from harnpy.eventlog.log_events import LogEvent
 
     try:
         payload = {**blocked.place(), "error_type": "EgressBlocked"}
@@ -60,14 +60,14 @@ def response_bytes_of(vm: Vm) -> int | None:
 
 def http_calls_of(vm: Vm) -> HttpCalls:
     """What the program asks for over HTTP: its mocks, sessions and streams."""
-    from harnpy.net.http.calls import HttpCalls
+    from harnpy.net.http_calls import HttpCalls
 
     return vm.state(HttpCalls, lambda: _new_calls(vm))
 
 
 def _new_calls(vm: Vm) -> HttpCalls:
     from harnpy.builtins.bridge.agent_tasks import AgentTasks
-    from harnpy.net.http.calls import Cap, HttpCalls
+    from harnpy.net.http_calls import Cap, HttpCalls
 
     most, cap = response_bytes_of(vm), None
     if vm.meter is not None and most is not None:
@@ -75,3 +75,41 @@ def _new_calls(vm: Vm) -> HttpCalls:
     calls = HttpCalls(http_of(vm), egress_of(vm), AgentTasks(vm), vm.world, cap)
     vm.tasks.at_end(calls.aclose)
     return calls
+
+
+# Databases of stores that a program names: what it may reach holds for them, too. Spec: 04 §21.4.
+
+
+_SURFACE = "store_open"
+
+
+def reach_database(vm: Vm, url: str) -> None:
+    """Raise `EgressBlocked` unless each server of a database may be reached, at each of its addresses.
+
+    The driver resolves names by itself, when it connects: unlike HTTP, it isn't held to these addresses.
+    """
+    egress = egress_of(vm)
+    if egress.policy is None:
+        return
+    from harnpy.world.egress import Forbidden
+    from harnpy.world.http_client import resolved_now
+
+    for host, port in _database_servers(url) or [("", 0)]:
+        if host.startswith("/"):
+            continue
+        egress.admit_place(_SURFACE, url, host, port)
+        try:
+            for address in resolved_now(host, port):
+                egress.admit_address(host, port, address)
+        except Forbidden as forbidden:
+            raise egress.blocked(_SURFACE, url, forbidden) from None
+        except OSError:
+            continue  # whoever opens it is told
+
+
+def _database_servers(url: str) -> list[tuple[str, int]] | None:
+    try:
+        from harnpy.storage.postgres.database import servers
+    except ImportError:
+        return None
+    return servers(url)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.vm.declare.builtin import builtin
+from harnpy.vm.declare import builtin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,23 +1,170 @@
-"""HTTP servers within a program: routes, hooks, readiness, and requests that tests make. Spec: 04 §21.5."""
+"""HTTP servers within a program: routes, hooks, handlers, responses, listening. Spec: 04 §21.5."""
 
 from __future__ import annotations
 
-from harnpy.builtins.bridge.option_tables import check_options
-from harnpy.builtins.bridge.server_options import server_options
-from harnpy.builtins.bridge.web_servers import handler_of, servers_of
-from harnpy.builtins.bridge.web_services import services_of
-from harnpy.net.server.faults import ServerFault
-from harnpy.net.server.requests import from_dict
-from harnpy.net.server.routes import route
-from harnpy.vm.declare.builtin import builtin
-from harnpy.vm.values.objects import type_name
+from harnpy.builtins.net.web_services import services_of
+from harnpy.builtins.options import check_options, server_options
+from harnpy.faults import Interruption
+from harnpy.formats.display import display, type_name
+from harnpy.formats.json import to_json
+from harnpy.net import server_messages
+from harnpy.net import server_messages as header_dicts
+from harnpy.net.server import Server, route
+from harnpy.net.server_messages import request_from_dict
+from harnpy.net.server_options import HandlerFailed, OutOfTime, ServerFault
+from harnpy.vm.declare import builtin
+from harnpy.vm.errors import FAILURES, Interrupted
+from harnpy.vm.run.backtrace import describe
+from harnpy.vm.run.tasks import deadline_begin, deadline_end
+from harnpy.vm.values import Builtin, Fn
+from harnpy.vm.values import type_name as values_type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from harnpy.vm.values.objects import Value
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
+
+# The HTTP servers of a program, and its functions as their handlers. Spec: 04 §21.5.
+
+
+class Servers:
+    """Those of one program, by id."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._around = _Program(vm)
+        self._open: dict[str, Server] = {}
+
+    def open(self, options: dict[str, Any]) -> Server:
+        server = Server(f"http_server_{len(self._open) + 1}", options, self._around)
+        self._open[server.id] = server
+        return server
+
+    def find(self, handle: Value) -> Server:
+        """Return the server that a program names by its handle. Raises ServerFault."""
+        id = handle.get("id") if type(handle) is dict else handle
+        found = self._open.get(id) if type(id) is str else None
+        if found is None:
+            raise ServerFault(f"there is no server {display(id)}; `http_server` makes one")
+        return found
+
+
+def servers_of(vm: Vm) -> Servers:
+    return vm.state(Servers, lambda: Servers(vm))
+
+
+def handler_of(vm: Vm, value: Value) -> Callable[..., Any]:
+    """Return a function of the program, whose failures are `HandlerFailed`.
+
+    Raises ServerFault for any other value.
+    """
+    if type(value) not in (Fn, Builtin):
+        raise ServerFault(f"a handler must be a function, got {type_name(value)}")
+
+    def handler(*arguments: Any) -> Any:
+        try:
+            return vm.call(value, *arguments)
+        except Interrupted as error:
+            raise Interruption(str(error)) from error
+        except FAILURES as error:
+            raise HandlerFailed(describe(error, 0)) from error
+
+    return handler
+
+
+class _Program:
+    """What the program that runs in a Vm is to its servers."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
+    def new_id(self) -> str:
+        return self._vm.world.ids.new()
+
+    def log(self, message: str) -> None:
+        from harnpy.formats.secrets.masking import mask_secrets
+
+        self._vm.unguarded.warn("http_server", mask_secrets(message))
+
+    def within(self, milliseconds: int, call: Callable[[], Any]) -> Any:
+        end = deadline_begin(self._vm.tasks, milliseconds)
+        try:
+            return call()
+        except Interruption as error:
+            if isinstance(error.__cause__, Interrupted) and error.__cause__.deadline == end:
+                raise OutOfTime(milliseconds) from None
+            raise
+        finally:
+            deadline_end(self._vm.tasks, end)
+
+
+# Responses that handlers return, and reading a header. Spec: 04 §21.5.
+
+
+@builtin("http_response(status: int = 200, body?: any, headers?: dict) -> dict", family="http_server")
+def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str, Any]:
+    """A response `{type: "http_response", status, headers, body}`: bytes as they are, other bodies as text.
+
+    Example:
+        http_response(404, "no such page").headers  // {"content-type": "text/plain; charset=utf-8"}
+    """
+    return server_messages.response(status, body, headers)
+
+
+@builtin("http_response_text(value: any, options?: dict) -> dict", family="http_server")
+def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
+    """A response with a text, of any value; `options` are `{status = 200, headers}`.
+
+    Example:
+        http_response_text("created", {status: 201}).status  // 201
+    """
+    text = "" if value is None else value
+    return server_messages.response_with_options(
+        text, server_options(vm, "http_response_text", options), server_messages.TEXT
+    )
+
+
+@builtin("http_response_json(value: any, options?: dict) -> dict", family="http_server")
+def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
+    r"""A response with a value as JSON; `options` are `{status = 200, headers}`.
+
+    Example:
+        http_response_json({a: [1, 2]}).body  // "{\"a\":[1,2]}"
+    """
+    given = server_options(vm, "http_response_json", options)
+    return server_messages.response_with_options(to_json(value, paced=vm.paced), given, server_messages.JSON)
+
+
+@builtin("http_response_bytes(data: bytes, options?: dict) -> dict", family="http_server")
+def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
+    """A response with bytes, or the UTF-8 of a text; `options` are `{status = 200, headers}`.
+
+    Example:
+        http_response_bytes(bytes_from_string("hi")).headers  // {"content-type": "application/octet-stream"}
+    """
+    given = server_options(vm, "http_response_bytes", options)
+    if type(data) is str:
+        data = data.encode("utf-8", "surrogatepass")
+    if type(data) is not bytes:
+        raise ServerFault(f"the body must be bytes or a string, got {values_type_name(data)}")
+    return server_messages.response_with_options(data, given, server_messages.BYTES)
+
+
+@builtin("http_header(headers: dict, name: string) -> string", family="http_server")
+def http_header(vm: Vm, headers: Value, name: str) -> str | None:
+    """The header of that name, in any case, of headers or of a message that has some; nil if there is none.
+
+    Example:
+        http_header({headers: {"Content-Type": "text/html"}}, "content-type")  // "text/html"
+    """
+    if type(headers) is dict and type(headers.get("headers")) is dict:
+        headers = headers["headers"]
+    return header_dicts.find_header(headers, name) if type(headers) is dict else None
+
+
+# HTTP servers within a program: routes, hooks, readiness, and requests that tests make. Spec: 04 §21.5.
 
 
 @builtin("http_server(options?: dict) -> dict", family="http_server")
@@ -124,7 +271,7 @@ def http_server_set_ready(vm: Vm, server: Value, ready: Value) -> bool:
         http_server_ready(server)  // true
     """
     if type(ready) is not bool:
-        raise ServerFault(f"`ready` must be a bool, got {type_name(ready)}")
+        raise ServerFault(f"`ready` must be a bool, got {values_type_name(ready)}")
     servers_of(vm).find(server).is_ready = ready
     return ready
 
@@ -193,4 +340,42 @@ def http_server_shutdown(vm: Vm, server: Value) -> bool:
 
 def _respond(vm: Vm, builtin: str, server: Value, request: Value) -> dict[str, Any]:
     check_options(vm, builtin, request)
-    return servers_of(vm).find(server).respond(from_dict(request))
+    return servers_of(vm).find(server).respond(request_from_dict(request))
+
+
+# Servers that listen for requests. Spec: 04 §21.5.
+
+
+@builtin("http_server_listen(server: dict, options?: dict) -> dict", family="http_server", guarded=True)
+def http_server_listen(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
+    """Have a server listen: `{id, kind, addr, host, port, url}`. Each request is handled by its own task.
+
+    They run while the program waits for something; `http_server_serve` waits for the server's end.
+
+    Example:
+        let server = http_server()
+        http_server_listen(server, {host: "127.0.0.1"}).url.starts_with("http://127.0.0.1:")  // true
+    """
+    given = server_options(vm, "http_server_listen", options)
+    return services_of(vm).listen(vm, servers_of(vm).find(server), given).shown()
+
+
+@builtin("http_server_serve(server: dict, options?: dict) -> dict", family="http_server", guarded=True)
+def http_server_serve(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
+    """Wait until a server has been shut down; returns the server.
+
+    It begins to listen, with the options of `http_server_listen`, unless it does already.
+
+    Example:
+        let server = http_server()
+        spawn { http_server_shutdown(server) }
+        http_server_serve(server).kind  // "http_server"
+    """
+    given = server_options(vm, "http_server_serve", options)
+    found = servers_of(vm).find(server)
+    services = services_of(vm)
+    service = services.find(found)
+    if service is None or given:
+        service = services.listen(vm, found, given)
+    service.wait()
+    return found.handle()

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 
 from harnpy.check.findings import Finding
 from harnpy.syntax.comments import comments_of
-from harnpy.syntax.diagnostic import Edit, Fix
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import Edit, Fix, SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.syntax.structure import check_structure
 

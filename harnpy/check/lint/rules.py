@@ -1,27 +1,24 @@
-"""The rules, one a line: what it is called, what finds it. Spec: 03 §15."""
+"""The lint rules by name, and the linter, which applies to a file every rule that its settings ask for.
+
+Spec: 03 §15.
+"""
 
 from __future__ import annotations
 
-from harnpy.check.lint.rule import Rule
-from harnpy.check.lint.style import (
-    arithmetic,
-    blocks,
-    comparisons,
-    conversions,
-    documentation,
-    layout,
-    names,
-)
-from harnpy.check.lint.use import (
-    bindings,
-    boundaries,
-    complexity,
-    declarations,
-    flow,
-    pipelines,
-    results,
-    sessions,
-)
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from harnpy.check.findings import Finding
+from harnpy.check.lint import bindings, flow, idioms, style, unhandled
+from harnpy.check.lint import bindings as declarations
+from harnpy.check.lint import flow as complexity
+from harnpy.check.lint import flow as pipelines
+from harnpy.check.lint.settings import Settings
+from harnpy.check.lint.subject import Rule, Subject
+from harnpy.syntax import ast
+
+if TYPE_CHECKING:
+    from harnpy.check.knowledge import Imported, Knowledge
 
 RULES = (
     Rule("unused-variable", bindings.unused_variable),
@@ -32,22 +29,22 @@ RULES = (
     Rule("unused-type", declarations.unused_type),
     Rule("mutable-never-reassigned", bindings.mutable_never_reassigned),
     Rule("shadow-variable", bindings.shadow_variable),
-    Rule("comparison-to-bool", comparisons.comparison_to_bool),
-    Rule("pointless-comparison", comparisons.pointless_comparison),
-    Rule("redundant-nil-ternary", comparisons.redundant_nil_ternary),
-    Rule("invalid-binary-op-literal", arithmetic.invalid_binary_op_literal),
-    Rule("unnecessary-cast", conversions.unnecessary_cast),
-    Rule("eager-collection-conversion", conversions.eager_collection_conversion),
-    Rule("redundant-clone", conversions.redundant_clone),
-    Rule("empty-block", blocks.empty_block),
-    Rule("duplicate-match-arm", blocks.duplicate_match_arm),
-    Rule("naming-convention", names.naming_convention),
-    Rule("missing-harndoc", documentation.missing_harndoc),
-    Rule("legacy-doc-comment", documentation.legacy_doc_comment),
-    Rule("require-file-header", documentation.require_file_header, default=False),
-    Rule("blank-line-between-items", layout.blank_line_between_items),
-    Rule("trailing-comma", layout.trailing_comma),
-    Rule("import-order", layout.import_order),
+    Rule("comparison-to-bool", idioms.comparison_to_bool),
+    Rule("pointless-comparison", idioms.pointless_comparison),
+    Rule("redundant-nil-ternary", idioms.redundant_nil_ternary),
+    Rule("invalid-binary-op-literal", idioms.invalid_binary_op_literal),
+    Rule("unnecessary-cast", idioms.unnecessary_cast),
+    Rule("eager-collection-conversion", idioms.eager_collection_conversion),
+    Rule("redundant-clone", idioms.redundant_clone),
+    Rule("empty-block", idioms.empty_block),
+    Rule("duplicate-match-arm", idioms.duplicate_match_arm),
+    Rule("naming-convention", style.naming_convention),
+    Rule("missing-harndoc", style.missing_harndoc),
+    Rule("legacy-doc-comment", style.legacy_doc_comment),
+    Rule("require-file-header", style.require_file_header, default=False),
+    Rule("blank-line-between-items", style.blank_line_between_items),
+    Rule("trailing-comma", style.trailing_comma),
+    Rule("import-order", style.import_order),
     Rule("undefined-function", declarations.undefined_function),
     Rule("dead-code-after-return", flow.dead_code_after_return),
     Rule("break-outside-loop", flow.break_outside_loop, severity="error"),
@@ -57,11 +54,46 @@ RULES = (
     Rule("pipeline-return-type", pipelines.pipeline_return_type),
     Rule("assert-outside-test", pipelines.assert_outside_test),
     Rule("require-in-test", pipelines.require_in_test),
-    Rule("untyped-dict-access", boundaries.untyped_dict_access),
-    Rule("prompt-injection-risk", boundaries.prompt_injection_risk),
-    Rule("unhandled-approval-result", boundaries.unhandled_approval_result),
-    Rule("unhandled-result", results.unhandled_result),
-    Rule("needless-await", results.needless_await),
-    Rule("rebuilt-list", results.rebuilt_list),
-    Rule("session-never-closed", sessions.session_never_closed),
+    Rule("untyped-dict-access", unhandled.untyped_dict_access),
+    Rule("prompt-injection-risk", unhandled.prompt_injection_risk),
+    Rule("unhandled-approval-result", unhandled.unhandled_approval_result),
+    Rule("unhandled-result", unhandled.unhandled_result),
+    Rule("needless-await", unhandled.needless_await),
+    Rule("rebuilt-list", unhandled.rebuilt_list),
+    Rule("session-never-closed", unhandled.session_never_closed),
 )
+
+
+def lint(
+    source: str,
+    program: ast.Program,
+    file: str,
+    knowledge: Knowledge | None = None,
+    imported: Imported | None = None,
+    settings: Settings | None = None,
+    consumed: Collection[str] = (),
+) -> list[Finding]:
+    """The findings of one file; their code is the rule, their label `lint[rule]`.
+
+    ``consumed`` are the names of this file that others import by name; without ``knowledge`` of the
+    builtins, or ``imported``, nothing is said that depends on them.
+    """
+    settings = settings or Settings()
+    subject = Subject(source, program, file, knowledge, imported, settings, consumed)
+    found = [
+        Finding(
+            rule.id,
+            rule.severity,
+            remark.message,
+            remark.start,
+            remark.end,
+            help=remark.help,
+            places=remark.places,
+            fix=remark.fix,
+            label=f"lint[{rule.id}]",
+        )
+        for rule in RULES
+        if settings.wants(rule.id, rule.default)
+        for remark in rule.check(subject)
+    ]
+    return sorted(found, key=lambda finding: finding.start)

@@ -1,15 +1,21 @@
-"""One file, as the rules look at it: its text, tree, tokens, comments and names, each worked out once."""
+"""One file as the lint rules look at it, and what a rule reports of it. Spec: 03 §15.
+
+The tree is indexed by class and by parent; tokens, comments and names are computed when a rule first asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from harnpy.check.findings import Place
 from harnpy.check.lint.settings import Settings
 from harnpy.check.lint.uses import Uses
 from harnpy.syntax import ast
+from harnpy.syntax.ast import Node
 from harnpy.syntax.comments import Comment, comments_between
+from harnpy.syntax.diagnostic import Edit, Fix
 from harnpy.syntax.lexer import Tokens, lex, shebang_end
 
 if TYPE_CHECKING:
@@ -178,3 +184,49 @@ def _words(source: str, name: str, start: int, end: int) -> Iterator[tuple[int, 
 
 def _in_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
+
+
+class Remark:
+    """What a rule says of ``source[start:end]``. ``edits`` mend it; ``safe`` ones change nothing else."""
+
+    __slots__ = ("end", "fix", "help", "message", "places", "start")
+
+    def __init__(
+        self,
+        start: int,
+        end: int,
+        message: str,
+        *,
+        help: str | None = None,
+        places: Sequence[Place] = (),
+        edits: Sequence[Edit] = (),
+        safe: bool = True,
+    ) -> None:
+        self.start = start
+        self.end = end
+        self.message = message
+        self.help = help
+        self.places = places
+        self.fix = Fix(edits, safe) if edits else None
+
+
+def remark(
+    node: Node, message: str, *, help: str | None = None, edits: Sequence[Edit] = (), safe: bool = True
+) -> Remark:
+    """A remark about all of ``node``."""
+    return Remark(node.start, node.end, message, help=help, edits=edits, safe=safe)
+
+
+Check = Callable[[Subject], Iterator[Remark]]
+
+
+class Rule:
+    """``check`` finds what a rule called ``id`` is against. One that isn't a ``default`` is asked for."""
+
+    __slots__ = ("check", "default", "id", "severity")
+
+    def __init__(self, id: str, check: Check, *, severity: str = "warning", default: bool = True) -> None:
+        self.id = id
+        self.check = check
+        self.severity = severity
+        self.default = default

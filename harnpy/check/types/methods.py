@@ -6,28 +6,28 @@ have any name.
 
 from __future__ import annotations
 
-from harnpy.check.types.elements import known
-from harnpy.check.types.generics import settled
-from harnpy.check.types.names import (
+from harnpy.check.types.fitting import settled
+from harnpy.check.types.type_nodes import (
     ANY,
     FLOAT,
     INT,
     NIL,
     base,
     iter_of,
+    known,
     list_of,
     named,
     pair_of,
+    union,
 )
-from harnpy.check.types.unions import union
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harnpy.check.types.names import Type
-    from harnpy.check.types.questions import Questions
+    from harnpy.check.types.declared import Questions
+    from harnpy.check.types.type_nodes import Type
 
 #: The kind of the receiver, the type of the result, and the methods that yield it.
 RESULTS = """

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from harnpy.check.types.names import named
-from harnpy.check.types.unions import union
+from harnpy.check.types.type_nodes import named, union
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.check.types.names import Type
+    from harnpy.check.types.type_nodes import Type
 
 #: The type, and the builtins that return one; a name by itself goes before `prefix_*`. A test holds it equal
 #: to the list of the specification.

@@ -1,29 +1,108 @@
-"""Calls by name: what is called, with how many arguments of which types. Spec: 03 §7.2, §8.1, §8.2, §9."""
+"""Calls, methods and properties, and the literals that hold expressions.
+
+Spec: 03 §7.2, §8.1, §8.2, §9; 04 §3.
+"""
 
 from __future__ import annotations
 
+from harnpy.check import inference
 from harnpy.check.findings import declared_here
-from harnpy.check.inference import calls
-from harnpy.check.inference.dynamic import known
-from harnpy.check.types.names import is_named, shown
+from harnpy.check.inference import certain, known
 from harnpy.check.types.results import signature_of
-from harnpy.check.walk import names
-from harnpy.check.walk.closures import function
-from harnpy.check.walk.foreign_types import hint
-from harnpy.check.walk.statements import never_returns
+from harnpy.check.types.type_nodes import NIL, is_named, shown
+from harnpy.check.walk import undeclared_names
+from harnpy.check.walk.blocks import never_returns
+from harnpy.check.walk.declarations import function
+from harnpy.check.walk.undeclared_names import foreign_type_hint
+from harnpy.formats.suggestions import STATIC_LIMIT, nearest, unknown_method
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harnpy.check.types.names import Type
-    from harnpy.check.walk.visitor import Walk
+    from harnpy.check.types.type_nodes import Type
+    from harnpy.check.walk import Walk
+
+# Interpolated strings, dicts and structs. Spec: 03 §1.1, §8.1, §8.2.
+
+
+def interp(walk: Walk, node: ast.Interp) -> None:
+    """Of what stands in `${…}` nothing but the names is judged."""
+    walk.names_only(lambda: walk.children(node))
+
+
+def dict_entry(walk: Walk, node: ast.DictEntry) -> None:
+    if node.computed:
+        walk.visit(node.key)
+    walk.visit(node.value)
+
+
+def struct(walk: Walk, node: ast.StructLit) -> None:
+    walk.children(node)
+    declared = walk.types.declared.structs.get(node.name)
+    if declared is None:
+        _unknown_struct(walk, node)
+        return
+    given = {
+        entry.key.value: entry
+        for entry in node.entries
+        if isinstance(entry, ast.DictEntry) and isinstance(entry.key, ast.Str) and not entry.computed
+    }
+    places = [declared_here(declared)] if node.name not in walk.types.declared.foreign else []
+    known = {field.name for field in declared.fields}
+    for name, entry in given.items():
+        if name not in known:
+            text = f"Unknown field '{name}' in struct '{node.name}'"
+            near = nearest(name, sorted(known), limit=STATIC_LIMIT)
+            help = f"did you mean `{near}`?" if near else None
+            walk.findings.warn("unknown-struct-field", entry, text, help=help, places=places)
+    if len(given) == len(node.entries):
+        for field in declared.fields:
+            if field.name not in given and not field.optional:
+                text = f"Missing field '{field.name}' in struct '{node.name}' construction"
+                walk.findings.warn("missing-struct-field", node, text, places=places)
+    _fields(walk, node, declared, given)
+
+
+def _fields(
+    walk: Walk, node: ast.StructLit, declared: ast.StructDecl, given: dict[str, ast.DictEntry]
+) -> None:
+    params = walk.function.type_params | {param.name for param in declared.type_params}
+    for field in declared.fields:
+        entry = given.get(field.name)
+        actual = walk.type(entry.value) if entry is not None and field.type is not None else None
+        if entry is None or field.type is None or actual is None:
+            continue
+        expected = walk.types.union([field.type, NIL]) if field.optional else field.type
+        if not walk.types.accepts(expected, entry.value, actual, params):
+            text = f"Field '{field.name}' in struct '{node.name}' expects {shown(field.type)}"
+            text = f"{text}, got {shown(actual)}"
+            walk.findings.error(
+                "struct-field-type", entry.value, text, help=foreign_type_hint(walk, field.type)
+            )
+
+
+def _unknown_struct(walk: Walk, node: ast.StructLit) -> None:
+    environment = walk.environment
+    if not environment.complete or node.name in environment.structs_anywhere:
+        return
+    near = nearest(node.name, sorted(walk.types.declared.structs), limit=STATIC_LIMIT)
+    text = f"unknown struct type `{node.name}`"
+    if near is None:
+        help = f"declare `struct {node.name} {{ ... }}` before constructing it"
+    else:
+        text = f"{text} — did you mean `{near}`?"
+        help = f"declare `struct {near} {{ ... }}` or fix the type name"
+    walk.findings.error("unknown-struct", node, text, help=help)
+
+
+# Calls by name: what is called, with how many arguments of which types. Spec: 03 §7.2, §8.1, §8.2, §9.
 
 
 def call(walk: Walk, node: ast.Call) -> None:
-    names.called(walk, node)
-    fn = calls.target(walk.inference, node, walk.scope)
+    undeclared_names.called(walk, node)
+    fn = inference.target(walk.inference, node, walk.scope)
     if fn is not None:
         _user_function(walk, node, fn)
     elif _is_builtin(walk, node):
@@ -58,7 +137,7 @@ def _user_function(walk: Walk, node: ast.Call, fn: ast.FnDecl) -> None:
     _deprecated(walk, node, fn)
     _type_arguments(walk, node, f"Function '{fn.name}'", len(fn.type_params))
     _count(walk, node, fn)
-    bound = calls.explicit(fn.type_params, node)
+    bound = inference.explicit(fn.type_params, node)
     pairs = _pairs(fn, node.args)
     _conflicts(walk, fn, pairs, bound)
     _arguments(walk, fn, pairs, bound)
@@ -125,7 +204,7 @@ def _conflicts(walk: Walk, fn: ast.FnDecl, pairs: _Pairs, bound: dict[str, Type]
         return
     for _, param, arg in pairs:
         assert param.type is not None
-        conflict = calls.bind_argument(walk.inference, params, param.type, arg, bound, walk.scope)
+        conflict = inference.bind_argument(walk.inference, params, param.type, arg, bound, walk.scope)
         if conflict is None:
             continue
         name, first, second = conflict
@@ -141,11 +220,13 @@ def _arguments(walk: Walk, fn: ast.FnDecl, pairs: _Pairs, bound: dict[str, Type]
     for i, param, arg in pairs:
         assert param.type is not None
         expected = walk.types.substitute(param.type, bound) if bound else param.type
-        actual = calls.argument(walk.inference, expected, arg, walk.scope)
+        actual = inference.argument(walk.inference, expected, arg, walk.scope)
         if actual is not None and not walk.types.accepts(expected, arg, actual, params):
             text = f"Argument {i} ('{param.name}'): expected {shown(expected)}, got {shown(actual)}"
             places = [declared_here(param)]
-            walk.findings.error("argument-type", arg, text, help=hint(walk, expected), places=places)
+            walk.findings.error(
+                "argument-type", arg, text, help=foreign_type_hint(walk, expected), places=places
+            )
 
 
 def _bounds(walk: Walk, node: ast.Call, fn: ast.FnDecl, bound: dict[str, Type]) -> None:
@@ -206,3 +287,141 @@ def _written(walk: Walk, name: str) -> ast.Node | None:
     if found is None or found.mutable:
         return None
     return found.value or walk.environment.written(found)
+
+
+# Methods and properties that a value of certain kind doesn't have. Spec: 03 §9, 04 §3.
+
+
+#: Kinds of which an unknown property is nothing, which is hardly ever what was meant.
+_WITH_PROPERTIES = ("list", "string", "enum")
+#: Kinds that have none: reading one fails (02 §14.1).
+_WITHOUT_PROPERTIES = frozenset("int float bool nil bytes duration set range closure".split())
+
+
+def variant(walk: Walk, node: ast.Member | ast.MethodCall) -> None:
+    """``E.V`` and ``E.V(…)``."""
+    for arg in getattr(node, "args", ()):
+        walk.visit(arg)
+
+
+def method_call(walk: Walk, node: ast.MethodCall, object: Type | None) -> None:
+    _unknown(walk, node)
+    _bounded(walk, node, object)
+    if isinstance(node.object, ast.Name) and walk.environment.knowledge.is_global(node.object.name):
+        agents(walk, node)
+    for arg in node.args:
+        argument(walk, arg, handled=False)
+
+
+def _unknown(walk: Walk, node: ast.MethodCall) -> None:
+    type = None if walk.quiet else certain(walk.inference, node.object, walk.scope)
+    if type is None:
+        return
+    texts = []
+    for member in _members(walk, type):
+        if node.optional and is_named(member, "nil"):
+            continue
+        text = _refusal(walk, member, node)
+        if text is None:
+            return
+        texts.append(text)
+    if texts:
+        near = texts[0].partition(" (did you mean `")[2].partition("`")[0]
+        help = f"did you mean `{near}`?" if near else None
+        walk.findings.error("unknown-method", node, texts[0], help=help)
+
+
+def _members(walk: Walk, type: Type) -> tuple[Type, ...]:
+    """What values of a certain type may be. A literal dict, which may be large, is one thing."""
+    return (type,) if isinstance(type, ast.TypeShape) else walk.types.members(walk.types.unfolded(type))
+
+
+def _refusal(walk: Walk, type: Type, node: ast.MethodCall) -> str | None:
+    """What the run would say of the method on a value of ``type``; None when there is such a method."""
+    environment = walk.environment
+    kind, own = kind_of(walk, type), []
+    struct, is_field = "", False
+    if kind is None:
+        return None
+    if kind == "struct":
+        assert isinstance(type, ast.TypeName)
+        struct = type.name
+        if struct in walk.types.declared.foreign:
+            return None
+        own = sorted(environment.methods.get(struct, ()))
+        is_field = any(field.name == node.name for field in walk.types.declared.structs[struct].fields)
+    elif kind == "dict":
+        assert isinstance(type, ast.TypeShape)
+        own = [field.name for field in type.fields]
+    if node.name in own or node.name in environment.knowledge.methods(kind):
+        return None
+    return unknown_method(
+        kind,
+        node.name,
+        environment.knowledge.method_hint(kind, node.name, own),
+        has_methods=bool(environment.knowledge.methods(kind)),
+        struct=struct,
+        is_field=is_field,
+    )
+
+
+def kind_of(walk: Walk, type: Type) -> str | None:
+    """What `type_of` says of values of a certain type."""
+    if isinstance(type, ast.TypeShape):
+        return "dict"
+    if isinstance(type, ast.TypeFn):
+        return "closure"
+    if isinstance(type, ast.TypeLiteral):
+        return "string" if isinstance(type.value, str) else "int"
+    if not isinstance(type, ast.TypeName) or type.name in ("any", "never", "_"):
+        return None
+    if type.name in walk.types.declared.structs:
+        return "struct"
+    if type.name in walk.types.declared.enums:
+        return "enum"
+    return None if type.name == "dict" else type.name
+
+
+def _bounded(walk: Walk, node: ast.MethodCall, object: Type | None) -> None:
+    """A method of a value whose type is a parameter that `where` binds to an interface."""
+    if not isinstance(object, ast.TypeName) or object.name not in walk.function.bounds:
+        return
+    name = walk.function.bounds[object.name]
+    interface = walk.types.declared.interfaces.get(name)
+    if interface is None or any(getattr(member, "name", "") == node.name for member in interface.members):
+        return
+    text = f"Method '{node.name}' not found in interface '{name}' (constraint on '{object.name}')"
+    walk.findings.warn("unknown-interface-method", node, text)
+
+
+def member(walk: Walk, node: ast.Member, object: Type | None) -> None:
+    type = None if node.optional or walk.quiet else certain(walk.inference, node.object, walk.scope)
+    if type is None:
+        return
+    kinds = list(dict.fromkeys(kind_of(walk, member) for member in _members(walk, type)))
+    if kinds and all(kind in _WITHOUT_PROPERTIES for kind in kinds):
+        text = f"cannot access property `{node.name}` on {kinds[0]}"
+        is_method = node.name in walk.environment.knowledge.methods(kinds[0] or "")
+        help = f"`{node.name}` is a method: `.{node.name}(…)`" if is_method else None
+        walk.findings.error("no-properties", node, text, help=help)
+    elif len(kinds) == 1 and kinds[0] in _WITH_PROPERTIES:
+        _unknown_property(walk, node, kinds[0])
+
+
+def _unknown_property(walk: Walk, node: ast.Member, kind: str) -> None:
+    properties = walk.environment.knowledge.properties(kind)
+    if node.name in properties:
+        return
+    near = nearest(node.name, sorted(properties), limit=STATIC_LIMIT)
+    help = f"did you mean `{near}`?" if near else None
+    text = f"unknown property `{node.name}` on {kind}"
+    walk.findings.error("unknown-property", node, f"{text} — {help}" if help else text, help=help)
+
+
+def index(walk: Walk, node: ast.Index, object: Type | None) -> None:
+    walk.visit(node.index)
+
+
+def slice_(walk: Walk, node: ast.Slice, object: Type | None) -> None:
+    walk.optional(node.first)
+    walk.optional(node.last)

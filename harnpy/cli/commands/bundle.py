@@ -15,9 +15,9 @@ import click
 from harnpy.cli import FAILED, OK, USAGE, run_records
 from harnpy.cli.console import complain, one_line, say
 from harnpy.faults import MisuseError
+from harnpy.formats.json import parse_json
 from harnpy.project import project_root
 from harnpy.session.transfer.sidecar import SidecarError, read_rows
-from harnpy.text.json.reader import parse_json
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
 from harnpy.workflow.records.observability import sidecar_path
 from harnpy.world import World
@@ -26,7 +26,7 @@ from harnpy.world.files import RealFiles, system_reason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
     from harnpy.world import World
 
 

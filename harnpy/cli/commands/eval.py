@@ -1,34 +1,196 @@
-"""`harnpy eval`: whether runs had the expected outcome. Spec: 09 §8.3.
+"""`harnpy eval` and `test package --evals`: whether runs had the expected outcome. Spec: 09 §8.3.
 
-`judged` returns a plain dict with its `kind`; `eval_lines` prints it.
+`judged` returns a plain dict with its `kind`; `report_lines` makes the lines of it.
 """
 
 from __future__ import annotations
 
 import os
 import os.path
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import FAILED, OK, run_records
-from harnpy.cli.console import complain, say
-from harnpy.cli.show import eval_lines
-from harnpy.cli.show.html_option import html_option, write_page
-from harnpy.faults import MisuseError
-from harnpy.text.json.reader import parse_json
-from harnpy.workflow.evals import pack_manifest as packs
-from harnpy.workflow.evals.run_pack import run_pack
-from harnpy.workflow.records import eval_suite
-from harnpy.workflow.records.record_diff import diff
-from harnpy.workflow.records.replay_fixture import evaluate
+from harnpy import Vm
+from harnpy.builtins.live_models import models_of
+from harnpy.builtins.workflows.run_records import eval_metrics
+from harnpy.cli import FAILED, OK, console, run_records
+from harnpy.cli.command_options import html_option, write_page
+from harnpy.cli.commands.run import exit_status
+from harnpy.cli.console import complain, harmless, one_line, paint, say
+from harnpy.cli.model_fixtures import replay
+from harnpy.cli.project_setup import bind_project
+from harnpy.cli.run_records import difference, refused
+from harnpy.faults import MisuseError, OptionError
+from harnpy.formats.dicts import read_toml
+from harnpy.formats.json import parse_json
+from harnpy.llm.experiments import VARIABLE, read_experiment
+from harnpy.project import MANIFEST, project_root
+from harnpy.vm.errors import ExitRequest
+from harnpy.vm.values import display
+from harnpy.workflow import evaluation
+from harnpy.workflow import evaluation as packs
+from harnpy.workflow.evaluation import run_pack
+from harnpy.workflow.records.differences import run_diff, unified_diff
+from harnpy.workflow.records.replay_fixture import evaluate_fixture
 from harnpy.workflow.report import html_evaluation
 from harnpy.world import World
+from harnpy.world.environment import Variables
+from harnpy.world.files import RealFiles
+from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
+
+# What `harnpy eval` prints of a report, line by line. Spec: 09 §8.3.
+
+
+_COUNTS = {"llm_calls": "LLM calls", "input_tokens": "Input tokens", "output_tokens": "Output tokens"}
+
+
+def report_lines(report: Dict) -> Iterator[str]:
+    return _LINES[report["kind"]](report)
+
+
+def _record(report: Dict) -> Iterator[str]:
+    yield _verdict(report)
+    yield f"Stages: {report['stage_count']}"
+    if report["comparison"] is not None:
+        yield from difference(report["comparison"])
+    yield from (f"- {harmless(failure)}" for failure in report["failures"])
+
+
+def _suite(report: Dict) -> Iterator[str]:
+    yield (
+        f"{_verdict(report)} {report['passed']} passed, {report['failed']} failed, {report['total']} total"
+    )
+    for case in report["cases"]:
+        yield f"- {_name(case, case['label'] or case['run_id'])} {_verdict(case)}"
+        yield from _details(case)
+
+
+def _pack(report: Dict) -> Iterator[str]:
+    yield (
+        f"{_verdict(report)} {report['passed']} passed, {report['blocking_failed']} blocking failed, "
+        f"{report['warning_failed']} warning, {report['informational_failed']} informational, "
+        f"{report['total']} total"
+    )
+    for case in report["cases"]:
+        yield f"- {_name(case, case['label'])} {_verdict(case)} ({case['severity']})"
+        yield from _details(case)
+        yield from (f"  warning: {harmless(text)}" for text in case["warnings"])
+        yield from (f"  info: {harmless(text)}" for text in case["informational"])
+
+
+def _name(case: Dict, label: str) -> str:
+    return f"{one_line(label)} [{one_line(case['workflow_id'] or '-')}]"
+
+
+def _details(case: Dict) -> Iterator[str]:
+    if case["source_path"] is not None:
+        yield f"  path: {one_line(case['source_path'])}"
+    if case["comparison"] is not None:
+        yield f"  baseline identical: {'true' if case['comparison']['identical'] else 'false'}"
+    yield from (f"  {harmless(failure)}" for failure in case["failures"])
+
+
+def _program(report: Dict) -> Iterator[str]:
+    """Two runs side by side: the baseline before the arrow, the experiment behind it."""
+    sides = report["baseline"], report["experiment"]
+    yield _verdict(report)
+    yield f"Structural experiment: {one_line(report['spec'])}"
+    for name, side in zip(("baseline", "experiment"), sides, strict=True):
+        yield f"- {name} {_verdict(side)}"
+        if side["failure"]:
+            yield from (f"  {harmless(line)}" for line in side["failure"].splitlines())
+    for key in _COUNTS:
+        yield _change(_COUNTS[key], *(str(side[key]) for side in sides))
+    yield _change("Cost", *(f"${side['cost']:.6f}" for side in sides))
+    for metric in report["metrics"]:
+        yield f"- {_change(metric['name'], metric['baseline'], metric['experiment'])}"
+    yield f"Output: {'different' if report['output_diff'] else 'identical'}"
+    yield from (harmless(line) for line in report["output_diff"].splitlines())
+
+
+def _change(name: str, before: str, after: str) -> str:
+    return f"{one_line(name)}: {one_line(before)} -> {one_line(after)}"
+
+
+def _verdict(judged: Dict) -> str:
+    return paint("PASS", "green", sys.stdout) if judged["pass"] else paint("FAIL", "red", sys.stdout)
+
+
+_LINES: Mapping[str, Callable[[Dict], Iterator[str]]] = {
+    "record": _record, "directory": _suite, "suite": _suite, "pack": _pack, "program": _program,
+}  # fmt: skip
+
+
+# One program run without and with a structural experiment: what that changes. Spec: 09 §8.3.
+
+
+def paired(path: str, spec: str, llm_mock: str | None, args: Sequence[str]) -> Dict:
+    """Return the report of both runs; it passes when both succeed."""
+    try:
+        read_experiment(spec)
+    except OptionError as error:
+        raise click.ClickException(error.message) from None
+    baseline, experiment = (_run(path, each, llm_mock, args) for each in (None, spec))
+    before, after = baseline["output"], experiment["output"]
+    return {
+        "kind": "program",
+        "path": path,
+        "pass": baseline["pass"] and experiment["pass"],
+        "spec": spec,
+        "baseline": baseline,
+        "experiment": experiment,
+        "metrics": list(_metrics(baseline["metrics"], experiment["metrics"])),
+        "output_diff": "" if before == after else unified_diff("output", before, after),
+    }
+
+
+def _run(path: str, spec: str | None, llm_mock: str | None, args: Sequence[str]) -> Dict:
+    written: list[str] = []
+    vm = Vm(_world(written.append, spec))
+    bind_project(vm, path)
+    status, failure = 0, ""
+    try:
+        if llm_mock is not None:
+            replay(vm, llm_mock)
+        status = exit_status(vm.run_file(path, args=args))
+    except ExitRequest as request:
+        status = request.code
+    except Exception as error:
+        status, failure = 1, console.error_text(error)
+    trace = models_of(vm).trace
+    return {
+        "pass": status == 0,
+        "exit_status": status,
+        "failure": failure,
+        "output": "".join(written),
+        "metrics": {metric["name"]: display(metric["value"]) for metric in eval_metrics(vm)},
+        "llm_calls": trace.counts["llm_call"],
+        "input_tokens": trace.input_tokens,
+        "output_tokens": trace.output_tokens,
+        "cost": trace.cost,
+    }
+
+
+def _metrics(before: Dict, after: Dict) -> Iterator[Dict]:
+    """The metrics of both runs; `-` where a run has none."""
+    for name in {**before, **after}:
+        yield {"name": name, "baseline": before.get(name, "-"), "experiment": after.get(name, "-")}
+
+
+def _world(out: Callable[[str], object], spec: str | None) -> World:
+    """The real world with captured output, and with the experiment or none."""
+    world = World(streams=RealStreams(stdout=out))
+    others = {name: value for name, value in world.environment.all().items() if name != VARIABLE}
+    world.environment = Variables(others if spec is None else {**others, VARIABLE: spec})
+    return world
 
 
 #: What each option is for.
@@ -67,20 +229,19 @@ def command(
     if kind == "program":
         if spec is None:
             raise click.UsageError("a program is evaluated with `--structural-experiment SPEC`", context)
-        from harnpy.cli.commands.experiment import paired
 
-        return shown(paired(path, spec, llm_mock, args), page)
+        return print_report(paired(path, spec, llm_mock, args), page)
     try:
-        return shown(judged(path, kind, compare), page)
+        return print_report(judged(path, kind, compare), page)
     except MisuseError as error:
         if kind == "record":
             return run_records.unreadable(error)
         return run_records.refused(error, f"error: {error.message}")
 
 
-def shown(report: Dict, page: str | None = None) -> int:
+def print_report(report: Dict, page: str | None = None) -> int:
     """Print a report, write its HTML to the file ``page``, and return the exit status."""
-    for line in eval_lines.lines(report):
+    for line in report_lines(report):
         say(line)
     write_page(page, lambda: html_evaluation(report, os.environ))
     return OK if report["pass"] else FAILED
@@ -88,7 +249,7 @@ def shown(report: Dict, page: str | None = None) -> int:
 
 def judged(path: str, kind: str, compare: str | None = None) -> Dict:
     """Return the report on ``path``. Raises `MisuseError`."""
-    report = _record(path, compare) if kind == "record" else _JUDGES[kind](path)
+    report = _judge_record(path, compare) if kind == "record" else _JUDGES[kind](path)
     return {"kind": kind, "path": path, **report}
 
 
@@ -105,7 +266,7 @@ def _kind(path: str) -> str:
         return "record"  # reading it as one reports what is wrong
     if not isinstance(given, dict):
         return "record"
-    if given.get("_type") == eval_suite.MANIFEST:
+    if given.get("_type") == evaluation.SUITE_MANIFEST:
         return "suite"
     return "record" if "cases" not in given else "pack" if "version" in given else "suite"
 
@@ -115,37 +276,80 @@ def _given(path: str) -> Any:
     return parse_json(world.files.read_text(path))
 
 
-def _record(path: str, compare: str | None) -> Dict:
+def _judge_record(path: str, compare: str | None) -> Dict:
     world, run = World(), run_records.load(path)
-    comparison = None if compare is None else diff(run_records.load(compare), run, world)
-    judged = evaluate(run, eval_suite.own_fixture(run, world))
+    comparison = None if compare is None else run_diff(run_records.load(compare), run, world)
+    judged = evaluate_fixture(run, evaluation.own_fixture(run, world))
     about = {"run_id": run["id"], "workflow_id": run["workflow_id"], "comparison": comparison}
     return {**judged, **about}
 
 
-def _directory(path: str) -> Dict:
+def _judge_directory(path: str) -> Dict:
     names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
     if not names:
         complain(f"warning: no run records in {path}")
-    return eval_suite.report([_case(os.path.join(path, name)) for name in names])
+    return evaluation.suite_report([_case(os.path.join(path, name)) for name in names])
 
 
 def _case(path: str) -> Dict:
     run = run_records.load(path)
-    return eval_suite.case_report(run, eval_suite.own_fixture(run, World()), None, path)
+    return evaluation.case_report(run, evaluation.own_fixture(run, World()), None, path)
 
 
-def _suite(path: str) -> Dict:
+def _judge_suite(path: str) -> Dict:
     """A suite in a file; its paths are relative to the file's directory."""
     world = World()
-    manifest = eval_suite.read_manifest(_given(path), eval_suite.MANIFEST, world)
+    manifest = evaluation.read_suite_manifest(_given(path), evaluation.SUITE_MANIFEST, world)
     base = os.path.join(os.path.dirname(path), manifest["base_dir"] or "")
-    return eval_suite.run_manifest({**manifest, "base_dir": base}, world)
+    return evaluation.run_suite_manifest({**manifest, "base_dir": base}, world)
 
 
-def _pack(path: str) -> Dict:
+def _judge_pack(path: str) -> Dict:
     world = World()
-    return run_pack(packs.load(path, world), world)
+    return run_pack(packs.load_pack(path, world), world)
 
 
-_JUDGES: Mapping[str, Callable[[str], Dict]] = {"directory": _directory, "suite": _suite, "pack": _pack}
+_JUDGES: Mapping[str, Callable[[str], Dict]] = {
+    "directory": _judge_directory,
+    "suite": _judge_suite,
+    "pack": _judge_pack,
+}
+
+
+# `harnpy test package --evals`: the eval packs that the project's manifest lists. Spec: 09 §8.3.
+
+
+_USUAL = ["harn.eval.toml"]
+
+
+def run_package_evals() -> int:
+    """Judge them all and return the exit status."""
+    here = os.getcwd()
+    root = os.path.relpath(project_root(here, RealFiles()) or here)
+    statuses = [
+        _judge_package_eval(os.path.normpath(os.path.join(root, path)))
+        for path in _listed_package_evals(root)
+    ]
+    return FAILED if FAILED in statuses else OK
+
+
+def _judge_package_eval(path: str) -> int:
+    say(f"Eval pack: {path}")
+    try:
+        return print_report(judged(path, "pack"))
+    except MisuseError as error:
+        return refused(error, f"error: {error.message}")
+
+
+def _listed_package_evals(root: str) -> list[str]:
+    manifest = Path(root, MANIFEST)
+    if not manifest.is_file():
+        return _USUAL
+    try:
+        package = read_toml(manifest.read_text(encoding="utf-8")).get("package", {})
+    except ValueError as error:
+        raise click.ClickException(f"{manifest}: {error}") from None
+    evals = package.get("evals", _USUAL) if isinstance(package, dict) else None
+    if not isinstance(evals, list) or not all(isinstance(path, str) for path in evals):
+        raise click.ClickException(f"{manifest}: `package.evals` must be a list of paths")
+    return evals

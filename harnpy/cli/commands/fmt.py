@@ -15,15 +15,12 @@ import click
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain, say
-from harnpy.cli.manifest_tables import Manifests
-from harnpy.cli.replacing import replace_text
-from harnpy.cli.targets import program_files
-from harnpy.cli.testing.workers import worker_processes
-from harnpy.syntax.errors import SourceFault
-from harnpy.syntax.formatting.document import SEPARATOR_WIDTH, format_source
-from harnpy.syntax.formatting.kept import NotKept
+from harnpy.cli.source_files import Manifests, program_files, replace_text
+from harnpy.cli.testing.worker_processes import worker_processes
+from harnpy.formats.visible import on_one_line
+from harnpy.syntax.diagnostic import SourceFault
+from harnpy.syntax.formatter import SEPARATOR_WIDTH, NotKept, format_source
 from harnpy.syntax.printer import LINE_WIDTH
-from harnpy.text.visible import on_one_line
 from harnpy.vm.vm import allow_deep_recursion
 
 STDIN = Path("-")

@@ -11,20 +11,16 @@ from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.checker import check_program
 from harnpy.check.findings import Finding, has_errors
-from harnpy.check.lint.engine import lint
 from harnpy.check.lint.fixing import fix_all
+from harnpy.check.lint.rules import lint
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain
-from harnpy.cli.consumed_names import consumed_names
-from harnpy.cli.lint_settings import NAMES, LintSettings
-from harnpy.cli.replacing import replace_text
-from harnpy.cli.show.reports import Report, report, report_options
-from harnpy.cli.targets import program_files
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.cli.reports import Report, report, report_options
+from harnpy.cli.source_files import NAMES, LintSettings, consumed_names, program_files, replace_text
+from harnpy.formats.suggestions import hint
+from harnpy.formats.visible import on_one_line
+from harnpy.syntax.diagnostic import Lines, SyntaxFault
 from harnpy.syntax.parser import parse
-from harnpy.syntax.span import Lines
-from harnpy.text.spell import hint
-from harnpy.text.visible import on_one_line
 
 
 def _known(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:

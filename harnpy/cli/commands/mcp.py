@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp.server.lowlevel import Server
 
-    from harnpy.serve.mcp.http import Site
+    from harnpy.serve.mcp_http import Site
 
     Transport = Callable[[Server[Any]], Awaitable[None]]
 
@@ -98,7 +98,7 @@ def serve(
         return FAILED
     if transport == "stdio":
         return _serve(file, _stdio(), sessions, debug)
-    from harnpy.serve.mcp.http import Site
+    from harnpy.serve.mcp_http import Site
 
     if not path.startswith("/"):
         raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
@@ -111,10 +111,10 @@ def serve(
 def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
     """Serve until the transport or the program ends; return the exit status."""
     from harnpy import Vm
-    from harnpy.cli.failures import report
+    from harnpy.cli.console import report_failure
     from harnpy.cli.project_setup import bind_project
-    from harnpy.serve.errors import NotServed
-    from harnpy.serve.mcp.service import serve as served
+    from harnpy.serve.mcp_server import serve as served
+    from harnpy.serve.program import NotServed
     from harnpy.vm.errors import ExitRequest
 
     vm = Vm()
@@ -127,13 +127,13 @@ def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
     except ExitRequest as request:
         return request.code
     except Exception as error:
-        return report(error, debug)
+        return report_failure(error, debug)
     return OK
 
 
 def _stdio() -> Transport:
-    from harnpy.cli.client_streams import take_streams
-    from harnpy.serve.mcp.stdio import serve_stdio
+    from harnpy.cli.process import take_streams
+    from harnpy.serve.mcp_stdio import serve_stdio
 
     reader, writer = take_streams()
     return partial(serve_stdio, reader=reader, writer=writer)
@@ -141,7 +141,7 @@ def _stdio() -> Transport:
 
 def _http(site: Site) -> Transport:
     from harnpy import World
-    from harnpy.serve.mcp.http import serve_http
+    from harnpy.serve.mcp_http import serve_http
 
     def announce(url: str) -> None:
         complain(f"[harn] mcp: serving at {url}")

@@ -9,10 +9,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from harnpy.cli import FAILED, Stopped
-from harnpy.cli.repl.highlight import is_unfinished
-from harnpy.cli.repl.shell import Shell
-from harnpy.cli.show import error_text
+from harnpy.cli import FAILED, Stopped, console
+from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.project import ManifestError
 from harnpy.version import __version__
 from harnpy.vm.errors import ExitRequest
@@ -35,13 +33,13 @@ def command() -> int:
     except ExitRequest as request:
         return request.code
     except ManifestError as error:
-        sys.stderr.write(error_text.render(error, sys.stderr))
+        sys.stderr.write(console.rendered_error(error, sys.stderr))
         return FAILED
     return 0
 
 
 def _converse(shell: Shell) -> None:
-    from harnpy.cli.repl.terminal import prompter
+    from harnpy.cli.repl_terminal import prompter
 
     print(f"Harn REPL v{__version__}")
     print("Type expressions or statements, :help for commands. Ctrl+D or :quit to exit.")

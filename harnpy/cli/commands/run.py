@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.vm.limits import Limits
     from harnpy.vm.unit import Unit
     from harnpy.world import World
-    from harnpy.world.stopping import Stopping
+    from harnpy.world.host import Stopping
 
 SUMMARY = "Run a program."
 _USAGE = "harnpy run [OPTIONS] <FILE | - | -e CODE> [-- ARG...]"
@@ -248,10 +248,10 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     try:
         value = run(vm, options)
         if options.trace:
-            from harnpy.cli.show import model_calls
+            from harnpy.cli import model_fixtures
 
             sys.stdout.flush()
-            model_calls.show(vm)
+            model_fixtures.print_trace(vm)
         return exit_status(value)
     except ExitRequest as request:
         return request.code
@@ -260,7 +260,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
 
 
 def _warn(unit: Unit) -> None:
-    from harnpy.cli.show.warnings import show_warnings
+    from harnpy.cli.console import show_warnings
 
     show_warnings(unit)
 
@@ -271,10 +271,10 @@ def _failed(error: Exception, debug: bool) -> int:
     # What may be exceeding a limit.
     kinds = LimitExceeded | MemoryError | SystemError | UnboundLocalError
     if isinstance(error, kinds) or isinstance(error.__cause__, MemoryError):
-        from harnpy.cli.bounds import report
+        pass
     else:
-        from harnpy.cli.failures import report
-    return report(error, debug)
+        from harnpy.cli.console import report_failure
+    return report_failure(error, debug)
 
 
 def _world(options: Options) -> World:
@@ -284,7 +284,7 @@ def _world(options: Options) -> World:
     if not options.attended:
         return World()
     from harnpy.cli.terminal_person import Attended
-    from harnpy.world.people import People
+    from harnpy.world.host import People
 
     world = World()
     world.people = People(Attended(world).ask)
@@ -295,7 +295,7 @@ def _instrumented(options: Options, world: World) -> Callable[[Vm, Options], Any
     """How the program is run: as it is, or watched, with model calls replayed or recorded."""
     run = _run
     if options.watch_agents:
-        from harnpy.cli.show.watch_agents import watched
+        from harnpy.cli.watch_agents import watched
 
         run = watched(run, world)
     if options.llm_mock is not None:
@@ -344,13 +344,13 @@ def _run_inline(vm: Vm, code: str, args: list[str]) -> Any:
 
 def exit_status(value: Any) -> int:
     """Return the exit status for a program's value; an Err is also shown on stderr. Spec: 02 §10.5."""
-    from harnpy.vm.values.objects import EnumValue
+    from harnpy.vm.values import EnumValue
 
     if type(value) is int:
         return max(0, min(value, 255))
     if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
         from harnpy.cli.console import complain
-        from harnpy.vm.values.objects import display
+        from harnpy.vm.values import display
 
         text = (display(value.fields[0]) if value.fields else "") or "error"
         sys.stdout.flush()

@@ -1,4 +1,7 @@
-"""`harnpy runs`: list runs, inspect one, compare two. Spec: 09 §8.1."""
+"""`harnpy runs` and `harnpy replay`: list runs, inspect one, compare two, show how one went.
+
+Spec: 09 §8.1, §8.2.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import OK, run_records
+from harnpy.cli import OK, run_records, tables
+from harnpy.cli import run_records as run_lines
+from harnpy.cli.command_options import html_option, write_page
 from harnpy.cli.console import one_line, say
-from harnpy.cli.show import run_lines, tables
-from harnpy.cli.show.html_option import html_option, write_page
 from harnpy.faults import MisuseError
-from harnpy.workflow.records.record_diff import diff
+from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report
 from harnpy.world import World
@@ -25,8 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from harnpy.reading.dicts import Dict
-
+    from harnpy.formats.dicts import Dict
 
 _WIDTHS = {"id": 40, "workflow": 32}
 
@@ -72,9 +74,9 @@ def inspect(run: str, compare: str | None, page: str | None) -> int:
         base = None if compare is None else run_records.load(compare)
     except MisuseError as error:
         return run_records.unreadable(error)
-    _say_all(run_lines.inspection(record))
+    _say_all(run_lines.inspection_lines(record))
     if base is not None:
-        _say_all(run_lines.difference(diff(base, record, World())))
+        _say_all(run_lines.difference(run_diff(base, record, World())))
     write_page(page, lambda: html_report(record, os.environ))
     return OK
 
@@ -89,7 +91,7 @@ def compare(left: str, right: str, page: str | None) -> int:
         before, after = run_records.load(left), run_records.load(right)
     except MisuseError as error:
         return run_records.unreadable(error)
-    found = diff(before, after, World())
+    found = run_diff(before, after, World())
     sides = (f"{found[f'{side}_run_id']} [{found[f'{side}_status']}]" for side in ("left", "right"))
     say(one_line(" -> ".join(sides)))
     if found["identical"]:
@@ -148,3 +150,18 @@ def _say_all(lines: Iterable[str]) -> None:
     for line in lines:
         say(line)
     sys.stdout.flush()
+
+
+@click.command("replay", short_help="Show how a stored run went, stage by stage.")
+@click.argument("run")
+@html_option
+def replay(run: str, page: str | None) -> int:
+    """Show how the run in the file RUN, or of that id, went, and whether it passes its own fixture."""
+    try:
+        record = run_records.load(run)
+    except MisuseError as error:
+        return run_records.unreadable(error)
+    for line in run_lines.replay_lines(record):
+        say(line)
+    write_page(page, lambda: html_report(record, os.environ))
+    return OK

@@ -1,25 +1,446 @@
-"""`harnpy sessions`: the conversations that are kept in a store. Spec: 10 §C21."""
+"""`harnpy sessions`: list, show, search, fork, rewind, copy, export and import stored sessions.
+
+Spec: 10 §C17, §C21.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harnpy.cli import FAILED, OK
-from harnpy.cli.commands.session_store import Context, verb
-from harnpy.cli.commands.session_transfer import TRANSFERS
-from harnpy.cli.commands.session_verbs import VERBS
+from harnpy.agent.loop.transcript_entries import request_of
+from harnpy.cli import FAILED, OK, session_views, tables
 from harnpy.cli.console import complain, one_line, say
-from harnpy.cli.show import session_tables, tables
-from harnpy.cli.show.session_lines import counted
-from harnpy.session.errors import SessionNotFound
-from harnpy.storage import HeadQuery
-from harnpy.text.json.compact import compact_json
+from harnpy.cli.session_views import counted
+from harnpy.formats.json import compact_json
+from harnpy.session.codec import SessionCodec, encode_event
+from harnpy.session.errors import EventNotFound, SessionError, SessionLeased, SessionNotFound
+from harnpy.session.events import Origin
+from harnpy.session.log import KIND
+from harnpy.session.stored import StoredSession
+from harnpy.session.stores import store_settings
+from harnpy.session.trajectory import KIND as EPISODES
+from harnpy.session.transfer.admission import refuse
+from harnpy.session.transfer.directories import export_dir, import_dir
+from harnpy.session.transfer.formats import (
+    AUTO,
+    ERROR,
+    FORMATS,
+    RENAME,
+    SKIP,
+    admitted,
+    export,
+    lost,
+    parsed_file,
+)
+from harnpy.storage import HeadQuery, StorageError, open_store
+from harnpy.storage.copying import copy_streams
+from harnpy.storage.errors import CorruptLog, LeaseHeld
+from harnpy.storage.opening import parse_url
+from harnpy.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from harnpy.session.events import Event
+    from harnpy.session.past import Until
+    from harnpy.session.transfer.admission import Loss
     from harnpy.storage import Head, Store
+    from harnpy.storage.leases import Lease
+
+# What every verb of `harnpy sessions` needs: the store, and errors in one line. Spec: 10 §C21.
+
+
+class Context:
+    """What the options before the verb say."""
+
+    def __init__(self, url: str | None, as_json: bool) -> None:
+        self.as_json = as_json
+        self._url = url
+
+    def store(self) -> Store:
+        """Open the store."""
+        return open_store(self._url or store_settings(World()).url)
+
+
+def failing(function: Callable[..., int]) -> Callable[..., int]:
+    """Report what goes wrong with a store or a session in one line."""
+
+    @wraps(function)
+    def run(*arguments: Any, **options: Any) -> int:
+        try:
+            return function(*arguments, **options)
+        except (StorageError, SessionError) as error:
+            complain(f"error: {one_line(str(error))}{_advice(error)}")
+            return FAILED
+
+    return run
+
+
+def _advice(error: Exception) -> str:
+    """What to do about it, where that isn't in the error."""
+    damaged = isinstance(error, CorruptLog) and error.line is not None
+    return "; `harnpy sessions fsck --repair` saves what can be read" if damaged else ""
+
+
+def verb(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a verb the open store, and whether to print JSON."""
+
+    @click.pass_obj
+    @failing
+    @wraps(function)
+    def run(context: Context, /, **arguments: Any) -> int:
+        with closing(context.store()) as store:
+            return function(store, context.as_json, **arguments)
+
+    return run
+
+
+# The verbs of `harnpy sessions` about single sessions. Spec: 10 §C21.
+
+
+#: Seconds after which a session that still isn't free is driven: runtimes keep leases for a moment.
+_PATIENCE = 0.5
+#: How long one look for news takes at most, in seconds.
+_GLANCE = 60.0
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def loaded(store: Store, id: str, until: Until | None = None) -> StoredSession:
+    """Return the session, as it stood at ``until``. Raises `SessionNotFound`, `EventNotFound`."""
+    session = StoredSession.load(id, store, World(), until)
+    if session is None:
+        raise SessionNotFound(id)
+    return session
+
+
+@contextmanager
+def leased(store: Store, id: str) -> Iterator[Lease]:
+    """Keep loops from the session. Raises `SessionLeased` when one drives it."""
+    try:
+        lease = store.lease(f"{KIND}:{id}", wait=_PATIENCE)
+    except LeaseHeld as held:
+        raise SessionLeased(f"{held.message}: wait for it, or end it", id) from held
+    with lease:
+        yield lease
+
+
+@contextmanager
+def idle(store: Store, id: str) -> Iterator[StoredSession]:
+    """The session, while no loop drives it. Raises `SessionNotFound`, `SessionLeased`."""
+    loaded(store, id)
+    with leased(store, id) as lease:
+        session = loaded(store, id)
+        session.lease = lease
+        yield session
+
+
+@click.command("show")
+@click.argument("id")
+@click.option("--events", "what", flag_value="events", help="Show the events of the log.")
+@click.option("--history", "what", flag_value="history", help="Show all messages, trimmed ones too.")
+@click.option("--at", metavar="SEQ|EVENT|TIME", help="Show it as it was then.")
+@click.option("--step", type=click.IntRange(1), metavar="N", help="Show what the model was asked at step N.")
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@verb
+def show(
+    store: Store, as_json: bool, id: str, what: str | None, at: str | None, step: int | None, follow: bool
+) -> int:
+    """Show what a model would see of a session: its window."""
+    if step is not None and (what is not None or follow):
+        raise click.UsageError("--step shows one request: leave out --events, --history and --follow")
+    session = loaded(store, id, None if at is None else _until(at))
+    if step is not None:
+        request = request_of(session, step)
+        say(compact_json(request) if as_json else session_views.request_lines(request))
+    elif what == "events":
+        _say_events(session.events(), as_json)
+    elif what == "history":
+        _say_messages(session.history(), as_json)
+    else:
+        _say_messages(session.messages(), as_json)
+    if follow and at is None:
+        _follow(store, session, as_json, events=what == "events")
+    return OK
+
+
+def _until(at: str) -> Until:
+    """The number of an event, its id, or a moment in UTC."""
+    if at.isdecimal():
+        return int(at)
+    if not _DATE.match(at):
+        return at
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        raise click.BadParameter(f"'{at}' is no time: write 2026-01-31 or 2026-01-31T09:15:02Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _follow(store: Store, session: StoredSession, as_json: bool, events: bool) -> None:
+    while True:
+        seen = session.seq
+        if store.changes(KIND, session.id, seen, _GLANCE) <= seen:
+            continue
+        session.refresh()
+        news = session.events(after=seen)
+        if events:
+            _say_events(news, as_json)
+        else:
+            _say_messages([event.data for event in news if event.type == "message_added"], as_json)
+
+
+def _say_events(events: Iterable[Event], as_json: bool) -> None:
+    for event in events:
+        say(compact_json(encode_event(event)) if as_json else session_views.event_line(event))
+
+
+def _say_messages(messages: Iterable[dict[str, Any]], as_json: bool) -> None:
+    for message in messages:
+        say(compact_json(message) if as_json else session_views.message_lines(message))
+
+
+@click.command("search")
+@click.argument("query")
+@click.argument("id", required=False)
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N")
+@verb
+def search(store: Store, as_json: bool, query: str, id: str | None, limit: int) -> int:
+    """Find what was said: every word of QUERY, "quoted phrases" as they stand, in ID or anywhere."""
+    if id is not None and store.head(KIND, id) is None:
+        raise SessionNotFound(id)
+    found = store.search(query, codec=SessionCodec(Origin(id or "", World())), name=id, limit=limit)
+    for hit in found:
+        if as_json:
+            say(compact_json({"session_id": hit.name, "seq": hit.seq, "type": hit.type, "text": hit.text}))
+        else:
+            say(f"{one_line(hit.name)}:{hit.seq}  {session_views.excerpt(hit.text, query)}")
+    return OK
+
+
+@click.command("fork")
+@click.argument("id")
+@click.argument("new", required=False)
+@click.option("--at", type=click.IntRange(1), metavar="SEQ", help="With the events up to that one.")
+@verb
+def fork(store: Store, as_json: bool, id: str, new: str | None, at: int | None) -> int:
+    """Make a session NEW with ID's past. It costs the same at any length."""
+    session = loaded(store, id)
+    if at is not None and at > session.seq:
+        raise EventNotFound(str(at), id)
+    child = session.fork(new or World().ids.new(), at=at)
+    say(compact_json(child.info._asdict()) if as_json else one_line(child.id))
+    return OK
+
+
+@click.command("rewind")
+@click.argument("id")
+@click.argument("turns", type=click.IntRange(1), default=1, metavar="[N]")
+@verb
+def rewind(store: Store, as_json: bool, id: str, turns: int) -> int:
+    """Take back the last N turns, 1 unless said. What was said in them is shown."""
+    with idle(store, id) as session:
+        _say_messages(session.rewind(turns), as_json)
+    return OK
+
+
+@click.command("redo")
+@click.argument("id")
+@verb
+def redo(store: Store, as_json: bool, id: str) -> int:
+    """Bring back what the last rewind took, unless something was said since."""
+    with idle(store, id) as session:
+        _say_messages(session.redo(), as_json)
+    return OK
+
+
+@click.command("delete")
+@click.argument("id")
+@click.option("--hard", is_flag=True, help="Now and for good; without it, `gc` does that.")
+@verb
+def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
+    """Delete a session. Forks keep what they share with it."""
+    if store.head(KIND, id) is None:
+        raise SessionNotFound(id)
+    if hard:
+        with leased(store, id):
+            store.delete(KIND, id)
+            store.delete(EPISODES, id)
+    else:
+        with idle(store, id) as session:
+            session.set_status("deleted")
+    say(compact_json({"deleted": id}) if as_json else one_line(f"deleted {id}"))
+    return OK
+
+
+@click.command("copy")
+@click.argument("source", metavar="FROM_URL")
+@click.argument("target", metavar="TO_URL")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.pass_obj
+@failing
+def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> int:
+    """Copy sessions to another store, ids and events as they are. Made again, it goes on where it ended."""
+    url = parse_url(source)
+    if url.scheme in ("sqlite", "jsonl") and not os.path.exists(url.target):
+        raise StorageError(f"there is no store at {source}")
+    with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
+        report = copy_streams(ours, theirs, KIND, ids or None)
+        remembered = [id for id in (*report.copied, *report.skipped) if ours.head(EPISODES, id) is not None]
+        report.errors.extend(copy_streams(ours, theirs, EPISODES, remembered).errors)
+    if context.as_json:
+        say(compact_json({**report._asdict(), "errors": [list(error) for error in report.errors]}))
+    else:
+        copied = session_views.counted(len(report.copied), "session")
+        say(f"{copied} copied, {len(report.skipped)} there already")
+    for name, reason in report.errors:
+        complain(one_line(f"error: {name}: {reason}"))
+    return FAILED if report.errors else OK
+
+
+VERBS = (show, search, fork, rewind, redo, delete, copy)
+
+
+# `harnpy sessions export` and `import`: files of harnpy and of other systems. Spec: 10 §C17, §C21.
+
+
+_NAMES = tuple(format.name for format in FORMATS)
+
+
+@click.command("export")
+@click.argument("id", required=False)
+@click.option("--all", "everything", is_flag=True, help="All sessions, a file each.")
+@click.option("--format", type=click.Choice(_NAMES), default="jsonl", show_default=True)
+@click.option("-o", "--out", metavar="PATH", help="A file; a directory with --all. Without it: stdout.")
+@click.option("--strict", is_flag=True, help="Write nothing if the format can't hold everything.")
+@verb
+def export_(
+    store: Store, as_json: bool, id: str | None, everything: bool, format: str, out: str | None, strict: bool
+) -> int:
+    """Write a session to a file, from which `import` makes it again.
+
+    jsonl holds its whole log, an event a line. What another format doesn't hold is listed on stderr.
+    """
+    if everything == (id is not None):
+        raise click.UsageError("name a session, or pass --all")
+    if id is None:
+        if out is None:
+            raise click.UsageError("--all needs -o DIRECTORY")
+        report = export_dir(store, out, format, strict=strict)
+        for path in report.exported:
+            say(f"session: {path}")
+        _say_lost(report.losses)
+        return _say_errors(report.errors)
+    _refuse_record(id)
+    session = loaded(store, id)
+    text = export(session, format, out, strict=strict)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        say(f"session: {out}")
+    _say_lost(lost(session, format))
+    return OK
+
+
+def _refuse_record(id: str) -> None:
+    """Say what to do with a run record, which is no session."""
+    if id.endswith(".json") and os.path.exists(id):
+        raise click.ClickException(f"this is a run record: `harnpy bundle export {id}`")
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--format", type=click.Choice((AUTO, *_NAMES)), default=AUTO, show_default=True)
+@click.option("--id", metavar="ID", help="The session's id, in place of its own.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice((ERROR, SKIP, RENAME)),
+    default=ERROR,
+    show_default=True,
+    help="When there is a session of that id.",
+)
+@click.option("--strict", is_flag=True, help="Store nothing of a file that can't be read in full.")
+@verb
+def import_(
+    store: Store,
+    as_json: bool,
+    paths: tuple[str, ...],
+    format: str,
+    id: str | None,
+    on_conflict: str,
+    strict: bool,
+) -> int:
+    """Make sessions of files that `export`, Canto, Agently or Cognesy wrote, and of directories of them.
+
+    A bad file doesn't keep the others out.
+    """
+    if id is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
+        raise click.UsageError("--id is for one file")
+    status = OK
+    for path in paths:
+        try:
+            if os.path.isdir(path):
+                status |= _import_all(store, as_json, path, format, on_conflict, strict)
+            else:
+                _import_one(store, as_json, path, format, id, on_conflict, strict)
+        except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:
+            complain(one_line(f"error: {path}: {getattr(error, 'strerror', None) or error}"))
+            status = FAILED
+    return status
+
+
+def _import_all(store: Store, as_json: bool, path: str, format: str, on_conflict: str, strict: bool) -> int:
+    report = import_dir(store, path, format, on_conflict=on_conflict, strict=strict)
+    for id in report.imported:
+        _say_imported(as_json, path, id)
+    for skipped in report.skipped:
+        _say_imported(as_json, skipped, None)
+    _say_lost(report.losses)
+    return _say_errors(report.errors)
+
+
+def _import_one(
+    store: Store, as_json: bool, path: str, format: str, id: str | None, on_conflict: str, strict: bool
+) -> None:
+    parsed = parsed_file(path, World(), format, {})
+    if strict:
+        refuse(parsed.losses)
+    session = admitted(parsed, store, World(), id, on_conflict)
+    _say_imported(as_json, path, None if session is None else session.id)
+    _say_lost(parsed.losses)
+
+
+def _say_imported(as_json: bool, path: str, id: str | None) -> None:
+    if as_json:
+        say(compact_json({"path": path, "session_id": id}))
+    else:
+        say(one_line(id or f"{path}: skipped"))
+
+
+def _say_lost(losses: Iterable[Loss]) -> None:
+    for loss in losses:
+        complain(one_line(f"lost: {loss}"))
+
+
+def _say_errors(errors: Iterable[tuple[str, str]]) -> int:
+    status = OK
+    for name, reason in errors:
+        complain(one_line(f"error: {name}: {reason}"))
+        status = FAILED
+    return status
+
+
+TRANSFERS = (export_, import_)
+
+
+# `harnpy sessions`: the conversations that are kept in a store. Spec: 10 §C21.
+
 
 _AGE = re.compile(r"(\d+)([smhdw])", re.ASCII)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -58,10 +479,10 @@ def list_sessions(
     )
     if as_json:
         errors = [{"id": name, "error": reason} for name, reason in page.errors]
-        items = [session_tables.as_dict(head) for head in page.items]
+        items = [session_views.head_as_dict(head) for head in page.items]
         say(compact_json({"items": items, "next": page.next, "errors": errors}))
     elif page.items:
-        tables.show(session_tables.heads(page.items), tables.UNBROKEN)
+        tables.show(session_views.heads(page.items), tables.UNBROKEN)
     elif not page.errors:
         say(f"no sessions in {store.url}")
     for name, reason in page.errors:
@@ -78,9 +499,9 @@ def tree(store: Store, as_json: bool, id: str | None) -> int:
     if id is not None and all(head.name != id for head in found):
         raise SessionNotFound(id)
     if as_json:
-        say(compact_json([session_tables.as_dict(head) for head in found]))
+        say(compact_json([session_views.head_as_dict(head) for head in found]))
         return OK
-    for view in session_tables.tree(found, id):
+    for view in session_views.stored_tree(found, id):
         tables.show(view, tables.UNBROKEN)
     return OK
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from harnpy.cli.commands.unbuilt import unbuilt_options
+from harnpy.cli.command_options import unbuilt_options
 from harnpy.cli.console import not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
@@ -121,9 +121,9 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
     _reject_selection(context, options)
     others = ("filter", "parallel", "watch", "verbose", "timing", "junit", "json", "jobs", "root")
     _reject(context, options, (*others, *_COVERAGE), "harnpy test package")
-    from harnpy.cli.testing import package_evals
+    from harnpy.cli.commands import eval
 
-    return package_evals.run()
+    return eval.run_package_evals()
 
 
 def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:

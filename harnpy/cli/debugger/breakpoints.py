@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from harnpy import shipped
 from harnpy.syntax import ast
+from harnpy.syntax.diagnostic import Lines
 from harnpy.syntax.parser import parse_cached
-from harnpy.syntax.span import Lines
 from harnpy.vm.resolve.tree import DECLARATIONS, walk
 
 if TYPE_CHECKING:

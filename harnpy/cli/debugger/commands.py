@@ -1,31 +1,43 @@
-"""What can be typed while a program is stopped, without the terminal: lines in, text out. Spec: 09 §15.5."""
+"""The debugger at a terminal: the commands `harnpy debug` and `dap`, and the lines typed at a stop.
+
+Spec: 09 §15.1, §15.5.
+"""
 
 from __future__ import annotations
 
+import os
 import os.path
 import re
+import signal
+import sys
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+import click
+
+from harnpy.cli import INTERRUPTED, Stopped, console, session_views
 from harnpy.cli.console import one_line, paint
-from harnpy.cli.debugger import steps
-from harnpy.cli.debugger.evaluate import EvaluationError
-from harnpy.cli.debugger.values import parts, short
-from harnpy.cli.repl import session_views
-from harnpy.cli.repl.shell import is_expression
-from harnpy.cli.show import error_text
-from harnpy.cli.show.tables import show
-from harnpy.syntax.errors import SourceFault
-from harnpy.vm.values.objects import Builtin, Fn
+from harnpy.cli.debugger import engine as steps
+from harnpy.cli.debugger.engine import Program
+from harnpy.cli.debugger.frames import EvaluationError, parts, short
+from harnpy.cli.repl import is_expression
+from harnpy.cli.tables import show
+from harnpy.syntax.diagnostic import SourceFault
+from harnpy.vm.values import Builtin, Fn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import TextIO
 
-    from harnpy.cli.debugger.engine import Engine, MakeStep, Stop
-    from harnpy.cli.debugger.names import Names
-    from harnpy.cli.debugger.stack import Call
+    from harnpy.cli.debugger.engine import Engine, Launch, MakeStep, Stop
+    from harnpy.cli.debugger.frames import Call, Names
     from harnpy.session.registry import SessionRegistry
-    from harnpy.vm.run.tasks.task import Task
+    from harnpy.vm.run.tasks import Task
+
+# What can be typed while a program is stopped, without the terminal: lines in, text out. Spec: 09 §15.5.
+
 
 HELP = """\
   c                continue
@@ -150,7 +162,7 @@ class Commands:
         try:
             point = self._engine.breakpoints.add(file, int(found["line"]), found["condition"])
         except (OSError, SourceFault) as error:
-            raise WrongInput(error_text.text(error)) from None
+            raise WrongInput(console.error_text(error)) from None
         if point is None:
             raise WrongInput(f"{file} has no statement at or below line {found['line']}")
         moved = "" if point.line == int(found["line"]) else ", the next statement"
@@ -270,7 +282,7 @@ class Commands:
     def _session(self, rest: str) -> None:
         sessions = self._live_sessions()
         if not rest:
-            show(self._engine.ask(lambda: session_views.table(sessions)))
+            show(self._engine.ask(lambda: session_views.live_table(sessions)))
             return
         ids = self._engine.ask(sessions.ids)
         found = [id for id in ids if id == rest] or [id for id in ids if id.startswith(rest)]
@@ -278,7 +290,7 @@ class Commands:
             count = "no session begins" if not found else f"{len(found)} sessions begin"
             raise WrongInput(f"{count} with `{rest}` (try `session`)")
         snapshot = self._engine.ask(lambda: sessions.snapshot_value(found[0]))
-        show(session_views.transcript(snapshot or {}))
+        show(session_views.live_transcript(snapshot or {}))
 
     def _live_sessions(self) -> SessionRegistry:
         from harnpy.builtins.bridge.live_sessions import sessions_of
@@ -324,3 +336,139 @@ def _opened(value: object) -> list[str]:
     if len(short(value)) < 80:
         return []
     return [f"  {name} = {short(part)}" for name, part in parts(value)]
+
+
+# The debugger at a terminal: a prompt whenever the program has stopped. Spec: 09 §15.5.
+
+
+_PROMPT = "debug〉"
+#: Seconds that a program has to end in when its user leaves.
+_GRACE = 2.0
+#: Seconds between two looks at what the user wants while the program runs.
+_GLANCE = 0.1
+
+
+class Terminal:
+    """One program at the terminal, from its start to its end."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._events: SimpleQueue[Stop | int] = SimpleQueue()
+        self._program = Program(launch, self._events.put, self._events.put)
+        self._commands = Commands(self._program.engine, sys.stdout)
+        self._read = _reader(self._commands)
+        self._pausing = False
+
+    def run(self) -> int:
+        """Debug until the program has ended or the user leaves; return the exit status."""
+        signal.signal(signal.SIGINT, self._interrupt)
+        self._program.start()
+        while True:
+            event = self._next_event()
+            if isinstance(event, int):
+                print(f"the program has ended with status {event}")
+                return event
+            self._pausing = False
+            sys.stdout.flush()
+            self._commands.stopped(event)
+            if not self._converse():
+                return self._leave()
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Ctrl+C stops a program that runs; once more, it ends the debugger."""
+        if self._pausing or self._program.engine.is_stopped:
+            raise KeyboardInterrupt
+        self._pausing = True
+        self._program.engine.pause()
+
+    def _next_event(self) -> Stop | int:
+        while True:
+            # Python handles a signal between two steps of its own: one that comes just before a wait would
+            # be handled after it.
+            with suppress(Empty):
+                return self._events.get(timeout=_GLANCE)
+
+    def _converse(self) -> bool:
+        """Take commands until the program goes on; False when the user leaves."""
+        while self._program.engine.is_stopped:
+            line = self._read()
+            if line is None:
+                return False
+            self._commands.feed(line)
+            if self._commands.done:
+                return False
+        return True
+
+    def _leave(self) -> int:
+        self._pausing = True
+        self._program.engine.end()
+        self._program.wait(_GRACE)
+        return INTERRUPTED
+
+
+def _reader(commands: Commands) -> Callable[[], str | None]:
+    """A function that asks for one line; None at the end of the input."""
+    return _prompter(commands) if sys.stdin.isatty() else _next_line
+
+
+def _next_line() -> str | None:
+    return sys.stdin.readline() or None
+
+
+def _prompter(commands: Commands) -> Callable[[], str | None]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.output import ColorDepth
+
+    session: PromptSession[str] = PromptSession(
+        _PROMPT,
+        completer=WordCompleter(commands.words()),
+        complete_while_typing=False,
+        color_depth=ColorDepth.MONOCHROME if "NO_COLOR" in os.environ else None,
+    )
+
+    def ask() -> str | None:
+        while True:
+            try:
+                return session.prompt()
+            except Stopped:
+                raise
+            except KeyboardInterrupt:
+                print("(Ctrl+D or q to leave)")
+            except EOFError:
+                return None
+
+    return ask
+
+
+@click.command(
+    "debug",
+    short_help="Debug a program at the terminal.",
+    epilog="\b\nCommands, while the program is stopped:\n" + HELP.replace("\n\n", "\n\n\b\n"),
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("args", nargs=-1)
+@click.option("--skill-dir", "skill_dirs", multiple=True, metavar="DIR", help="Add the skills in DIR.")
+@click.option("--llm-mock", metavar="FILE", help="Answer all model calls from FILE, a fixture a line.")
+def debug(file: str, args: tuple[str, ...], skill_dirs: tuple[str, ...], llm_mock: str | None) -> int:
+    """Run FILE, and stop before its first statement.
+
+    ARGS are the program's `argv`; write `--` before those that begin with a dash. The program is walked, not
+    compiled (`harnpy run --walk`).
+    """
+    from harnpy.cli.debugger.engine import Launch
+
+    return Terminal(Launch(os.fspath(file), args, skill_dirs, llm_mock)).run()
+
+
+@click.command("dap", short_help="Debug a program from an editor.")
+def dap() -> None:
+    """Speak the Debug Adapter Protocol on stdin and stdout.
+
+    Editors start this command; docs/debugging.md shows how to configure VS Code and others. The debugger for
+    people at a terminal is `harnpy debug`.
+    """
+    from harnpy.cli.debugger.dap import Adapter
+    from harnpy.cli.debugger.dap_wire import Wire
+    from harnpy.cli.process import take_streams
+
+    Adapter(Wire(*take_streams())).serve()

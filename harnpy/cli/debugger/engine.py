@@ -1,43 +1,83 @@
-"""Watches a program that is walked, blocks it where it is to stop, and looks into it there. Spec: 09 §15.
+"""Runs a program that is walked, blocks it at breakpoints and steps, and inspects it there. Spec: 09 §15.
 
-Two threads meet here. The program's calls `statement` and `failed`, and while it is stopped does what the
-other one asks for. A face, in the other, calls the methods below "for the face".
+Two threads meet here. The program's calls `statement` and `failed`, and while it is stopped executes the
+requests of the other. A face, in the other, calls the methods below "for the face".
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harnpy.cli.debugger import names
+from harnpy import Vm as HarnpyVm
+from harnpy.cli import FAILED, INTERRUPTED, console
+from harnpy.cli.commands.run import exit_status
+from harnpy.cli.debugger import frames
 from harnpy.cli.debugger.breakpoints import SILENT, Breakpoints
-from harnpy.cli.debugger.evaluate import EvaluationError, evaluate
-from harnpy.cli.debugger.stack import Call, activations, calls, tasks
-from harnpy.vm.errors import Leaving
+from harnpy.cli.debugger.frames import Call, EvaluationError, activations, calls, evaluate, tasks
+from harnpy.cli.model_fixtures import replay
+from harnpy.cli.project_setup import bind_project
+from harnpy.vm.errors import ExitRequest, Leaving
 from harnpy.vm.run.backtrace import caught
-from harnpy.vm.values.objects import display
+from harnpy.vm.values import display
 from harnpy.vm.walk.activation import Activation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from harnpy.cli.debugger.breakpoints import Breakpoint
-    from harnpy.cli.debugger.names import Names
-    from harnpy.cli.debugger.steps import Step
+    from harnpy.cli.debugger.frames import Names
     from harnpy.syntax import ast
-    from harnpy.vm.run.tasks.scheduler import Bridge, Scheduler
-    from harnpy.vm.run.tasks.task import Task
+    from harnpy.vm.run.scheduler import Bridge, Scheduler
+    from harnpy.vm.run.tasks import Task
     from harnpy.vm.vm import Vm
-    from harnpy.vm.walk.walker import Walker
+    from harnpy.vm.walk.activation import Walker
 
     Value = Any
-    #: Makes the step of a task that is in some calls: `steps.into`, `over` or `out`.
     MakeStep = Callable[[Task, Sequence[Activation]], Step]
+
+# Steps: at which statement a program that goes on stops again. Spec: 09 §15.3.
+#
+# A step belongs to a task: what other tasks do meanwhile doesn't end it. When its task has ended, the next
+# statement of any task does.
+
+
+class Step:
+    """``within`` are the calls in which the step ends; None: in any call."""
+
+    def __init__(self, task: Task, within: Sequence[Activation] | None) -> None:
+        self._task = task
+        self._within = within
+
+    def ends_at(self, a: Activation, task: Task) -> bool:
+        if self._task.done:
+            return True
+        if task is not self._task:
+            return False
+        # A `defer` block is a run of its own, on the variables of its function.
+        return self._within is None or any(call.slots is a.slots for call in self._within)
+
+
+def into(task: Task, calls: Sequence[Activation]) -> Step:
+    """To the task's next statement, in whatever function it is."""
+    return Step(task, None)
+
+
+def over(task: Task, calls: Sequence[Activation]) -> Step:
+    """To the next statement of the innermost function or of its callers."""
+    return Step(task, calls)
+
+
+def out(task: Task, calls: Sequence[Activation]) -> Step:
+    """To the next statement of the callers."""
+    return Step(task, calls[1:])
+
 
 Answer = TypeVar("Answer")
 
@@ -271,10 +311,10 @@ class Engine:
         return self.ask(lambda: calls(self._scheduler, task))
 
     def locals(self, call: Call) -> Names:
-        return self.ask(lambda: names.local(call.activation))
+        return self.ask(lambda: frames.local(call.activation))
 
     def captured(self, call: Call) -> Names:
-        return self.ask(lambda: names.captured(call.activation))
+        return self.ask(lambda: frames.captured(call.activation))
 
     def of_file(self, call: Call) -> Names:
         """What the statements of the call's file have bound, unless the call is theirs."""
@@ -286,10 +326,10 @@ class Engine:
 
     def _of_file(self, a: Activation) -> Names:
         top = self._files.get(a.walker)
-        return {} if top is None or top is a else names.of_file(top)
+        return {} if top is None or top is a else frames.of_file(top)
 
     def _evaluated(self, a: Activation, source: str) -> Value:
-        seen = self._of_file(a) | names.captured(a) | names.local(a)
+        seen = self._of_file(a) | frames.captured(a) | frames.local(a)
         before, self._busy = self._busy, True
         try:
             return evaluate(a, seen, source)
@@ -306,3 +346,71 @@ def _was_seen(error: BaseException) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+# The program being debugged, in a thread of its own. Spec: 09 §15.1.
+
+
+#: Deep Harn recursion needs as much C stack as the main thread usually has.
+_STACK = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to debug: a file and its arguments, and what `harnpy run` takes by the same names."""
+
+    file: str
+    args: Sequence[str] = ()
+    skill_dirs: Sequence[str] = ()
+    llm_mock: str | None = None
+    stop_on_entry: bool = field(default=True, kw_only=True)
+
+
+class Program:
+    """``on_stop`` and ``on_end`` are called in the program's thread; ``on_end`` gets the exit status."""
+
+    def __init__(
+        self, launch: Launch, on_stop: Callable[[Stop], object], on_end: Callable[[int], object]
+    ) -> None:
+        self._launch = launch
+        self._on_end = on_end
+        self.vm = HarnpyVm(evaluator="walk")
+        self.engine = Engine(self.vm, on_stop, launch.stop_on_entry)
+        bind_project(self.vm, launch.file, launch.skill_dirs)
+        # A daemon: a process whose user has left doesn't wait for the program.
+        self._thread = threading.Thread(target=self._run, name="program", daemon=True)
+
+    def start(self) -> None:
+        before = threading.stack_size(_STACK)
+        try:
+            self._thread.start()
+        finally:
+            threading.stack_size(before)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when the program has ended, or ``seconds`` later."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        status = FAILED
+        try:
+            status = self._status()
+        finally:
+            sys.stdout.flush()
+            self._on_end(status)
+
+    def _status(self) -> int:
+        """Run the program and return the exit status; a failure is shown as `harnpy run` shows it."""
+        launch = self._launch
+        try:
+            if launch.llm_mock is not None:
+                replay(self.vm, launch.llm_mock)
+            return exit_status(self.vm.run_file(launch.file, args=launch.args))
+        except ExitRequest as request:
+            return request.code
+        except Terminated:
+            return INTERRUPTED
+        except Exception as error:
+            sys.stdout.flush()
+            sys.stderr.write(console.rendered_error(error, sys.stderr))
+            return FAILED

@@ -1,4 +1,4 @@
-"""One program in a fresh Vm: what it printed, or the one text of how it failed. Spec: 09 §3.3.
+"""One program in a fresh Vm, within a time limit: its output, or the text of its error. Spec: 09 §3.3.
 
 Used by both test runners and by pytest. The program has the real file system and environment, but its
 output is captured, its stdin is empty and real models are disabled.
@@ -7,22 +7,50 @@ output is captured, its stdin is empty and real models are disabled.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from time import perf_counter
+from types import FrameType
 
 from harnpy import Vm
+from harnpy.cli import console
 from harnpy.cli.model_fixtures import replay
 from harnpy.cli.project_setup import bind_project
-from harnpy.cli.show import error_text
-from harnpy.cli.testing.time_limit import TimedOut, time_limit
 from harnpy.llm.errors import FixtureError
 from harnpy.vm.errors import ExitRequest
 from harnpy.world import World
 from harnpy.world.environment import RealEnvironment
 from harnpy.world.streams import RealStreams
+
+# A time limit on code that can't be asked to stop.
+
+
+class TimedOut(BaseException):
+    """The limit has passed. No `Exception`: a program's own `catch` must not stop it."""
+
+
+@contextmanager
+def time_limit(ms: float) -> Iterator[None]:
+    """Raise `TimedOut` in the body after `ms` milliseconds. For the main thread only.
+
+    The alarm keeps ringing, so that a `finally` of the program that runs long is stopped as well.
+    """
+    previous = signal.signal(signal.SIGALRM, _ring)
+    signal.setitimer(signal.ITIMER_REAL, ms / 1000, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    raise TimedOut
+
 
 #: The variables that name where programs keep files for their next run.
 _STATE = {
@@ -131,5 +159,5 @@ def run_program(
     except ExitRequest as request:
         ending = Outcome(exit_code=request.code)
     except Exception as error:
-        ending = Outcome(error=error_text.text(error), report=error_text.render(error))
+        ending = Outcome(error=console.error_text(error), report=console.rendered_error(error))
     return replace(ending, output="".join(written), ms=(perf_counter() - start) * 1000)

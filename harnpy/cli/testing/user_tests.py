@@ -12,19 +12,18 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, NoReturn
 
-from harnpy.cli import FAILED, OK
+from harnpy.cli import FAILED, OK, console
 from harnpy.cli.console import complain, paint, say
-from harnpy.cli.show import error_text
-from harnpy.cli.testing import result_lines
-from harnpy.cli.testing.results import Result, Tally, tally
+from harnpy.cli.testing import test_results
 from harnpy.cli.testing.sandbox import Outcome, run_program
-from harnpy.cli.testing.workers import worker_processes
+from harnpy.cli.testing.test_results import Result, Tally, tally
+from harnpy.cli.testing.worker_processes import worker_processes
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 
 if TYPE_CHECKING:
-    from harnpy.cli.measure.coverage import FileCoverage
+    from harnpy.cli.testing.coverage import FileCoverage
 
 #: Seconds of quiet after a change before `--watch` runs again.
 _DEBOUNCE = 0.1
@@ -102,7 +101,7 @@ def run_tests(
     if not covered:
         with chdir(path.parent):
             return FileRun([_judged(test, run_test(entry=test)) for test in file.tests])
-    from harnpy.cli.measure.coverage import Coverage
+    from harnpy.cli.testing.coverage import Coverage
 
     coverage = Coverage(left_out=is_test)
     with chdir(path.parent):
@@ -140,7 +139,7 @@ def _test_file(path: Path, filter: str) -> TestFile:
     try:
         program = parse(path.read_text(encoding="utf-8", errors="replace"), file=str(path))
     except (OSError, SyntaxFault) as error:
-        return TestFile(path, (), error_text.render(error).rstrip("\n"))
+        return TestFile(path, (), console.rendered_error(error).rstrip("\n"))
     names = [item.name for item in program.items if isinstance(item, ast.Pipeline) and is_test(item)]
     return TestFile(path, tuple(name for name in names if filter in name))
 
@@ -159,7 +158,7 @@ def _run_once(options: Options) -> int:
     start = perf_counter()
     results: list[Result] = []
     measured: list[FileCoverage] = []
-    with closing(_run_files(files, options)) as runs, result_lines.progress(count) as counted:
+    with closing(_run_files(files, options)) as runs, test_results.progress(count) as counted:
         for file, found in zip(files, runs, strict=True):
             measured += found.coverage
             for result in found.results:
@@ -169,9 +168,9 @@ def _run_once(options: Options) -> int:
     say()
     say(_summary(tally(results), (perf_counter() - start) * 1000))
     if options.coverage:
-        from harnpy.cli.testing.coverage_reports import report
+        from harnpy.cli.testing.coverage import write_reports
 
-        report(measured, options.lcov, options.html)
+        write_reports(measured, options.lcov, options.html)
     return FAILED if tally(results).failed else OK
 
 
@@ -192,7 +191,7 @@ def _run_files(files: list[TestFile], options: Options) -> Generator[FileRun]:
 
 
 def _say_result(result: Result, file: TestFile) -> None:
-    say(result_lines.status_line(result, place=str(file.path), timed=result.status == "pass"))
+    say(test_results.status_line(result, place=str(file.path), timed=result.status == "pass"))
     for line in result.detail.split("\n") if result.detail else ():
         say(f"        {line}".rstrip())
 

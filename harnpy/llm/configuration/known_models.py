@@ -1,20 +1,25 @@
-"""What is known of models: their aliases, providers, tiers and prices. Spec: 07 §1.14."""
+"""What is known of models: their aliases, providers, tiers and prices. Spec: 07 §1.14–1.15.
+
+`Configured` reads the files when first asked, and holds providers, models and capabilities.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.llm.configuration.context_windows import context_window
-from harnpy.llm.configuration.prices import price_of
-from harnpy.text.globs import glob_matches
+from harnpy.formats.globs import glob_matches
+from harnpy.llm.configuration.capabilities import BUILT_IN_ROWS, Matrix, read_rules
+from harnpy.llm.configuration.known_providers import KnownProviders
+from harnpy.llm.configuration.model_settings import Configuration, load
+from harnpy.llm.configuration.prices import context_window, price_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harnpy.llm.configuration.model_settings import Settings
     from harnpy.llm.configuration.prices import Price
-    from harnpy.llm.configuration.settings import Settings
 
 #: Worst to best.
 TIERS = ("small", "mid", "frontier")
@@ -158,3 +163,38 @@ def without_prefix(model: str) -> str:
 
 def _present(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
+
+
+class Configured:
+    """``read`` returns a file's text, ``directory`` the program's place; without ``read`` no file is read.
+
+    Each property raises `OptionError` for a file that is wrong.
+    """
+
+    def __init__(
+        self,
+        env: Callable[[str], str | None],
+        read: Callable[[str], str] | None,
+        directory: Callable[[], str],
+    ) -> None:
+        self._env = env
+        self._read = read
+        self._directory = directory
+
+    @cached_property
+    def _files(self) -> Configuration:
+        return Configuration() if self._read is None else load(self._env, self._read, self._directory())
+
+    @cached_property
+    def known_providers(self) -> KnownProviders:
+        return KnownProviders(self._files.settings, self._env, self._files.source, self._read)
+
+    @cached_property
+    def known_models(self) -> KnownModels:
+        return KnownModels(self._files.settings, self.known_providers.default)
+
+    @cached_property
+    def capabilities(self) -> Matrix:
+        table = self._files.capabilities
+        where = f"{self._files.manifest}: capabilities"
+        return Matrix(BUILT_IN_ROWS, None if table is None else read_rules(table, where))

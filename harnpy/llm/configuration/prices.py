@@ -1,4 +1,4 @@
-"""What tokens cost, in USD per million. Spec: 07 §1.12."""
+"""What models cost, in USD per million tokens, and how many tokens they take in. Spec: 07 §1.12, §7.3."""
 
 from __future__ import annotations
 
@@ -51,3 +51,26 @@ _TABLE = (
 def price_of(model: str) -> Price:
     """Return the price by the model's name, free for an unknown one. A configured price takes precedence."""
     return next((price for pattern, price in _TABLE if re.search(pattern, model)), FREE)
+
+
+#: Prefixes of model names, the more specific ones first.
+_WINDOWS = (
+    ("claude-", 200_000),
+    ("gpt-4o", 128_000),
+    ("gpt-4.1", 128_000),
+    ("gpt-4-turbo", 128_000),
+    ("gpt-4", 8_192),
+    ("gpt-3.5-turbo", 16_385),
+    ("o1", 200_000),
+    ("o3", 200_000),
+    ("o4", 200_000),
+    ("gemini-2", 1_000_000),
+    ("gemini-1.5", 1_000_000),
+    ("gemini", 128_000),
+)
+
+
+def context_window(model: str) -> int | None:
+    """The context window of a model in tokens, None when it isn't known."""
+    name = model.lower().rpartition("/")[2]
+    return next((size for prefix, size in _WINDOWS if name.startswith(prefix)), None)

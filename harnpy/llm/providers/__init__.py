@@ -1,7 +1,7 @@
-"""The providers of replies, one a module, behind one method. `mock` is the simplest.
+"""The providers of replies, one a module, behind one method, and their open connections.
 
-The others speak to real services through the official SDKs, which are extras of the package and imported on
-the first call. Spec: 07 §1.2, §1.7, §1.14.
+`mock` is the simplest. The others speak to real services through the official SDKs, which are extras of the
+package and imported on the first call. Spec: 07 §1.2, §1.7, §1.14.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from harnpy.faults import OptionError
+from harnpy.faults import MisuseError, OptionError
+from harnpy.llm.call_options import Caps
+from harnpy.llm.reply import Reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
-    from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.llm.transport import Caps
+    from harnpy.llm.waiting import Waiting
     from harnpy.world.http import Http
 
 
@@ -79,11 +80,15 @@ class _Dialect(NamedTuple):
 _DIALECTS = {
     "openai": _Dialect("openai_compatible", "OpenAIProvider", ("openai",), "openai"),
     "anthropic": _Dialect("anthropic", "AnthropicProvider", ("anthropic",), "anthropic"),
-    "azure_openai": _Dialect("azure", "AzureProvider", ("openai",), "azure"),
-    "bedrock": _Dialect("bedrock", "BedrockProvider", ("anthropic", "boto3"), "bedrock"),
-    "bedrock_chat": _Dialect("bedrock_chat", "BedrockChatProvider", ("openai", "botocore"), "bedrock"),
-    "vertex": _Dialect("vertex", "VertexProvider", ("anthropic", "google"), "vertex"),
-    "vertex_chat": _Dialect("vertex_chat", "VertexChatProvider", ("openai", "google"), "vertex"),
+    "azure_openai": _Dialect("openai_compatible", "AzureProvider", ("openai",), "openai_compatible"),
+    "anthropic": _Dialect("anthropic", "BedrockProvider", ("anthropic", "boto3"), "anthropic"),
+    "openai_compatible": _Dialect(
+        "openai_compatible", "BedrockChatProvider", ("openai", "botocore"), "anthropic"
+    ),
+    "anthropic": _Dialect("anthropic", "VertexProvider", ("anthropic", "google"), "anthropic"),
+    "openai_compatible": _Dialect(
+        "openai_compatible", "VertexChatProvider", ("openai", "google"), "anthropic"
+    ),
 }
 
 
@@ -105,3 +110,45 @@ def make_provider(config: ProviderConfig, http: Http, caps: Caps | None = None) 
         installed = f"pip install 'harnpy[{dialect.extra}]'"
         raise OptionError(f"provider '{config.name}' needs the '{package}' package: {installed}") from None
     return made
+
+
+# The open connections of one program, and how it waits for its calls.
+
+
+class Connections:
+    """One provider for each name and protocol, made anew when its configuration has changed.
+
+    `aclose` closes all.
+    """
+
+    def __init__(self, http: Http, waiting: Waiting, caps: Caps | None = None) -> None:
+        self.http = http
+        self._caps = caps or Caps()
+        self._waiting = waiting
+        self._open: dict[tuple[str, str], RemoteProvider] = {}
+        self._left: list[RemoteProvider] = []
+
+    def provider(self, config: ProviderConfig) -> RemoteProvider:
+        """The provider of that configuration. Raises `OptionError` when its protocol is not supported."""
+        place = config.name, config.protocol
+        found = self._open.get(place)
+        if found is None or found.config != config:
+            if found is not None:
+                self._left.append(found)
+            found = self._open[place] = make_provider(config, self.http, self._caps)
+        return found
+
+    def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:
+        """A provider's reply, awaited if need be. Raises `CallError`, and `MisuseError` for what is none."""
+        given: object = answer
+        if not isinstance(given, Reply) and hasattr(given, "__await__"):
+            given = self._waiting.wait(answer)  # type: ignore[arg-type]
+        if not isinstance(given, Reply):
+            raise MisuseError(f"a provider returned {type(given).__name__}: expected harnpy.llm.reply.Reply")
+        return given
+
+    async def aclose(self) -> None:
+        """End the connections; the next call opens new ones."""
+        for provider in (*self._open.values(), *self._left):
+            await provider.aclose()
+        self._left.clear()

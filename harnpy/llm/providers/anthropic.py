@@ -1,24 +1,40 @@
-"""Anthropic's messages. Spec: 07 §1.2, §1.10, §4.5, §6.7."""
+"""Anthropic's messages, from Anthropic, Amazon Bedrock and Google's Vertex AI.
+
+Spec: 07 §1.2, §1.10, §1.14, §4.5, §6.7.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import anthropic
+import boto3  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
 
+from harnpy.formats.json import compact_json
+from harnpy.formats.schemas import SERVICE, spelled
+from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.capabilities import model_version
-from harnpy.llm.providers.cache_marks import EPHEMERAL, MARK, keep_last_marks, mark_last, mark_of
-from harnpy.llm.providers.message_blocks import joined_text, read_arguments, tool_call, turns
-from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict
-from harnpy.llm.providers.tool_dialects import anthropic_choice, anthropic_tool
-from harnpy.llm.structured.output_format import JSON_OBJECT, JSON_SCHEMA
-from harnpy.schemas.spelling import SERVICE, spelled
-from harnpy.text.json.compact import compact_json
+from harnpy.llm.configuration.known_providers import BEARER
+from harnpy.llm.native_tools import anthropic_choice, anthropic_tool
+from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, expect_dict
+from harnpy.llm.request_messages import (
+    EPHEMERAL,
+    MARK,
+    joined_text,
+    keep_last_marks,
+    mark_last,
+    mark_of,
+    read_arguments,
+    tool_call,
+    turns,
+)
 
 if TYPE_CHECKING:
-    from harnpy.llm.providers.message_blocks import Block
+    from harnpy.llm.call_options import Caps, Output
+    from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
-    from harnpy.llm.structured.output_format import Output
+    from harnpy.llm.request_messages import Block
+    from harnpy.world.http import Http
 
 #: The version of the protocol that this module speaks, whatever the SDK prefers.
 _VERSION = "2023-06-01"
@@ -284,3 +300,74 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
 def _parts(body: dict[str, Any]) -> list[list[Block]]:
     """Where marks for the cache may be, in the order in which the service reads them."""
     return [body.get("tools", []), body.get("system", []), *(each["content"] for each in body["messages"])]
+
+
+# Claude on Amazon Bedrock. The SDK signs requests and unpacks Amazon's streams of events. Spec: 07 §1.14.
+
+
+#: The version of the protocol that this package speaks, under the name that Bedrock has for it.
+_BEDROCK_VERSION = "bedrock-2023-05-31"
+
+
+class BedrockProvider(AnthropicProvider):
+    rewritten = True  # the model is in the path
+    path = "/v1/messages"
+
+    def new_client(self) -> anthropic.AsyncAnthropicBedrock:
+        config, cloud = self.config, self.config.cloud
+        client = anthropic.AsyncAnthropicBedrock(
+            # Without one, the SDK takes a key from the environment.
+            api_key=config.api_key,
+            aws_region=cloud.region,
+            base_url=config.base_url,
+            default_headers=self.client_headers(),
+            max_retries=0,
+            http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
+        )
+        if config.auth_style != BEARER:
+            client.api_key = None
+            client.aws_access_key, client.aws_secret_key = config.api_key, cloud.secret
+            client.aws_session_token = cloud.session
+        return client
+
+    def body(self, request: Request) -> dict[str, Any]:
+        return {"anthropic_version": _BEDROCK_VERSION, **super().body(request)}
+
+    def health_url(self, endpoint: str) -> str:
+        """The list of models is served by another host than the models."""
+        return self.config.base_url.replace("//bedrock-runtime.", "//bedrock.", 1) + endpoint
+
+
+#: The version of the protocol that this package speaks, under the name that Vertex AI has for it.
+_VERTEX_VERSION = "vertex-2023-10-16"
+
+
+class VertexProvider(AnthropicProvider):
+    rewritten = True  # the model is in the path
+    path = "/v1/messages"
+
+    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+        super().__init__(config, http, caps)
+        self._tokens = GoogleTokens(config)
+
+    def new_client(self) -> anthropic.AsyncAnthropicVertex:
+        config, cloud = self.config, self.config.cloud
+        return anthropic.AsyncAnthropicVertex(
+            region=cloud.region or "",
+            project_id=cloud.project or "",
+            access_token="none",
+            base_url=config.base_url,
+            default_headers=self.client_headers(),
+            max_retries=0,
+            http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
+        )
+
+    def body(self, request: Request) -> dict[str, Any]:
+        return {"anthropic_version": _VERTEX_VERSION, **super().body(request)}
+
+    def health_url(self, endpoint: str) -> str:
+        cloud = self.config.cloud
+        return self.config.base_url + endpoint.format(project=cloud.project, region=cloud.region)
+
+    def authorization(self) -> dict[str, Any]:
+        return self._tokens.header()

@@ -1,29 +1,44 @@
-"""Chat completions: OpenAI and servers with its protocol (vLLM, llama.cpp, Ollama's ``/v1``, OpenRouter, …).
+"""Chat completions: OpenAI, Azure, Amazon Bedrock, Vertex AI, and servers with OpenAI's protocol.
 
-Spec: 07 §1.2, §1.10, §4.5, §6.7.
+Such servers are vLLM, llama.cpp, Ollama's ``/v1``, OpenRouter and others. Spec: 07 §1.2, §1.10, §1.14, §4.5,
+§6.7.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import botocore  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
 import openai
+from openai.providers import bedrock
 
-from harnpy.llm.providers.cache_marks import MARK, mark_last, mark_of, without_mark
-from harnpy.llm.providers.message_blocks import Turn, joined_text, read_arguments, tool_call, turns
-from harnpy.llm.providers.remote import Answer, Remote, count, expect_dict, expect_list
+from harnpy.formats.json import compact_json
+from harnpy.formats.schemas import SERVICE, spelled
+from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
+from harnpy.llm.configuration.known_providers import BEARER
+from harnpy.llm.native_tools import openai_choice, openai_tool
+from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
-from harnpy.llm.providers.tool_dialects import openai_choice, openai_tool
-from harnpy.llm.structured.output_format import JSON_OBJECT, JSON_SCHEMA
-from harnpy.schemas.spelling import SERVICE, spelled
-from harnpy.text.json.compact import compact_json
+from harnpy.llm.request_messages import (
+    MARK,
+    Turn,
+    joined_text,
+    mark_last,
+    mark_of,
+    read_arguments,
+    tool_call,
+    turns,
+    without_mark,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harnpy.llm.providers.message_blocks import Block
+    from harnpy.llm.call_options import Caps, Output
+    from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
-    from harnpy.llm.structured.output_format import Output
+    from harnpy.llm.request_messages import Block
+    from harnpy.world.http import Http
 
 _ROLES = ("system", "developer", "assistant")
 _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
@@ -259,3 +274,84 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
         if block.get("detail"):
             image["detail"] = block["detail"]
         yield {"type": "image_url", "image_url": image, **mark_of(block)}
+
+
+# OpenAI's models on Azure: chat completions of a deployment, which the call names as its model.
+#
+# Spec: 07 §1.14.
+
+
+class AzureProvider(OpenAIProvider):
+    rewritten = True  # the deployment is in the path
+    path = "/chat/completions"
+    limit = "max_completion_tokens"
+
+    def new_client(self) -> openai.AsyncAzureOpenAI:
+        config = self.config
+        token = config.auth_style == BEARER
+        return openai.AsyncAzureOpenAI(
+            api_key=None if token else config.api_key,
+            azure_ad_token=config.api_key if token else None,
+            base_url=f"{config.base_url}/openai",
+            api_version=config.cloud.api_version,
+            default_headers=self.client_headers(),
+            max_retries=0,
+            http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
+        )
+
+    def health_url(self, endpoint: str) -> str:
+        return f"{self.config.base_url}/openai{endpoint}"
+
+
+# Other models on Amazon Bedrock than Claude, by chat completions. The SDK signs requests. Spec: 07 §1.14.
+
+
+class BedrockChatProvider(OpenAIProvider):
+    path = "/chat/completions"
+
+    def new_client(self) -> openai.AsyncOpenAI:
+        config, cloud = self.config, self.config.cloud
+        token = config.auth_style == BEARER
+        return openai.AsyncOpenAI(
+            provider=bedrock(
+                endpoint="runtime",
+                region=cloud.region,
+                base_url=f"{config.base_url}/openai/v1",
+                api_key=config.api_key if token else None,
+                access_key_id=None if token else config.api_key,
+                secret_access_key=None if token else cloud.secret,
+                session_token=None if token else cloud.session,
+            ),
+            default_headers=self.client_headers(),
+            max_retries=0,
+            http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
+        )
+
+
+# Other models on Google's Vertex AI than Claude, by chat completions. Spec: 07 §1.14.
+
+
+class VertexChatProvider(OpenAIProvider):
+    path = "/chat/completions"
+
+    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+        super().__init__(config, http, caps)
+        self._tokens = GoogleTokens(config)
+
+    def new_client(self) -> openai.AsyncOpenAI:
+        config, cloud = self.config, self.config.cloud
+        place = f"projects/{cloud.project}/locations/{cloud.region}"
+        return openai.AsyncOpenAI(
+            api_key="none",
+            base_url=f"{config.base_url}/{place}/endpoints/openapi",
+            default_headers=self.client_headers(),
+            max_retries=0,
+            http_client=self.http.sdk_client(self.sdk, self.caps.bytes),
+        )
+
+    def model_id(self, model: str) -> str:
+        """Models are named with their makers there; ours without one are Google's."""
+        return model if "/" in model else f"google/{model}"
+
+    def authorization(self) -> dict[str, Any]:
+        return self._tokens.header()

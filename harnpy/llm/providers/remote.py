@@ -1,8 +1,8 @@
-"""A provider behind an official SDK: its client, how a call is sent, how its reply is received.
+"""A provider behind an official SDK: its client, its authorization, how calls are sent and replies received.
 
 OpenAI's and Anthropic's SDKs are generated alike: one ``post`` serves both. It returns plain JSON rather than
 the SDK's models: a reply of a thousand chunks would be ten thousand objects. The SDKs' own retries are off,
-because `llm_retries` decides. Spec: 07 §1.2, §1.8.
+because `llm_retries` decides. Spec: 07 §1.2, §1.8, §1.14.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.configuration.clouds import IN_CLOUDS
+from harnpy.formats.display import display
+from harnpy.llm.call_options import Caps
+from harnpy.llm.configuration.known_providers import GOOGLE, IN_CLOUDS
+from harnpy.llm.errors import CallError
 from harnpy.llm.providers.service_errors import (
     MalformedReply,
     call_error,
@@ -25,11 +28,9 @@ from harnpy.llm.providers.service_errors import (
     unusable_key,
 )
 from harnpy.llm.reply import Reply
-from harnpy.llm.transport import Caps
-from harnpy.text.display import display
-from harnpy.world.capped import TooLarge
+from harnpy.world.egress import EgressBlocked
 from harnpy.world.http import Unreachable
-from harnpy.world.net.egress import EgressBlocked
+from harnpy.world.responses import TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -37,6 +38,45 @@ if TYPE_CHECKING:
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
     from harnpy.world.http import Http
+
+# Tokens for Google's services: one that is given, or those that a service account's key makes.
+#
+# A key makes them by a signature, without asking a server: https://google.aip.dev/auth/4111. Spec: 07 §1.14.
+
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+class GoogleTokens:
+    """The tokens of one configuration. A token lives for an hour, and is then replaced."""
+
+    def __init__(self, config: ProviderConfig) -> None:
+        self._token = config.api_key
+        self._account = _account(config) if config.auth_style == GOOGLE else None
+
+    def header(self) -> dict[str, str]:
+        """The header that authorises a request."""
+        if self._account is not None:
+            if not self._account.valid:
+                self._account.refresh(None)
+            self._token = self._account.token.decode()
+        return {"Authorization": f"Bearer {self._token}"}
+
+
+def _account(config: ProviderConfig) -> Any:
+    """The service account whose key the configuration has. Raises `CallError` for anything else."""
+    from google.auth.jwt import Credentials
+
+    try:
+        key = json.loads(config.cloud.credentials or "")
+        kind = key.get("type") if isinstance(key, dict) else None
+        if kind != "service_account":
+            raise ValueError(f"expected the key of a service_account, found {kind or 'something else'}")
+        load: Any = Credentials.from_service_account_info  # has no types
+        return load(key, audience=None, additional_claims={"scope": _SCOPE})
+    except ValueError as error:
+        raise CallError("auth", f"{config.name}: the file of credentials can't be used: {error}") from None
+
 
 #: Seconds that making a connection may take.
 _CONNECT = 10.0

@@ -10,12 +10,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from harnpy.formats.secrets.masking import SecretValues, mask_secrets
+from harnpy.formats.secrets.names import is_secret_header_name
 from harnpy.llm.errors import CallBlocked, CallError
-from harnpy.text.secrets.known_values import SecretValues
-from harnpy.text.secrets.masking import mask_secrets
-from harnpy.text.secrets.names import is_secret_header_name
-from harnpy.world.capped import TooLarge
-from harnpy.world.net.egress import EgressBlocked
+from harnpy.world.egress import EgressBlocked
+from harnpy.world.responses import TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,26 +1,121 @@
-"""Writing a session that comes from elsewhere: all of it in one append, or nothing. Spec: 10 §C17."""
+"""Writing a session that comes from elsewhere in one append, and what of one a file can't hold.
+
+Spec: 10 §C17.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.session import events as kinds
+from harnpy.session.arguments import validate_session_id
+from harnpy.session.codec import SessionCodec
+from harnpy.session.cuts import Created
 from harnpy.session.errors import SessionExists, TransferError
-from harnpy.session.events import SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
-from harnpy.session.identity import MICROS
-from harnpy.session.kept.codec import SessionCodec
-from harnpy.session.kept.ids import validate_session_id
-from harnpy.session.kept.info import Digest
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.events import MICROS, SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
+from harnpy.session.info import Digest
 from harnpy.session.log import KIND
-from harnpy.session.payloads import Created
-from harnpy.session.views import replay
+from harnpy.session.stored import StoredSession
+from harnpy.session.view import replay
 from harnpy.storage.errors import VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from harnpy.session.log import Session
     from harnpy.storage import Store
     from harnpy.world import World
+
+# What of a session a file can't hold. Spec: 10 §C17.
+
+
+#: Kinds of losses.
+ARTIFACTS, BRANCHES, CHILDREN, CUTS, LOG = "artifacts", "branches", "children", "cuts", "log"
+MEMO, PINS, REGISTERS, SETTINGS, STATUSES, TOOLS = (
+    "memo",
+    "pins",
+    "registers",
+    "settings",
+    "statuses",
+    "tools",
+)
+NAME, TORN_LINE, UNREADABLE = "name", "torn line", "unreadable messages"
+
+
+class Loss(NamedTuple):
+    """One kind of loss of one session; ``detail`` says how much."""
+
+    session_id: str
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.session_id}: {self.kind}: {self.detail}"
+
+
+def lost(session: Session, kept: Iterable[str]) -> list[Loss]:
+    """Return what is lost by a format that keeps those kinds, and messages always."""
+    kinds_kept = frozenset(kept)
+    counts = Counter(kind for event in session.events() if (kind := _kind(event)) is not None)
+    found = [(kind, count, "event") for kind, count in counts.items() if kind not in kinds_kept]
+    # Of cuts, only what they did is a loss.
+    dropped = len(session.every_message()) - len(session.history())
+    if dropped and LOG not in kinds_kept:
+        found.append(("messages before the history", dropped, "message"))
+    gone = len(session.history()) - len(session.messages())
+    if CUTS not in kinds_kept and session.messages() != session.history():
+        found.append((CUTS, max(gone, 0), "message"))
+    return [Loss(session.id, kind, _counted(count, noun)) for kind, count, noun in sorted(found)]
+
+
+def refuse(losses: Iterable[Loss]) -> None:
+    """Raise `TransferError` for the first loss, if there is one."""
+    for loss in losses:
+        raise TransferError(f"this format can't hold everything of it: {loss}", loss.session_id)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _kind(event: Event) -> str | None:
+    """Return the kind of loss that an event is; None for what no format has to hold."""
+    if event.type == kinds.REGISTER_SET:
+        return _register(event.body)
+    if event.type == kinds.SESSION_CREATED:
+        return BRANCHES if event.body.parent is not None else None
+    return _KINDS.get(event.type, LOG)
+
+
+def _register(register: dict[str, Any]) -> str:
+    key: str = register["key"]
+    if key.startswith("settings."):
+        return SETTINGS
+    return {"memo": MEMO, "pins": PINS}.get(key, REGISTERS)
+
+
+_KINDS: dict[str, str | None] = {
+    kinds.MESSAGE_ADDED: None,
+    kinds.PROJECTION_SNAPSHOTTED: None,
+    kinds.STATUS_CHANGED: STATUSES,
+    kinds.HISTORY_REPLACED: None,
+    kinds.COMPACTION_STARTED: None,
+    kinds.COMPACTION_TRIGGERED: None,
+    kinds.LEAF_MOVED: BRANCHES,
+    kinds.BRANCH_SUMMARY: BRANCHES,
+    kinds.TOOL_STARTED: TOOLS,
+    kinds.TOOL_OUTPUT_DELTA: TOOLS,
+    kinds.TOOL_COMPLETED: TOOLS,
+    kinds.ARTIFACT_RECORDED: ARTIFACTS,
+    **dict.fromkeys((
+        kinds.CHILD_REQUESTED, kinds.CHILD_STARTED, kinds.CHILD_PROGRESSED, kinds.CHILD_BLOCKED,
+        kinds.CHILD_COMPLETED, kinds.CHILD_FAILED, kinds.CHILD_CANCELED, kinds.CHILD_MERGED,
+    ), CHILDREN),
+}  # fmt: skip
+
+
+# Writing a session that comes from elsewhere: all of it in one append, or nothing. Spec: 10 §C17.
 
 
 def admit(events: Sequence[Event], origin: Origin, store: Store) -> StoredSession:

@@ -11,16 +11,15 @@ from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError, TransferTypeError
 from harnpy.session.events import EventDraft
-from harnpy.session.registers import METADATA
-from harnpy.session.saves import SAVES_BEFORE
-from harnpy.session.statuses import ACTIVE, check_transition
-from harnpy.session.transfer import documents, losses
+from harnpy.session.registers import ACTIVE, METADATA, check_transition
+from harnpy.session.revisions import SAVES_BEFORE
+from harnpy.session.transfer import admission, documents
 from harnpy.session.transfer.admission import NewLog
 
 if TYPE_CHECKING:
-    from harnpy.session.kept.stored import StoredSession
     from harnpy.session.log import Session
-    from harnpy.session.transfer.losses import Loss
+    from harnpy.session.stored import StoredSession
+    from harnpy.session.transfer.admission import Loss
     from harnpy.storage import Store
     from harnpy.world import World
 
@@ -58,8 +57,8 @@ def dump_state(session: Session, *, plain: bool = False) -> Json:
 
 def lost(session: Session, *, plain: bool = False) -> list[Loss]:
     """Return what of a session isn't in `dump_state`."""
-    kept = [losses.CUTS, losses.MEMO, losses.SETTINGS]
-    return losses.lost(session, kept if plain else [*kept, losses.REGISTERS, losses.STATUSES])
+    kept = [admission.CUTS, admission.MEMO, admission.SETTINGS]
+    return admission.lost(session, kept if plain else [*kept, admission.REGISTERS, admission.STATUSES])
 
 
 def load_state(state: Any, store: Store, world: World, id: str | None = None) -> StoredSession:

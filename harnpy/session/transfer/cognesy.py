@@ -1,4 +1,4 @@
-"""Cognesy's file of a session: header, definition of the agent, and state. Spec: 10 §A3.7, §C17."""
+"""Cognesy's file of a session: header, definition of the agent, state, messages. Spec: 10 §A3.7, §C17."""
 
 from __future__ import annotations
 
@@ -10,25 +10,108 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError
-from harnpy.session.events import EventDraft
-from harnpy.session.identity import position, read_stamp, stamp
-from harnpy.session.registers import METADATA
-from harnpy.session.saves import SAVES_BEFORE
-from harnpy.session.statuses import ACTIVE, check_transition
-from harnpy.session.tasks import TaskList
-from harnpy.session.transfer import losses
-from harnpy.session.transfer.admission import NewLog
-from harnpy.session.transfer.cognesy_messages import from_cognesy, to_cognesy
-from harnpy.session.transfer.losses import Loss
+from harnpy.session.events import EventDraft, position, read_stamp, stamp
+from harnpy.session.registers import ACTIVE, METADATA, TaskList, check_transition
+from harnpy.session.revisions import SAVES_BEFORE
+from harnpy.session.transfer import admission
+from harnpy.session.transfer.admission import Loss, NewLog
+from harnpy.session.transfer.shapes import shape_of
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event
-    from harnpy.session.kept.stored import StoredSession
     from harnpy.session.log import Session
+    from harnpy.session.stored import StoredSession
+    from harnpy.session.transfer.shapes import CallPart
     from harnpy.storage import Store
     from harnpy.world import World
 
     Json = dict[str, Any]
+
+# Messages as Cognesy writes them. Spec: 10 §C17.
+
+
+#: Where a message stands as it is, when Cognesy's shape doesn't say all of it.
+_OURS = "harn"
+
+
+def to_cognesy(message: Json) -> Json:
+    """Return a message without id and time, in Cognesy's shape."""
+    shown = _shown(message)
+    if from_cognesy(shown) != message:
+        shown["_metadata"] = {**shown.get("_metadata", {}), _OURS: message}
+    return shown
+
+
+def from_cognesy(message: Json) -> Json:
+    """Return the message that Cognesy's is. Raises ValueError for one without a role."""
+    metadata = message.get("_metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    ours = metadata.get(_OURS)
+    if isinstance(ours, dict) and isinstance(ours.get("role"), str):
+        return ours
+    role = message.get("role")
+    if not isinstance(role, str):
+        raise ValueError("it has no role")
+    facts = {**metadata, **{key: message[key] for key in _FACTS if message.get(key) is not None}}
+    found: Json = {"role": role, "content": message.get("content", "")}
+    if message.get("name"):
+        found["name"] = message["name"]
+    if isinstance(facts.get("tool_calls"), list) and facts["tool_calls"]:
+        found["tool_calls"] = facts["tool_calls"]
+    result = facts.get("tool_result")
+    if isinstance(result, dict):
+        found |= _result(result)
+    rest = {key: value for key, value in metadata.items() if key not in _FACTS}
+    return {**found, "metadata": rest} if rest else found
+
+
+_FACTS = ("tool_calls", "tool_result")
+
+
+def _result(result: Json) -> Json:
+    found: Json = {"role": "tool", "content": result.get("content", "")}
+    for ours, theirs in (("tool_call_id", "call_id"), ("name", "tool_name")):
+        if result.get(theirs):
+            found[ours] = result[theirs]
+    return {**found, "is_error": True} if result.get("is_error") else found
+
+
+def _shown(message: Json) -> Json:
+    shape = shape_of(message)
+    shown: Json = {"role": shape.role}
+    if isinstance(message.get("name"), str) and message["name"]:
+        shown["name"] = message["name"]
+    shown["content"] = [*_text_parts(shape.texts), *shape.others] if shape.others else shape.text
+    if isinstance(message.get("metadata"), dict) and message["metadata"]:
+        shown["_metadata"] = message["metadata"]
+    if shape.calls:
+        shown["tool_calls"] = [_call(call) for call in shape.calls]
+    if shape.results:
+        result = shape.results[0]
+        shown |= {"role": "tool", "content": "\n".join(each.text for each in shape.results)}
+        shown["tool_result"] = {
+            "content": result.text,
+            "call_id": result.id,
+            "tool_name": result.name,
+            "is_error": result.is_error,
+        }
+    return shown
+
+
+def _text_parts(texts: list[str]) -> list[Json]:
+    return [{"type": "text", "text": text} for text in texts]
+
+
+def _call(call: CallPart) -> Json:
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        arguments = call.arguments
+    return {"id": call.id, "name": call.name, "arguments": arguments}
+
+
+# Cognesy's file of a session: header, definition of the agent, and state. Spec: 10 §A3.7, §C17.
+
 
 _TRUE_ID = "harn.id"
 _ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*", re.ASCII)
@@ -40,7 +123,7 @@ _BUDGET = {
     "maxSeconds": "max_seconds",
     "maxCost": "max_cost",
 }
-_KEPT = (losses.REGISTERS, losses.STATUSES)
+_KEPT = (admission.REGISTERS, admission.STATUSES)
 #: Registers that the file has a place for.
 _REGISTERS = ("model", "system_prompt", "task", "tasks")
 
@@ -98,12 +181,12 @@ def dumps(session: Session) -> str:
 
 def lost(session: Session) -> list[Loss]:
     """Return what of a session isn't in its file."""
-    found = losses.lost(session, _KEPT)
+    found = admission.lost(session, _KEPT)
     others = [key for key, known in session.view.registers.items() if _has_no_place(key, known.value)]
     if others:
-        found.append(Loss(session.id, losses.REGISTERS, ", ".join(sorted(others))))
+        found.append(Loss(session.id, admission.REGISTERS, ", ".join(sorted(others))))
     if cognesy_id(session.id) != session.id:
-        found.append(Loss(session.id, losses.NAME, f"Cognesy knows it as {cognesy_id(session.id)}"))
+        found.append(Loss(session.id, admission.NAME, f"Cognesy knows it as {cognesy_id(session.id)}"))
     return found
 
 

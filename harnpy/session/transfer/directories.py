@@ -1,35 +1,74 @@
-"""All sessions of a store out to a directory, and those of a directory in. Spec: 10 §C17.
-
-A file that can't be read is named in the report and keeps none of the others out.
-"""
+"""All sessions of a store out to a directory, and those of a directory in. Spec: 10 §A1.11, §C17."""
 
 from __future__ import annotations
 
 import posixpath
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
-from harnpy.session.errors import SessionError, SessionNotFound, TransferError
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.errors import InvalidArgument, SessionError, SessionExists, SessionNotFound, TransferError
 from harnpy.session.log import KIND
-from harnpy.session.transfer import losses
-from harnpy.session.transfer.canto.writing import ancestry_of
+from harnpy.session.stored import StoredSession
+from harnpy.session.transfer import admission
+from harnpy.session.transfer.canto import ancestry_of, read_log
 from harnpy.session.transfer.cognesy import cognesy_id
-from harnpy.session.transfer.files import ERROR, admitted, parsed_file
-from harnpy.session.transfer.formats import ANCESTRY, AUTO, format_called, lines_of
+from harnpy.session.transfer.formats import (
+    ANCESTRY,
+    AUTO,
+    ERROR,
+    admitted,
+    format_called,
+    lines_of,
+    parsed_file,
+)
+from harnpy.session.transfer.logs import load_rows
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
-from harnpy.storage.jsonl.names import file_name
+from harnpy.storage.jsonl.layout import file_name
 from harnpy.world import World
 
 if TYPE_CHECKING:
+    from harnpy.session.transfer.admission import Loss
     from harnpy.session.transfer.formats import Format, Json
-    from harnpy.session.transfer.losses import Loss
     from harnpy.storage import Store
+
+# Records of where sessions stand whose logs are elsewhere. Spec: 10 §A1.11.
+
+
+_TEXTS: Final = ("created_at", "parent_session_id", "fork_point_event_id", "branch_label", "fork_reason")
+
+
+def save_ancestry(record: dict[str, Any], store: Store, world: World) -> bool:
+    """Make a session of a record of Canto's ancestry: it has no messages, and the place that the record says.
+
+    Return False if there is one of that id: it stays as it is. Raises `InvalidArgument`, `TransferError`.
+    """
+    if not isinstance(record, dict):
+        raise InvalidArgument(f"a record of the ancestry is a dict, got {type(record).__name__}")
+    id = record.get("session_id")
+    if not isinstance(id, str) or not id.strip():
+        raise InvalidArgument("session ancestry missing session id")
+    if not record.get("created_at"):
+        raise InvalidArgument(f'session ancestry "{id}" missing created_at')
+    for key in _TEXTS:
+        if not isinstance(record.get(key, ""), str):
+            kind = type(record[key]).__name__
+            raise InvalidArgument(f'session ancestry "{id}": `{key}` must be text, got {kind}')
+    try:
+        load_rows(read_log((), record).rows, store, world, None)
+    except SessionExists:
+        return False
+    return True
+
+
+# All sessions of a store out to a directory, and those of a directory in. Spec: 10 §C17.
+#
+# A file that can't be read is named in the report and keeps none of the others out.
+
 
 _SUFFIXES = (".jsonl", ".json", ".json5", ".yaml", ".yml")
 #: What a store's own directory has (10 §C6.1).
@@ -71,7 +110,7 @@ def export_dir(
     report = ExportReport([], [], [])
     if strict:
         for name in names:
-            losses.refuse(chosen.lost(_loaded(store, name, world)))
+            admission.refuse(chosen.lost(_loaded(store, name, world)))
     records = []
     for name in names:
         try:
@@ -125,7 +164,7 @@ def import_dir(
     if strict:
         for path, reason in report.errors:
             raise TransferError(f"{path}: {reason}")
-        losses.refuse(report.losses)
+        admission.refuse(report.losses)
     for path in _parents_first(parents):
         try:
             session = admitted(parsed_file(path, world, format, records), store, world, None, on_conflict)

@@ -70,7 +70,7 @@ def _json(text: str) -> Any:
 
 
 def _yaml(text: str) -> Any:
-    from harnpy.text.yaml.reader import parse_yaml
+    from harnpy.formats.yaml import parse_yaml
 
     return parse_yaml(text)
 

@@ -1,28 +1,75 @@
-"""The formats that a session's file can have, and which one a file has. Spec: 10 §C17."""
+"""The formats that a session's file can have: which one it is, writing it, reading it. Spec: 10 §C17."""
 
 from __future__ import annotations
 
 import posixpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.session.errors import TransferError
-from harnpy.session.transfer import agently, cognesy, documents
-from harnpy.session.transfer.canto import writing
-from harnpy.session.transfer.canto.reading import are_cantos, read_log
-from harnpy.session.transfer.documents import JSON, YAML
+from harnpy.session.arguments import check_session
+from harnpy.session.errors import SessionExists, TransferError
+from harnpy.session.log import Session
+from harnpy.session.transfer import admission, agently, canto, cognesy, documents
+from harnpy.session.transfer.canto import are_cantos, read_log
+from harnpy.session.transfer.documents import JSON, YAML, load_document, path_or_text_of
 from harnpy.session.transfer.logs import dump_log, load_rows, rows_of
+from harnpy.storage.memory import MemoryStore
+from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy.session.kept.stored import StoredSession
-    from harnpy.session.log import Session
-    from harnpy.session.transfer.losses import Loss
+    from harnpy.session.stored import StoredSession
+    from harnpy.session.transfer.admission import Loss
     from harnpy.storage import Store
-    from harnpy.world import World
 
     Json = dict[str, Any]
     Load = Callable[[Store, World, str | None], StoredSession]
+
+# A session's state as a JSON or YAML text, and a session by itself made of one. Spec: 10 §A2.7, §C17.
+
+
+_LANGUAGES = {"json": JSON, "yaml": YAML}
+
+
+def dump_state(session: Session, format: str = "json", *, plain: bool = False) -> str:
+    """Return history, window, memo, settings and what else counts now, as a text in ``json`` or ``yaml``.
+
+    ``plain``: without what only harnpy reads. Raises `TransferError` for another format.
+    """
+    check_session(session)
+    return agently.dumps(session, _language(format), plain=plain)
+
+
+def load_state(
+    path_or_text: str,
+    format: str = "json",
+    *,
+    session_key_path: str | None = None,
+    encoding: str = "utf-8",
+    id: str | None = None,
+) -> Session:
+    """Return a session by itself, made of a file or of a text that is no file's path; JSON may be JSON5.
+
+    ``session_key_path`` is a dot path to it in a larger document; ``id`` takes the place of its own. Nothing
+    is resized. Raises `TransferError`, its `TransferTypeError`, `EventRejected`,
+    `InvalidSessionId`, OSError.
+    """
+    world = World()
+    state = load_document(path_or_text, _language(format), world, part=session_key_path, encoding=encoding)
+    stored = agently.load_state(state, MemoryStore(), world, id)
+    session = Session.__new__(Session)._attach(stored.origin, stored.stream, stored.view, stored.moment)
+    session.saves = None
+    return session
+
+
+def _language(format: str) -> str:
+    if not isinstance(format, str) or format not in _LANGUAGES:
+        raise TransferError(f"unknown format '{format}' (known: {', '.join(_LANGUAGES)})")
+    return _LANGUAGES[format]
+
+
+# The formats that a session's file can have, and which one a file has. Spec: 10 §C17.
+
 
 AUTO = "auto"
 #: Where a directory of Canto says which session was forked from which.
@@ -63,7 +110,7 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
     suffix = posixpath.splitext(path)[1].lower()
     if suffix == ".jsonl":
         return format_called("canto" if are_cantos(lines_of(text)) else "jsonl")
-    language = _LANGUAGES.get(suffix)
+    language = _FORMATS_LANGUAGES.get(suffix)
     if language is not None:
         keys = _value(text, language)
         if isinstance(keys, dict) and keys.keys() >= {"header", "state"}:
@@ -73,7 +120,7 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
     raise TransferError(f"cannot tell the format of {path}: pass format=")
 
 
-_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML}
+_FORMATS_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML}
 
 
 def lines_of(text: str) -> list[str]:
@@ -136,8 +183,82 @@ def _agently(name: str, suffix: str, language: str) -> Format:
 
 FORMATS = (
     Format("jsonl", ".jsonl", lambda session: "".join(dump_log(session)), _nothing, _parse_log),
-    Format("canto", ".jsonl", lambda session: "".join(writing.dump_lines(session)), _nothing, _parse_log),
+    Format("canto", ".jsonl", lambda session: "".join(canto.dump_lines(session)), _nothing, _parse_log),
     Format("cognesy", ".json", cognesy.dumps, cognesy.lost, _parse_cognesy),
     _agently("agently-json", ".json", JSON),
     _agently("agently-yaml", ".yaml", YAML),
 )
+
+
+# One session out to a file, and in again. Spec: 10 §C17.
+
+
+#: What to do with a session whose id is taken.
+ERROR, SKIP, RENAME = "error", "skip", "rename"
+
+
+def export(session: Session, format: str = "jsonl", path: str | None = None, *, strict: bool = False) -> str:
+    """Return a session as the text of a file, and write it to ``path``: as a whole or not at all.
+
+    ``strict``: raise `TransferError` when the format can't hold everything of it; see `lost`.
+    """
+    chosen = format_called(format)
+    if strict:
+        admission.refuse(chosen.lost(session))
+    text = chosen.dumps(session)
+    if path is not None:
+        session.origin.world.files.replace_text(path, text)
+    return text
+
+
+def lost(session: Session, format: str) -> Sequence[Loss]:
+    """Return what of a session a file of that format doesn't hold."""
+    return format_called(format).lost(session)
+
+
+def import_(
+    path_or_text: str,
+    store: Store,
+    format: str = AUTO,
+    *,
+    id: str | None = None,
+    on_conflict: str = ERROR,
+    strict: bool = False,
+    world: World | None = None,
+) -> StoredSession | None:
+    """Make a session of a file, or of a text whose ``format`` is named; return None if it was skipped.
+
+    ``id`` takes the place of its own. ``on_conflict`` says what happens when that is taken: `ERROR`, `SKIP`,
+    or `RENAME`, a new id. Nothing is resized or run. Raises `TransferError`, `SessionExists` and OSError;
+    nothing is stored then.
+    """
+    world = world or World()
+    path_or_text = path_or_text_of(path_or_text)
+    is_path = "\n" not in path_or_text and world.files.is_file(path_or_text)
+    text = world.files.read_text(path_or_text) if is_path else path_or_text
+    path = path_or_text if is_path else "the text"
+    parsed = format_of(path, text, format).parse(text, None)
+    if strict:
+        admission.refuse(parsed.losses)
+    return admitted(parsed, store, world, id, on_conflict)
+
+
+def admitted(
+    parsed: Parsed, store: Store, world: World, id: str | None, on_conflict: str
+) -> StoredSession | None:
+    """Store what was read; None when it was skipped. Raises `SessionExists`."""
+    try:
+        return parsed.load(store, world, id)
+    except SessionExists:
+        if on_conflict == ERROR:
+            raise
+        return None if on_conflict == SKIP else parsed.load(store, world, world.ids.new())
+
+
+def parsed_file(path: str, world: World, format: str, records: dict[str, Json]) -> Parsed:
+    """Read a file. ``records`` are those of an ancestry, by the name of the file that each is about."""
+    text = world.files.read_text(path)
+    record = records.get(path)
+    if record is not None:
+        format = "canto"
+    return format_of(path, text, format).parse(text, record)

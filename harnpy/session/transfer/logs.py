@@ -12,21 +12,28 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
+from harnpy.session.codec import decode_event, encode_event
+from harnpy.session.cuts import restored_payload
 from harnpy.session.errors import TransferError
-from harnpy.session.events import SESSION_CREATED, TURN_STARTED, Origin, TurnRef
-from harnpy.session.identity import event_id, position, read_stamp
-from harnpy.session.kept.codec import decode_event, encode_event
-from harnpy.session.payloads import restored_payload
+from harnpy.session.events import (
+    SESSION_CREATED,
+    TURN_STARTED,
+    Origin,
+    TurnRef,
+    event_id,
+    position,
+    read_stamp,
+)
 from harnpy.session.transfer.admission import admit
-from harnpy.session.transfer.canto.reading import are_cantos, read_log
-from harnpy.session.views import replay
+from harnpy.session.transfer.canto import are_cantos, read_log
+from harnpy.session.view import replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from harnpy.session.events import Event
-    from harnpy.session.kept.stored import StoredSession
     from harnpy.session.log import Session
+    from harnpy.session.stored import StoredSession
     from harnpy.storage import Store
     from harnpy.world import World
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.session.codec import encode_event
 from harnpy.session.errors import SessionError, TransferError
 from harnpy.session.events import SESSION_CREATED, Event
-from harnpy.session.kept.codec import encode_event
 from harnpy.session.log import KIND, Session
-from harnpy.session.transfer.canto.foreign import NAMING, Foreign, Unreadable
-from harnpy.session.transfer.canto.reading import Reader
+from harnpy.session.transfer.canto import NAMING, Foreign, Reader, Unreadable
 from harnpy.session.transfer.logs import event_of, find_turn, origin_of
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

@@ -1,4 +1,4 @@
-"""One log: its file, what is known of it, and the rows in it. Spec: 10 §C6.1.
+"""One log: its file, what is known of it, and the rows in it; and all logs of a store. Spec: 10 §C6.1.
 
 Reading takes no lock. What has been read of a file is kept as a `State`, and checked against the file's
 identity, size and time before each use.
@@ -10,22 +10,221 @@ import os
 import threading
 import time
 from bisect import bisect_right
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from contextlib import suppress
+from copy import copy
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from harnpy.storage.errors import CorruptLog
-from harnpy.storage.jsonl import lines
-from harnpy.storage.jsonl.cache import cached, discard, save
-from harnpy.storage.jsonl.folders import disk_errors
-from harnpy.storage.jsonl.state import State
+import msgspec
+
+from harnpy.storage.errors import CorruptLog, SchemaTooNew
+from harnpy.storage.jsonl import layout
+from harnpy.storage.jsonl.layout import BadLine, Facts, Origin, brief_of, disk_errors, file_name, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.storage.contract import Row
-    from harnpy.storage.jsonl.folders import Folder
-    from harnpy.storage.jsonl.state import Mark
+    from harnpy.storage.jsonl.layout import Brief, Folder
 
     Append = list[Row]
+
+# What is known of a log's file, brought up to date by reading what has come since. Spec: 10 §C6.1.
+#
+# The state ends behind the last complete append. What lies behind that is a *tail*: an append that is being
+# written, or one that a crash has cut off.
+
+
+#: At least this many lines lie between two marks.
+SPACING = 256
+#: So many of the state's last bytes are remembered, to notice a log that isn't the one it was.
+_END = 18
+
+
+class Mark(NamedTuple):
+    """Where an append begins: its line, counted from 1, its offset in bytes, and its first ``seq``."""
+
+    line: int
+    offset: int
+    seq: int
+
+
+class State(msgspec.Struct, omit_defaults=True):
+    """The complete appends of a log: ``size`` bytes in ``lines`` lines, the last bytes being ``end``.
+
+    A state that somebody holds doesn't change; newer ones are copies.
+    """
+
+    size: int = 0
+    lines: int = 0
+    end: bytes = b""
+    version: int = 0
+    dropped: int = 0
+    #: Timestamps of the first and the last record.
+    created: str = ""
+    updated: str = ""
+    name: str = ""
+    uid: str = ""
+    branch: Origin | None = None
+    head: dict[str, Any] = {}
+    #: Appends at some distance from each other, from the first one on.
+    marks: list[Mark] = []
+    #: The last append with records.
+    last: Mark | None = None
+
+    def fits(self, file: BinaryIO, size: int) -> bool:
+        """Whether the file still begins with what this state describes."""
+        if size < self.size:
+            return False
+        file.seek(self.size - len(self.end))
+        return file.read(len(self.end)) == self.end
+
+    def advanced(self, file: BinaryIO, path: str) -> State:
+        """Return the state of the file as it is now. Raises `CorruptLog`."""
+        state = copy(self)
+        state._advance(file, path)
+        return state
+
+    def _advance(self, file: BinaryIO, path: str) -> None:
+        """Take in the complete appends behind the state.
+
+        Raises `CorruptLog` for a line that can't be read and isn't the last one, or doesn't fit.
+        """
+        file.seek(self.size)
+        at = self.size
+        number = self.lines
+        found: list[Brief] = []
+        problem: str | None = None
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            if problem is not None:
+                raise CorruptLog(path, problem, number, at)
+            number += 1
+            if not line.isspace():
+                try:
+                    found.append(brief_of(line[:-1]))
+                except BadLine as error:
+                    problem = str(error)
+                    continue
+                except SchemaTooNew as error:
+                    raise SchemaTooNew(path, error.found, error.known) from None
+                misfit = self._misfit(found)
+                if misfit is not None:
+                    raise CorruptLog(path, misfit, number, at)
+            at += len(line)
+            if not found or not found[-1].more:
+                self._take(found, number, at, line)
+                found = []
+
+    def _misfit(self, found: list[Brief]) -> str | None:
+        """Return what is wrong with the last line of an append, seen from those before it."""
+        line = found[-1]
+        due = self.version + len(found)
+        if line.timestamp and not line.seq:
+            line.seq = due
+        if line.seq not in (due, 0):
+            return f"record {line.seq} where {due} was due"
+        if len(found) > 1 and line.more != found[-2].more - 1:
+            return f"{found[-2].more} more records were due in this append"
+        return None
+
+    def _take(self, found: list[Brief], lines: int, size: int, end: bytes) -> None:
+        """Take in one append, that ends with line number ``lines`` and at byte ``size``."""
+        if found and found[0].seq:
+            mark = Mark(self.lines + 1, self.size, found[0].seq)
+            if not self.marks or mark.line - self.marks[-1].line >= SPACING:
+                self.marks = [*self.marks, mark]
+            self.last = mark
+            self.version = found[-1].seq
+            self.updated = found[-1].timestamp
+            self.created = self.created or found[0].timestamp
+        if found and found[0].log is not None:
+            self.learn(found[0].log)
+        self.lines = lines
+        self.size = size
+        self.end = end[-_END:]
+
+    def learn(self, facts: Facts) -> None:
+        """Take in what a line says of the log."""
+        self.name = facts.name if facts.name is not None else self.name
+        self.uid = facts.uid or self.uid
+        self.branch = facts.branch or self.branch
+        self.dropped = max(self.dropped, facts.dropped)
+        self.created = facts.created or self.created
+        self.updated = facts.updated or self.updated
+        if facts.version is not None:
+            self.version = facts.version
+        if facts.head is not None:
+            self.head = facts.head
+        if facts.set is not None:
+            self.head = self.head | facts.set
+
+    def change(self, head: dict[str, Any] | None) -> Facts | None:
+        """Return what a line must say so that ``head`` becomes the head's data; None if it is already."""
+        if head is None:
+            return None
+        if not self.head or self.head.keys() - head.keys():
+            return None if _same(head, self.head) else Facts(head=head)
+        changed = {
+            key: value
+            for key, value in head.items()
+            if key not in self.head or not _same(value, self.head[key])
+        }
+        return Facts(set=changed) if changed else None
+
+    @property
+    def points(self) -> Origin | None:
+        """The origin, if records are still read from there."""
+        return self.branch if self.branch is not None and self.branch.uid else None
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON; to Python, True equals 1."""
+    return msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+# The states of logs, kept beside them so that a store opens without reading every log.
+#
+# A cache: each file says for which size and time of the log it was made, and is ignored otherwise, unless
+# the log still begins with what it describes. Spec: 10 §C6.1 (``heads/``).
+
+
+CACHE_SUFFIX = ".json"
+
+
+class Cached(msgspec.Struct):
+    """The state of a log whose file had this size and time of change."""
+
+    size: int
+    time: int
+    state: State
+
+
+_CACHED = msgspec.json.Decoder(Cached)
+
+
+def cached_state(folder: Folder | None, file: str) -> Cached | None:
+    """What was kept of a log; None when there is nothing of use."""
+    if folder is None:
+        return None
+    try:
+        content = folder.read(file + CACHE_SUFFIX)
+        return None if content is None else _CACHED.decode(content)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def save_state(folder: Folder, file: str, size: int, time: int, state: State) -> None:
+    """Keep the state of a log. A store that can't be written to does without."""
+    with suppress(OSError):
+        folder.replace(file + CACHE_SUFFIX, msgspec.json.encode(Cached(size, time, state)), lasting=False)
+
+
+def discard_state(folder: Folder, file: str) -> None:
+    """Forget the state of a log."""
+    with suppress(OSError):
+        folder.remove(file + CACHE_SUFFIX)
+
 
 SUFFIX = ".jsonl"
 #: Seconds between two writes of a log's cache.
@@ -111,7 +310,7 @@ class Log:
             if known.inode == seen.inode and seen.size != known.size and self._state.fits(file, seen.size):
                 return self._state
             return State()
-        found = cached(self._caches, self.file)
+        found = cached_state(self._caches, self.file)
         if found is None:
             return State()
         if (found.size, found.time) == (seen.size, seen.time):
@@ -131,7 +330,7 @@ class Log:
             if self.folder.remove(self.file + SUFFIX):
                 self.folder.sync()
             if self._caches is not None:
-                discard(self._caches, self.file)
+                discard_state(self._caches, self.file)
         self._forget()
 
     def content(self) -> bytes:
@@ -141,7 +340,7 @@ class Log:
 
     def known(self) -> State | None:
         """What was kept of the log, be it right or not."""
-        found = cached(self._caches, self.file)
+        found = cached_state(self._caches, self.file)
         return None if found is None else found.state
 
     def size(self) -> int:
@@ -165,7 +364,7 @@ class Log:
         """Keep the state for the next process that opens the log."""
         with self._loading:
             if self._caches is not None and self._seen is not None and self._seen != self._saved:
-                save(self._caches, self.file, self._seen.size, self._seen.time, self._state)
+                save_state(self._caches, self.file, self._seen.size, self._seen.time, self._state)
                 self._saved = self._seen
 
 
@@ -220,8 +419,8 @@ def _block(
     for number, line in enumerate(data.split(b"\n"), begin.line):
         if line and not line.isspace():
             try:
-                row = lines.row(line, seq)
-            except lines.BadLine as error:
+                row = layout.row_of(line, seq)
+            except layout.BadLine as error:
                 raise CorruptLog(log.path, str(error), number, at) from None
             if row is not None:
                 seq = row.seq + 1
@@ -231,3 +430,143 @@ def _block(
                     append = []
         at += len(line) + 1
     return block
+
+
+# All logs of a store, found by name or by what a branch points to. Spec: 10 §C6, "Branching is one record".
+#
+# A stream's log is ``logs/<name>.jsonl``, for kinds other than ``session`` ``logs/<kind>/<name>.jsonl``. What
+# a deleted stream's branches still read is a *stem*, ``stems/<uid>.jsonl``.
+
+
+#: The kind whose logs need no folder of their own.
+_PLAIN = "session"
+#: More records than a log has.
+_ALL = 2**62
+
+
+class Segment(NamedTuple):
+    """Records ``after + 1`` … ``until`` of a stream, and the log that they are in."""
+
+    log: Log
+    uid: str
+    after: int
+    until: int
+
+
+class Logs:
+    """The logs below ``root``. ``folded``: its file system takes ``A`` for ``a``."""
+
+    def __init__(self, root: Folder, *, folded: bool) -> None:
+        self._folded = folded
+        self._logs = root.sub("logs")
+        self._heads = root.sub("heads")
+        self.stems = root.sub("stems")
+        self._folders: dict[str, tuple[Folder, Folder]] = {_PLAIN: (self._logs, self._heads)}
+        self._known: dict[tuple[str, str], Log] = {}
+        self._stems: dict[str, Log] = {}
+        self._guard = threading.Lock()
+
+    def log(self, kind: str, name: str) -> Log:
+        """The log of a stream, be it written or not."""
+        return self._log(kind, file_name(name, folded=self._folded))
+
+    def _log(self, kind: str, file: str) -> Log:
+        with self._guard:
+            found = self._known.get((kind, file))
+            if found is None:
+                found = self._known[kind, file] = Log(*self._folder(kind), file)
+            return found
+
+    def _folder(self, kind: str) -> tuple[Folder, Folder]:
+        """The folders of a kind: of its logs, and of their caches."""
+        found = self._folders.get(kind)
+        if found is None:
+            name = file_name(kind, folded=self._folded)
+            found = self._folders[kind] = self._logs.sub(name), self._heads.sub(name)
+        return found
+
+    def kinds(self) -> list[str]:
+        """The kinds that there are logs of."""
+        names = (name_of(folder) for folder in self._logs.folders())
+        return [_PLAIN, *(name for name in names if name is not None)]
+
+    def all(self, kind: str) -> list[Log]:
+        """The logs of a kind that there are, in the order of their files."""
+        with self._guard:
+            folder, _ = self._folder(kind)
+        return [self._log(kind, file) for file in folder.files(SUFFIX)]
+
+    def all_stems(self) -> list[Log]:
+        return [self.stem(uid) for uid in self.stems.files(SUFFIX)]
+
+    def stem(self, uid: str) -> Log:
+        """The log of a deleted stream's shared records."""
+        with self._guard:
+            found = self._stems.get(uid)
+            if found is None:
+                found = self._stems[uid] = Log(self.stems, None, uid)
+            return found
+
+    def origin(self, kind: str, origin: Origin) -> tuple[Log, State]:
+        """Find the log that a branch points to. Raises `CorruptLog` when it is gone."""
+        log = self.log(kind, origin.name)
+        state = log.state()
+        if state.uid != origin.uid:  # the stream was deleted, or is another one of that name by now
+            log = self.stem(origin.uid)
+            state = log.state()
+            if state.uid != origin.uid:
+                raise CorruptLog(log.path, f"the records that were shared with '{origin.name}' are gone")
+        return log, state
+
+    def has(self, kind: str, origin: Origin) -> bool:
+        """Whether the stream that a branch points to is there, not deleted; a damaged log may be it."""
+        try:
+            return self.log(kind, origin.name).state().uid == origin.uid
+        except CorruptLog:
+            return True
+
+    def segments(self, kind: str, log: Log, state: State, after: int, until: int) -> list[Segment]:
+        """Where the records ``after + 1`` … ``until`` of a stream are, oldest first."""
+        found: list[Segment] = []
+        first = state.points is not None and after < 1 <= until and state.dropped < 1
+        own = log, state.uid
+        after = max(after, state.dropped)
+        while (origin := state.points) is not None:
+            low = max(after, origin.at)
+            if until > low:
+                found.append(Segment(log, state.uid, low, until))
+            until = min(until, origin.at)
+            after = max(after, 1)  # the first record of a branch is its own
+            if until <= after:
+                break
+            log, state = self.origin(kind, origin)
+            after = max(after, state.dropped)
+        else:
+            if until > after:
+                found.append(Segment(log, state.uid, after, until))
+        if first:
+            found.append(Segment(*own, 0, 1))
+        return found[::-1]
+
+    def shared(self, kind: str, uid: str) -> int:
+        """The number of the last record of log ``uid`` that a branch reads; 0 when none does."""
+        highest = 0
+        for log in [*self.all(kind), *self.all_stems()]:
+            try:
+                origin = log.state().points
+            except CorruptLog:
+                return _ALL  # it may be one of its branches
+            if origin is not None and origin.uid == uid:
+                highest = max(highest, origin.at)
+        return highest
+
+    def save(self) -> None:
+        """Keep the states of all logs that were looked at."""
+        for log in list(self._known.values()):
+            log.save()
+
+    def close(self) -> None:
+        for pair in self._folders.values():
+            for folder in pair:
+                folder.close()
+        self.stems.close()

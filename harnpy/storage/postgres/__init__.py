@@ -13,7 +13,7 @@ from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from harnpy.storage.contract import Store
-    from harnpy.storage.machine import Machine
+    from harnpy.storage.leases import Machine
     from harnpy.storage.opening import StoreUrl
 
 

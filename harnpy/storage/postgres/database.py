@@ -1,13 +1,15 @@
-"""Transactions on the server: a pool of connections, what is tried again, and how failures are called.
+"""The database: its tables, transactions on a pool of connections, and waiting for what others announce.
 
-A transaction that was lost before its ``COMMIT`` was sent is tried once more. When the connection broke
-later, nobody here knows how it ended, and the caller has to look. Spec: 10 §C6.3.
+Spec: 10 §C6.3.
 """
 
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager, nullcontext
+import socket
+from contextlib import contextmanager, nullcontext, suppress
+from select import select
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -15,9 +17,15 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from harnpy.storage.errors import StorageError, StoreBusy, StoreClosed, StoreFull, StoreUnreachable
+from harnpy.storage.errors import (
+    SchemaTooNew,
+    StorageError,
+    StoreBusy,
+    StoreClosed,
+    StoreFull,
+    StoreUnreachable,
+)
 from harnpy.storage.opening import shown
-from harnpy.storage.postgres import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +33,129 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from harnpy.storage.opening import StoreUrl
+
+# Which servers a URL names, before anybody connects to them. Spec: 04 §21.4.
+
+
+_PORT = 5432
+
+
+def servers(url: str) -> list[tuple[str, int]] | None:
+    """Return hosts and ports as `libpq` reads the URL; a host that is a path is a socket of this machine.
+
+    None or nothing when it leaves them to the environment or to a file of services, or is no such URL.
+    """
+    try:
+        known = conninfo_to_dict(url)
+        ports = [int(port or _PORT) for port in str(known.get("port") or "").split(",")]
+    except (psycopg.Error, ValueError):
+        return None
+    # With both, the addresses are what is connected to, and the names what they are called.
+    lists = [str(known[key]).split(",") for key in ("host", "hostaddr") if known.get(key)]
+    found: list[tuple[str, int]] = []
+    for hosts in lists:
+        if not all(hosts) or len(ports) not in (1, len(hosts)):
+            return None
+        found += zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=True)
+    return None if "service" in known else found
+
+
+# The tables. Spec: 10 §C6.3.
+#
+# A stream that was deleted while branches share its records stays as a *stem*: its row has a time in
+# ``deleted``, and its name is free. ``texts`` is what searches look through, a cache: `texts.py` fills it.
+
+
+#: The version of the tables that this harnpy knows.
+VERSION = 1
+
+#: The advisory lock under which the tables are created: "Harn".
+_LOCK = 0x4841526E
+
+TABLES = """
+CREATE SCHEMA IF NOT EXISTS harn;
+CREATE TABLE harn.format (version integer NOT NULL);
+CREATE TABLE harn.streams (
+  sid bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, version bigint NOT NULL,
+  parent bigint REFERENCES harn.streams(sid) ON DELETE SET NULL, fork_seq bigint NOT NULL DEFAULT 0,
+  dropped bigint NOT NULL DEFAULT 0,           -- records up to that number, but for number 1, aren't shown
+  status text NOT NULL DEFAULT '', agent text NOT NULL DEFAULT '',
+  created timestamptz NOT NULL, updated timestamptz NOT NULL, deleted timestamptz,
+  head json NOT NULL DEFAULT '{}') WITH (fillfactor = 80);
+CREATE UNIQUE INDEX streams_name ON harn.streams(kind, name) WHERE deleted IS NULL;
+CREATE INDEX streams_updated ON harn.streams(kind, updated DESC, name) WHERE deleted IS NULL;
+CREATE INDEX streams_parent ON harn.streams(parent) WHERE parent IS NOT NULL;
+CREATE TABLE harn.records (
+  sid bigint NOT NULL, seq bigint NOT NULL, type text NOT NULL, time timestamptz NOT NULL,
+  turn bigint, more integer NOT NULL DEFAULT 0, cost double precision,
+  tool_key bytea,                              -- first 16 bytes of SHA-256 of the key
+  data json NOT NULL, rest json, PRIMARY KEY (sid, seq)) WITH (toast_tuple_target = 8160);
+CREATE INDEX records_tool ON harn.records(tool_key) WHERE tool_key IS NOT NULL;
+CREATE TABLE harn.texts (
+  sid bigint NOT NULL, seq bigint NOT NULL, folded text NOT NULL, PRIMARY KEY (sid, seq));
+CREATE TABLE harn.texts_until (sid bigint PRIMARY KEY, seq bigint NOT NULL);
+CREATE TABLE harn.leases (
+  key text COLLATE "C" PRIMARY KEY, owner text NOT NULL, token bigint NOT NULL,
+  expires_at timestamptz NOT NULL);            -- -infinity: it was let go
+CREATE TABLE harn.tickets (
+  ticket bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL,
+  owner text NOT NULL, alive_until timestamptz NOT NULL);
+CREATE INDEX tickets_key ON harn.tickets(key, ticket);
+INSERT INTO harn.format VALUES (1);
+"""
+
+# Asked of the catalog itself: the server may remember for a while that a name led nowhere.
+_KNOWN = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'harn' AND tablename = 'format'"
+
+_TRIGRAMS_CAN_BE_HAD = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'"
+_TRIGRAMS = """
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE INDEX IF NOT EXISTS texts_folded ON harn.texts USING gin (folded gin_trgm_ops);
+"""
+
+
+def prepare(connection: Connection, url: str) -> None:
+    """Create the tables unless they are there. Raises `SchemaTooNew` when a newer harnpy made them."""
+    found = _version(connection)
+    if found is None:
+        with connection.transaction():
+            # Stores that are opened at the same time create them once.
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            found = _version(connection)
+            if found is None:
+                connection.execute(TABLES)
+                found = VERSION
+        _index_trigrams(connection)
+    if found > VERSION:
+        raise SchemaTooNew(url, found, VERSION)
+
+
+def _version(connection: Connection) -> int | None:
+    if connection.execute(_KNOWN).fetchone() is None:
+        return None
+    row = connection.execute("SELECT version FROM harn.format").fetchone()
+    return None if row is None else int(row[0])
+
+
+def _index_trigrams(connection: Connection) -> None:
+    """Make searches fast where the server has ``pg_trgm`` and we may use it; they work without."""
+    from psycopg.errors import Error
+
+    if connection.execute(_TRIGRAMS_CAN_BE_HAD).fetchone() is None:
+        return
+    try:
+        with connection.transaction():
+            connection.execute(_TRIGRAMS)
+    except Error:
+        return
+
+
+# Transactions on the server: a pool of connections, what is tried again, and how failures are called.
+#
+# A transaction that was lost before its ``COMMIT`` was sent is tried once more. When the connection broke
+# later, nobody here knows how it ended, and the caller has to look. Spec: 10 §C6.3.
+
 
 T = TypeVar("T")
 
@@ -65,7 +196,7 @@ class Database:
         if not logger.hasHandlers():
             logger.addHandler(logging.NullHandler())  # what it would print reaches the caller as an error
         with self._reported(), self.connect() as connection:
-            schema.prepare(connection, self.url)
+            prepare(connection, self.url)
         self._pool = ConnectionPool(
             self._conninfo,
             kwargs={"autocommit": True, "prepare_threshold": None},  # poolers know no prepared statements
@@ -234,3 +365,84 @@ def _is_lost(error: BaseException) -> bool:
     if not isinstance(error, psycopg.OperationalError) or isinstance(error, (PoolTimeout, *_BUSY)):
         return False
     return error.sqlstate is None or error.sqlstate[:2] in _LOST
+
+
+# Waiting for what others announce: one connection and one thread a store, from the first wait on.
+#
+# Announcements (``NOTIFY``) only say where to look. A server behind a transaction pooler delivers none, so
+# whoever waits also looks by itself now and then. Spec: 10 §C6.3.
+
+
+#: Seconds until a listener that lost its connection tries to get another one.
+_PAUSE = 1.0
+
+
+class Listener:
+    """Tells those who watch a subject, a kind and a name, of each announcement about it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = Lock()
+        self._watches: dict[str, list[Event]] = {}
+        self._thread: Thread | None = None
+        self._closed = False
+        #: Ends the thread's wait; made with the thread.
+        self._bell: socket.socket | None = None
+
+    @contextmanager
+    def watching(self, kind: str, name: str) -> Iterator[Event]:
+        """An event that is set by announcements, and when the store is closed."""
+        event, subject = Event(), f"{kind} {name}"
+        with self._lock:
+            self._watches.setdefault(subject, []).append(event)
+            self._start()
+        try:
+            yield event
+        finally:
+            with self._lock:
+                events = self._watches[subject]
+                events.remove(event)
+                if not events:
+                    del self._watches[subject]
+
+    def close(self) -> None:
+        """End the thread, and every wait."""
+        with self._lock:
+            self._closed = True
+            thread, bell = self._thread, self._bell
+        self._wake_all()
+        if thread is not None and bell is not None:
+            bell.close()
+            thread.join()
+
+    def _start(self) -> None:
+        if self._thread is None and not self._closed:
+            self._bell, ended = socket.socketpair()
+            self._thread = Thread(target=self._run, args=(ended,), name="harnpy-listener", daemon=True)
+            self._thread.start()
+
+    def _run(self, ended: socket.socket) -> None:
+        with ended:
+            while not self._closed:
+                with suppress(psycopg.Error), self._database.connect() as connection:
+                    connection.execute("LISTEN harn")
+                    self._wake_all()  # what was announced before isn't delivered
+                    self._listen(connection, ended)
+                select([ended.fileno()], [], [], _PAUSE)
+
+    def _listen(self, connection: Connection, ended: socket.socket) -> None:
+        while not self._closed:
+            for announced in connection.notifies(timeout=0):
+                self._wake(announced.payload.rpartition(" ")[0])
+            select([connection.fileno(), ended.fileno()], [], [])
+
+    def _wake(self, subject: str) -> None:
+        with self._lock:
+            for event in self._watches.get(subject, ()):
+                event.set()
+
+    def _wake_all(self) -> None:
+        with self._lock:
+            for events in self._watches.values():
+                for event in events:
+                    event.set()

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from harnpy.storage.leases import Check
-    from harnpy.storage.machine import Machine
-    from harnpy.storage.postgres.database import Database
-    from harnpy.storage.postgres.listening import Listener
+    from harnpy.storage.leases import Check, Machine
+    from harnpy.storage.postgres.database import Database, Listener
 
 #: How long a ticket stands without its owner's word, in seconds, and how often a waiting owner looks and
 #: gives it: a lease that expires, or whose owner dies, is announced by nobody.

@@ -1,4 +1,7 @@
-"""The store: streams on a PostgreSQL server that many machines share. Spec: 10 §C6.3."""
+"""The store: streams on a PostgreSQL server that many machines share, checking and collecting.
+
+Spec: 10 §C6.3, §C21.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,344 @@ import time
 from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import Head, Page
-from harnpy.storage.errors import Unsupported
-from harnpy.storage.paging import mark, position, unknown_order
-from harnpy.storage.postgres import sharing, texts, upkeep
-from harnpy.storage.postgres.database import Database
+from msgspec import json
+
+from harnpy.storage.contract import (
+    DELETED,
+    Finding,
+    FsckReport,
+    GcReport,
+    Head,
+    Page,
+    mark,
+    position,
+    replacements,
+    unknown_order,
+)
+from harnpy.storage.errors import CorruptLog, LeaseLost, Unsupported, VersionConflict
+from harnpy.storage.postgres import records, text_search
+from harnpy.storage.postgres import records as sharing
+from harnpy.storage.postgres import records as stored
+from harnpy.storage.postgres.database import SETTINGS, Database, Listener
 from harnpy.storage.postgres.leases import PostgresLeases
-from harnpy.storage.postgres.listening import Listener
-from harnpy.storage.postgres.records import moment
-from harnpy.storage.postgres.stream import PostgresStream, columns, version
+from harnpy.storage.postgres.records import Reading, moment
 
 if TYPE_CHECKING:
-    from harnpy.storage.contract import Codec, FsckReport, GcReport, HeadQuery, Hit, Record, Stream
-    from harnpy.storage.leases import Check, Lease
-    from harnpy.storage.machine import Machine
+    from collections.abc import Iterator, Sequence
+
+    from psycopg import Connection
+
+    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Stream
+    from harnpy.storage.leases import Check, Lease, Machine
     from harnpy.storage.opening import StoreUrl
+
+# One stream on the server. Spec: 10 §C6.3.
+
+
+_VERSION = "SELECT version FROM harn.streams WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL"
+_LOCKED = "SELECT sid FROM harn.streams WHERE kind = %s AND name = %s AND deleted IS NULL FOR SHARE"
+_IS_HELD = """
+SELECT 1 FROM harn.leases
+WHERE key = %(key)s AND token = %(token)s AND owner = %(owner)s AND expires_at > '-infinity'
+"""
+_HOLDER = "SELECT owner FROM harn.leases WHERE key = %(key)s AND expires_at > '-infinity'"
+
+# An append is one statement, which is a transaction by itself. It takes its place in the stream, which locks
+# that against others; if it gets none, because of the version or the fence, it does nothing.
+_HELD = f"""
+WITH {SETTINGS}, held AS MATERIALIZED (
+  SELECT 1 FROM settings, harn.leases
+  WHERE key = %(key)s AND token = %(token)s AND owner = %(owner)s AND expires_at > '-infinity'
+  FOR SHARE OF leases),
+"""
+_FIRST = """
+place AS (
+  INSERT INTO harn.streams (kind, name, version, created, updated, status, agent, head)
+  SELECT %(kind)s, %(name)s, %(length)s, %(created)s, %(time)s,
+    coalesce(%(status)s, ''), coalesce(%(agent)s, ''), coalesce(%(head)s::json, '{}')
+  FROM settings WHERE %(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)
+  ON CONFLICT (kind, name) WHERE deleted IS NULL DO NOTHING RETURNING sid),
+"""
+# `updated` stays still for a second, so that its index does.
+_NEXT = """
+place AS (
+  UPDATE harn.streams SET version = version + %(length)s,
+    updated = CASE WHEN %(time)s::timestamptz >= updated + interval '1 second' THEN %(time)s ELSE updated END,
+    status = coalesce(%(status)s, status), agent = coalesce(%(agent)s, agent),
+    head = coalesce(%(head)s::json, head)
+  FROM settings
+  WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s
+    AND (%(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING sid),
+"""
+_WRITTEN = f"""
+written AS (INSERT INTO harn.records ({stored.COLUMNS}) SELECT place.sid, r.* FROM place, {stored.ROWS} r)
+SELECT sid, pg_notify('harn', %(news)s) FROM place
+"""
+
+
+class PostgresStream:
+    """A stream, found by its name each time: others may have deleted it, or settled what it shares."""
+
+    def __init__(
+        self, database: Database, kind: str, name: str, codec: Codec, known: int | None = None
+    ) -> None:
+        self._database = database
+        self.kind = kind
+        self.name = name
+        self.codec = codec
+        self.version = version(database, kind, name) if known is None else known
+
+    def append(
+        self,
+        records: Sequence[Record],
+        expected_version: int,
+        *,
+        head: dict[str, Any] | None = None,
+        fence: Lease | None = None,
+    ) -> None:
+        self._database.check_open()
+        _Append(self._database, self, self.codec.encode(records), expected_version, head, fence).make()
+        self.version = expected_version + len(records)
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        reading = Reading(after, until, types, reverse, limit)
+        within = self._parts()  # what is there now is read, however long that takes
+
+        def missed(number: int) -> None:
+            if self._parts() == within:  # it wasn't dropped meanwhile
+                reason = f"record {number} of stream '{self.name}' is missing"
+                raise CorruptLog(self._database.url, reason)
+
+        return stored.read(self._database, self.codec, within, reading, missed)
+
+    def last(self) -> Record | None:
+        return next(self.read(reverse=True, limit=1), None)
+
+    def find_key(self, key: str) -> Record | None:
+        found = stored.find_key(self._database, self._parts(), key)
+        return stored.decoded(self._database, self.codec, found)[0] if found else None
+
+    def find_id(self, id: str) -> int | None:
+        return stored.find_id(self._database, self._parts(), id)
+
+    def refresh(self) -> int:
+        self.version = version(self._database, self.kind, self.name)
+        return self.version
+
+    def settle(self) -> None:
+        records.settle(self._database, self.kind, self.name, self.codec)
+
+    def drop(self, until: int) -> int:
+        return records.drop(self._database, self.kind, self.name, until)
+
+    def _parts(self) -> list[stored.Part]:
+        return stored.parts(self._database, self.kind, self.name)
+
+
+class _Append:
+    """One append: it takes its place in the stream, which locks it against others, and writes its rows."""
+
+    def __init__(
+        self,
+        database: Database,
+        stream: PostgresStream,
+        rows: list[Row],
+        expected: int,
+        head: dict[str, Any] | None,
+        fence: Lease | None,
+    ) -> None:
+        self._database = database
+        self._kind, self._name = stream.kind, stream.name
+        self._rows = rows
+        self._expected = expected
+        self._head = head
+        self._fence = fence
+
+    def make(self) -> None:
+        if not self._rows and not self._expected:
+            self._check_unwritten()
+            return
+        self._database.state(self._write, made=self._was_made)
+
+    def _write(self, connection: Connection) -> bool:
+        query = _HELD + (_NEXT if self._expected else _FIRST) + _WRITTEN
+        if connection.execute(query, self._values()).fetchone() is None:
+            raise self._refusal(connection)
+        return True
+
+    def _values(self) -> dict[str, Any]:
+        rows, fence = self._rows, self._fence
+        return {
+            **self._database.settings,
+            **({"key": None, "token": None, "owner": None} if fence is None else _columns_of(fence)),
+            "kind": self._kind,
+            "name": self._name,
+            "length": len(rows),
+            "expected": self._expected,
+            "created": stored.moment(rows[0].time) if rows else None,
+            "time": stored.moment(rows[-1].time) if rows else None,
+            **columns(self._head),
+            **stored.values_of(rows),
+            "news": f"{self._kind} {self._name} {self._expected + len(rows)}",
+        }
+
+    def _refusal(self, connection: Connection) -> LeaseLost | VersionConflict:
+        fence = self._fence
+        if fence is not None:
+            held = _columns_of(fence)
+            if connection.execute(_IS_HELD, held).fetchone() is None:
+                holder = connection.execute(_HOLDER, held).fetchone()
+                return LeaseLost(fence.key, holder[0] if holder else None)
+        found = connection.execute(_VERSION, {"kind": self._kind, "name": self._name}).fetchone()
+        return VersionConflict(self._name, self._expected, found[0] if found else 0)
+
+    def _was_made(self) -> bool | None:
+        """Look whether the rows are there, once the lost transaction has let go of the stream."""
+
+        def look(connection: Connection) -> bool | None:
+            found = connection.execute(_LOCKED, [self._kind, self._name]).fetchone()
+            made = found is not None and stored.is_written(connection, found[0], self._rows)
+            return True if made and self._rows else None
+
+        return self._database.write(look)
+
+    def _check_unwritten(self) -> None:
+        found = version(self._database, self._kind, self._name)
+        if found:
+            raise VersionConflict(self._name, 0, found)
+
+
+def _columns_of(fence: Lease) -> dict[str, Any]:
+    return {"key": fence.key, "token": fence.token, "owner": fence.owner}
+
+
+def version(database: Database, kind: str, name: str) -> int:
+    """Return how many records a stream has."""
+    found = database.read(_VERSION, {"kind": kind, "name": name})
+    return found[0][0] if found else 0
+
+
+def columns(head: dict[str, Any] | None) -> dict[str, str | None]:
+    """Return a head as the table keeps it, with the strings that lists filter by; None keeps the former."""
+    if head is None:
+        return {"status": None, "agent": None, "head": None}
+    return {
+        "status": str(head.get("status", "")),
+        "agent": str(head.get("agent", "")),
+        "head": json.encode(head).decode(),
+    }
+
+
+# Checking and collecting. Spec: 10 §C6, §C21.
+
+
+_COUNTS = """
+SELECT (SELECT count(*) FROM harn.streams WHERE deleted IS NULL), (SELECT count(*) FROM harn.records)
+"""
+# What stands under each stream, beside what should: a stem keeps what its branches share, and nobody keeps
+# what lies below the point of branching or was dropped.
+_STANDS = """
+SELECT s.kind, s.name, s.sid, s.low, s.high, coalesce(max(r.seq), 0),
+  count(r.seq) FILTER (WHERE r.seq > s.low AND r.seq <= s.high), s.is_stem
+FROM (
+  SELECT kind, name, sid, deleted IS NOT NULL AS is_stem, greatest(fork_seq, dropped, 1) AS low,
+    CASE WHEN deleted IS NULL THEN version ELSE (
+      SELECT coalesce(max(c.fork_seq), 0) FROM harn.streams c WHERE c.parent = p.sid) END AS high
+  FROM harn.streams p) s
+LEFT JOIN harn.records r USING (sid)
+GROUP BY s.kind, s.name, s.sid, s.low, s.high, s.is_stem ORDER BY s.kind, s.name, s.sid
+"""
+_PRESENT = """
+SELECT seq, (extract(epoch FROM time) * 1000000)::bigint, more FROM harn.records
+WHERE sid = %s AND seq BETWEEN %s - 1 AND %s ORDER BY seq
+"""
+_SET_VERSION = "UPDATE harn.streams SET version = %s WHERE sid = %s AND version = %s AND deleted IS NULL"
+
+_DELETED = f"""
+SELECT sid, name FROM harn.streams
+WHERE status = '{DELETED}' AND deleted IS NULL AND version > 0
+AND updated <= now() - %s * interval '1 second' ORDER BY kind, name FOR UPDATE
+"""
+_STEMS = """
+SELECT s.sid FROM harn.streams s
+WHERE s.deleted <= now() - %s * interval '1 second'
+AND NOT EXISTS (SELECT 1 FROM harn.streams c WHERE c.parent = s.sid AND c.fork_seq > 1) FOR UPDATE
+"""
+_DROPPED = "SELECT sid FROM harn.streams WHERE dropped > 0 AND deleted IS NULL FOR UPDATE"
+_TICKETS = "DELETE FROM harn.tickets WHERE alive_until <= now() RETURNING key"
+
+
+def fsck(database: Database, *, repair: bool) -> FsckReport:
+    """Check that each stream has all its records, and none behind its end."""
+    streams, count = database.read(_COUNTS)[0]
+    findings = []
+    for kind, name, sid, low, high, top, found, is_stem in database.read(_STANDS):
+        missing = max(0, high - low) - found
+        # What a stem has beyond what is shared goes with the next collection.
+        if missing <= 0 and (is_stem or top <= max(high, 1)):
+            continue
+        end = max(top, low)
+        if repair and missing == max(0, high - end):
+            # Nothing is missing before the last record that stands: then that is the end.
+            repaired = _mend(database, sid, high, end)
+        else:
+            repaired = repair and _replace_missing(database, sid, low + 1, high)
+        findings.append(Finding(kind, name, _problem(missing, high, top), repaired))
+    return FsckReport(streams, count, findings)
+
+
+def _problem(missing: int, high: int, top: int) -> str:
+    if top > high:
+        return f"it has records up to number {top}, but its version is {high}"
+    return f"{missing} of its {high} records are missing"
+
+
+def _mend(database: Database, sid: int, version: int, end: int) -> bool:
+    """Set the version to the last record that stands."""
+    return int(database.write(lambda c: c.execute(_SET_VERSION, [end, sid, version]).rowcount)) > 0
+
+
+def _replace_missing(database: Database, sid: int, first: int, last: int) -> bool:
+    """Put a record in the place of each that is missing. Return False when none is, any more."""
+
+    def replace(connection: Connection) -> bool:
+        present = connection.execute(_PRESENT, [sid, first, last]).fetchall()
+        rows = list(replacements(present, first, last))
+        records.write(connection, sid, rows)
+        return bool(rows)
+
+    return database.write(replace)
+
+
+def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:
+    """Drop deleted streams, stems that nobody shares any more, dropped records likewise, and tickets of the
+    dead."""
+
+    def collect(connection: Connection) -> GcReport:
+        with connection.transaction(force_rollback=dry_run):
+            deleted = connection.execute(_DELETED, [older_than]).fetchall()
+            for sid, _ in deleted:
+                sharing.forget(connection, sid)
+            stems = 0
+            while found := connection.execute(_STEMS, [older_than]).fetchall():
+                for (sid,) in found:  # which may make those that they were branched from free
+                    sharing.forget(connection, sid)
+                stems += len(found)
+            for (sid,) in connection.execute(_DROPPED).fetchall():
+                sharing.free(connection, sid)
+            tickets = connection.execute(_TICKETS).fetchall()
+        return GcReport([name for _, name in deleted], stems, [f"ticket for {key}" for (key,) in tickets])
+
+    return database.write(collect)
+
 
 #: What the names of the threads of the pool and of the listener begin with.
 _OWN_THREADS = "harnpy-"
@@ -77,7 +403,7 @@ class PostgresStore:
         assert isinstance(source, PostgresStream), "a branch lives in its source's store"
         codec = codec or source.codec
         row = codec.encode([first])[0]
-        made = sharing.branch(self._database, source.kind, source.name, name, row, until, columns(head))
+        made = records.branch(self._database, source.kind, source.name, name, row, until, columns(head))
         return PostgresStream(self._database, source.kind, name, codec, made)
 
     def head(self, kind: str, name: str) -> Head | None:
@@ -107,7 +433,7 @@ class PostgresStore:
         return Page(items, mark(items[-1], query) if items and len(rows) > len(items) else None)
 
     def delete(self, kind: str, name: str) -> bool:
-        return sharing.delete(self._database, kind, name)
+        return records.delete(self._database, kind, name)
 
     def search(
         self,
@@ -122,7 +448,7 @@ class PostgresStore:
     ) -> list[Hit]:
         if raw:
             raise Unsupported("`raw` searches exist on SQLite only")
-        return texts.search(self._database, codec, query, kind, name, types, limit)
+        return text_search.search(self._database, codec, query, kind, name, types, limit)
 
     def lease(
         self,
@@ -150,10 +476,10 @@ class PostgresStore:
                 announced.clear()
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
-        return upkeep.fsck(self._database, repair=repair)
+        return fsck(self._database, repair=repair)
 
     def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
-        return upkeep.gc(self._database, older_than=older_than or 0.0, dry_run=dry_run)
+        return gc(self._database, older_than=older_than or 0.0, dry_run=dry_run)
 
     def flush(self) -> None:
         self._database.check_open()

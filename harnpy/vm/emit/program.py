@@ -1,20 +1,223 @@
-"""The whole text of a unit: the makers of its functions, then `main`, which runs it."""
+"""The whole text of a unit: the makers of its functions, then `main`, which runs it.
+
+A `UnitDraft` is what the functions of one unit share while its text is written: it notes what the text refers
+to outside itself, and collects the makers. `WRITERS` lists which function writes which node.
+"""
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.emit.function import DISCARD, RETURN, Emitter
-from harnpy.vm.emit.tables import WRITERS
-from harnpy.vm.emit.unit import UnitDraft
-from harnpy.vm.emit.writer import Line
-from harnpy.vm.resolve.tree import lineage, script_order, setup_order
+from harnpy.vm import emit
+from harnpy.vm.emit import SLOT, Operand, calls, expressions, functions, patterns, statements
+from harnpy.vm.emit import patterns as matching
+from harnpy.vm.emit import statements as control
+from harnpy.vm.emit import statements as loops
+from harnpy.vm.emit import statements as selecting
+from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
+from harnpy.vm.emit.source_map import Line
+from harnpy.vm.resolve.names import CALLS, calls_out
+from harnpy.vm.resolve.tree import lineage, script_order, setup_order, walk
+from harnpy.vm.resolve.types import Kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Callable, Mapping, Sequence, Set
+    from typing import Any
 
-    from harnpy.vm.declare.table import BuiltinTable
-    from harnpy.vm.resolve.scopes import Resolution
+    from harnpy.vm.declare import BuiltinTable
+    from harnpy.vm.emit.source_map import Names
+    from harnpy.vm.resolve import Resolution, Variable
+
+    Writer = Callable[..., Any]
+
+#: Nodes whose evaluation can assign to a local of the function they stand in …
+_ASSIGNING = (ast.If, ast.Match, ast.Try, ast.Retry, ast.Deadline, ast.Select)
+#: … and those that are functions of their own.
+_FUNCTIONS = (ast.Closure, ast.FnExpr, ast.Spawn)
+
+
+class Writers:
+    """Which function writes which node.
+
+    ``expressions`` return Python text; ``forms`` (blocks with a value) put it into a destination;
+    ``statements`` have no value.
+    """
+
+    def __init__(
+        self,
+        expressions: Mapping[type[ast.Node], Writer],
+        forms: Mapping[type[ast.Node], Writer],
+        statements: Mapping[type[ast.Node], Writer],
+    ) -> None:
+        self.expressions = expressions
+        self.forms = forms
+        self.statements = statements
+
+
+class UnitDraft:
+    """One resolved program being written against a table of builtins."""
+
+    def __init__(
+        self,
+        program: ast.Program,
+        resolution: Resolution,
+        table: BuiltinTable,
+        writers: Writers,
+        walked: Set[int],
+    ) -> None:
+        self.program = program
+        self.resolution = resolution
+        self.table = table
+        self.writers = writers
+        self.kinds = Kinds(resolution)
+        self.walked = walked
+        """Functions that Python cannot express, by the identity of their nodes: they are walked."""
+        self.start: ast.Node = ast.Program(0, 0, ())
+        """The beginning of the file: what lines that belong to no node stand for."""
+        self.makers: list[tuple[ast.Node, list[Line]]] = []
+        """The functions written so far, each with the lines of its maker."""
+        self.names: dict[str, Names] = {"<module>": ("<module>", "<module>")}
+        """What generated functions are called."""
+        self.called: set[tuple[str, str]] = set()
+        self.valued: set[tuple[str, str]] = set()
+        self.globals: set[tuple[str, str]] = set()
+        self.methods: set[tuple[str, str, int]] = set()
+        self._functions = 0
+        self._calling: dict[int, bool] = {}
+        self._assigning: dict[int, bool] = {}
+
+    # --- what the text refers to ------------------------------------------------------------------
+
+    def builtin_function(self, name: str) -> str:
+        python = emit.builtin_function(name)
+        self.called.add((python, name))
+        return python
+
+    def builtin_value(self, name: str) -> Operand:
+        python = emit.builtin_value(name)
+        self.valued.add((python, name))
+        return Operand(python, SLOT)
+
+    def global_value(self, name: str) -> Operand:
+        python = emit.global_value(name)
+        self.globals.add((python, name))
+        return Operand(python, SLOT)
+
+    def method_table(self, name: str, count: int) -> str:
+        python = emit.method_table(name, count)
+        self.methods.add((python, name, count))
+        return python
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def number_function(self, shown: str) -> int:
+        """A number for one more function, which backtraces call ``shown``."""
+        self._functions += 1
+        number = self._functions
+        self.names[f"f{number}"] = shown, shown
+        # Profiles tell functions on one line apart by their names.
+        self.names[f"f{number}_items"] = f"{shown}.<items>", shown
+        self.names[f"make{number}"] = f"<maker of {shown}>", "<closure>"
+        return number
+
+    def calls_out(self, fn: ast.FnDecl) -> bool:
+        """Whether running ``fn`` may call user code."""
+        if id(fn) not in self._calling:
+            self._calling[id(fn)] = calls_out(fn)
+        return self._calling[id(fn)]
+
+    def assigns_locals(self, node: ast.Node) -> bool:
+        """Whether evaluating ``node`` can assign to a variable of the function around it."""
+        known = self._assigning.get(id(node))
+        if known is None:
+            below = () if isinstance(node, _FUNCTIONS) else node.children()
+            # A list, not a generator: that would recurse through C.
+            inside = [self.assigns_locals(child) for child in below]
+            known = isinstance(node, _ASSIGNING) or True in inside
+            self._assigning[id(node)] = known
+        return known
+
+    def may_change(self, variable: Variable, node: ast.Node) -> bool:
+        """Whether evaluating ``node`` can assign to ``variable``; what a module shares, any call can."""
+        if variable.shared and any(isinstance(part, CALLS) for part in walk(node)):
+            return True
+        return self.assigns_locals(node)
+
+
+# Which function writes which node. A new construct adds a row; nothing else grows.
+
+
+_EXPRESSIONS: dict[type[ast.Node], Writer] = {
+    ast.Int: expressions.integer,
+    ast.Float: expressions.floating,
+    ast.Str: expressions.string,
+    ast.Bool: expressions.boolean,
+    ast.Nil: expressions.nil,
+    ast.Duration: expressions.duration,
+    ast.Interp: expressions.interpolation,
+    ast.List: expressions.list_,
+    ast.Dict: expressions.dict_,
+    ast.StructLit: expressions.struct,
+    ast.Spread: expressions.spread,
+    ast.Name: expressions.name,
+    ast.Member: expressions.member,
+    ast.Index: expressions.index,
+    ast.Slice: expressions.slice_,
+    ast.Unary: expressions.unary,
+    ast.Binary: expressions.binary,
+    ast.Ternary: expressions.ternary,
+    ast.RangeTo: expressions.range_to,
+    ast.Pipe: calls.pipe,
+    ast.Call: calls.call,
+    ast.MethodCall: calls.method_call,
+    ast.Propagate: control.propagate,
+    ast.TryStar: control.try_star,
+    ast.Closure: functions.closure,
+    ast.FnExpr: functions.closure,
+    ast.Spawn: functions.spawn,
+    ast.Parallel: functions.parallel,
+}
+
+_FORMS: dict[type[ast.Node], Writer] = {
+    ast.If: control.if_,
+    ast.Match: matching.match,
+    ast.Try: control.try_,
+    ast.Retry: control.retry,
+    ast.Deadline: control.deadline,
+    ast.Select: selecting.select,
+}
+
+_STATEMENTS: dict[type[ast.Node], Writer] = {
+    ast.Let: patterns.let,
+    ast.Assign: patterns.assign,
+    ast.For: loops.for_,
+    ast.While: loops.while_,
+    ast.Break: loops.break_,
+    ast.Continue: loops.continue_,
+    ast.Return: statements.return_,
+    ast.Throw: statements.throw,
+    ast.Yield: statements.yield_,
+    ast.Emit: statements.yield_,
+    ast.Guard: statements.guard,
+    ast.Require: statements.require,
+    ast.Defer: functions.defer,
+    ast.FnDecl: functions.declaration,
+    ast.ImplDecl: functions.impl,
+    ast.StructDecl: statements.struct,
+    ast.EnumDecl: statements.nothing,
+    ast.InterfaceDecl: statements.nothing,
+    ast.TypeDecl: statements.nothing,
+    ast.Pipeline: statements.nothing,
+    ast.Override: statements.nothing,
+    ast.Block: statements.block,
+    ast.Import: statements.import_,
+    ast.ToolDecl: functions.tool,
+    ast.SkillDecl: statements.skill,
+    ast.EvalPack: statements.eval_pack,
+    ast.Mutex: control.mutex,
+}
+
+WRITERS = Writers(_EXPRESSIONS, _FORMS, _STATEMENTS)
 
 
 def draft_of(

@@ -1,4 +1,4 @@
-"""Every name bound once: local, captured, builtin, host value or undefined. Spec: 02 §7.
+"""The resolver: every name bound to a local, captured, builtin or host value, or undefined. Spec: 02 §7.
 
 The walk follows the order of execution, so a name is visible after its declaration and not before.
 """
@@ -6,49 +6,667 @@ The walk follows the order of execution, so a name is visible after its declarat
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve import blocks, expressions, functions, patterns
-from harnpy.vm.resolve.tree import lineage, script_order, setup_order, walk
-from harnpy.vm.resolve.visitor import Visitor
+from harnpy.syntax.ast import bound_names
+from harnpy.syntax.pack import pack, unpack
+from harnpy.vm.resolve import BlockScope, FunctionScope, Reference, Resolution, Variable
+from harnpy.vm.resolve.tree import (
+    PLACEHOLDER_PARENTS,
+    is_probe,
+    lineage,
+    match_parts,
+    pack_names,
+    placeholders,
+    script_order,
+    setup_order,
+    walk,
+)
+from harnpy.vm.resolve.types import value_schema, without
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
-    from harnpy.vm.modules.offers import Imports
-    from harnpy.vm.resolve.scopes import Declared, Resolution
-    from harnpy.vm.resolve.visitor import Visits
+    from harnpy.vm.imports import Imports
+    from harnpy.vm.resolve import Declared
+
+    Visits = Mapping[type[ast.Node], Callable[[Any, Any], None]]
+
+# What is declared where, and what a name means at the place where it is used. Spec: 02 §7.
+#
+# Two looks at each name: first at what is declared by now, here and outwards; then, from inside a nested
+# function, at what an enclosing block will declare later (functions, and closures bound by `let`), because
+# calls are looked up when they happen. Builtins come last.
+
+
+class Lookup:
+    """The scopes around the current place.
+
+    ``repl_names``: what the inputs of a REPL have declared, None elsewhere. ``in_module``: the program is
+    an imported file.
+    """
+
+    def __init__(
+        self,
+        is_builtin: Callable[[str], bool],
+        is_global: Callable[[str], bool],
+        repl_names: dict[str, Variable] | None = None,
+        in_module: bool = False,
+    ) -> None:
+        self.is_builtin = is_builtin
+        self.is_global = is_global
+        self.repl_names = repl_names
+        self.in_module = in_module
+        self.out = Resolution()
+        self.function: FunctionScope = None  # type: ignore[assignment]
+        self._count = 0
+
+    # --- scopes -----------------------------------------------------------------------------------
+
+    def new_variable(self, name: str, mutable: bool, role: str) -> Variable:
+        self._count += 1
+        return Variable(name, self._count, mutable, role)
+
+    def enter_function(self, node: ast.Node, name: str | None) -> FunctionScope:
+        self.function = FunctionScope(node, name, self.function)
+        self.out.functions[id(node)] = self.function
+        self.open_scope(node)
+        return self.function
+
+    def leave_function(self) -> None:
+        self.close_scope()
+        self.function = self.function.parent  # type: ignore[assignment]
+
+    def open_scope(self, node: ast.Node) -> BlockScope:
+        scope = BlockScope()
+        self.out.scopes[id(node)] = scope
+        self.function.scopes.append(scope)
+        return scope
+
+    def close_scope(self) -> None:
+        self.function.scopes.pop()
+
+    def predeclare(self, statements: Iterable[ast.Node]) -> None:
+        """Note what this block will declare, for nested functions that are called later."""
+        at_top = self.at_top_of_module()
+        pending = self.function.scopes[-1].pending
+        for node in statements:
+            if isinstance(node, ast.FnDecl) and node.name not in pending:
+                variable = self.new_variable(node.name, False, "fn")
+                variable.fn = node
+                pending[node.name] = variable
+            elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
+                name = node.target.name
+                if at_top and node.mutable:
+                    continue
+                if name != "_" and name not in pending:
+                    pending[name] = self.new_variable(name, node.mutable, "let")
+
+    def declare(self, node: ast.Node, name: str, mutable: bool, role: str) -> Variable:
+        """Bind ``name`` in the current scope from here on; `node` and name find it again.
+
+        A pattern that has a name twice assigns to one variable twice.
+        """
+        scope = self.function.scopes[-1]
+        old = scope.names.get(name)
+        if old and old.mutable and old is self.out.variables.get((id(node), name)):
+            return old
+        if old and not (old.mutable or mutable):
+            self.out.redeclared.add((id(node), name))
+        pending = scope.pending.pop(name, None)
+        matches = pending is not None and (pending.role == "fn") == (role == "fn")
+        variable = pending if pending and matches and not old else self.new_variable(name, mutable, role)
+        variable.mutable = mutable
+        variable.shared = mutable and role == "let" and self.at_top_of_module()
+        if variable.shared or self.repl_names is scope.names:
+            variable.keep_in_table()
+        scope.names[name] = variable
+        self.out.variables[id(node), name] = variable
+        return variable
+
+    def at_top_of_module(self) -> bool:
+        return self.in_module and self.function.parent is None and len(self.function.scopes) == 1
+
+    def lookup(self, name: str, called: bool = False) -> Reference:
+        """What ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
+        found = self.visible_variables(name, called)
+        callable_ = any(variable.known_fn or variable.struct for variable in found)
+        if not found or (called and not callable_):
+            late = self.find_pending(self.function, name, own=False)
+            found += [late] if late else []
+        ref = None
+        if self.is_builtin(name):
+            ref = Reference("builtin", name)
+        elif self.is_global(name):
+            ref = Reference("global", name)
+        elif not found and (late := self.find_pending(self.function, name, own=True)):
+            found = [late]
+        elif not found and self.repl_names is not None and self.function.parent:
+            ref = Reference("dynamic", name)
+        for variable in reversed(found):
+            ref = Reference("local", name, variable, ref)
+        return ref or Reference("undefined", name, visible=self.visible_names())
+
+    def visible_variables(self, name: str, all_: bool) -> list[Variable]:
+        """The declared variables of ``name``, innermost first: all, or the first; captured, if need be."""
+        depth, function, found = 0, self.function, []
+        while function:
+            for scope in reversed(function.scopes):
+                if name in scope.names:
+                    found.append((depth, scope.names[name]))
+            depth, function = depth + 1, function.parent  # type: ignore[assignment]
+        wanted = found if all_ else found[:1]
+        return [self.capture(self.function, depth, variable) for depth, variable in wanted]
+
+    def capture(
+        self, function: FunctionScope, depth: int, variable: Variable, late: bool = False
+    ) -> Variable:
+        """``variable`` of the function ``depth`` levels out, as ``function`` itself has it.
+
+        ``late``: it has no value yet, so its box is captured instead.
+        """
+        if depth == 0 or variable.shared:
+            return variable
+        assert function.parent
+        outer = self.capture(function.parent, depth - 1, variable, late)
+        inner = function.captures.get(outer)
+        if inner is None:
+            inner = self.new_variable(outer.name, outer.mutable, outer.role)
+            inner.captured_from = outer
+            inner.fn, inner.struct = outer.fn, outer.struct
+            inner.late = late or (depth > 1 and outer.late)
+            function.captures[outer] = inner
+        return inner
+
+    def find_pending(self, function: FunctionScope, name: str, own: bool) -> Variable | None:
+        """What an enclosing block will declare as ``name``; ``own`` looks in this function too."""
+        depth, current = 0, function
+        while current:
+            for scope in reversed(current.scopes):
+                variable = scope.pending.get(name)
+                if variable and variable.in_table and name in scope.names:
+                    # What a REPL has under the name is what the table has.
+                    continue
+                if variable and (depth or (own and variable.role == "fn")):
+                    _refer_ahead(variable, scope)
+                    return self.capture(function, depth, variable, variable.late)
+            depth, current = depth + 1, current.parent  # type: ignore[assignment]
+        return None
+
+    def visible_names(self) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        function: FunctionScope | None = self.function
+        while function:
+            for scope in function.scopes:
+                names.update(dict.fromkeys(scope.names))
+            function = function.parent
+        return tuple(names)
+
+
+def _refer_ahead(variable: Variable, scope: BlockScope) -> None:
+    """Note that a function refers to what a scope has yet to declare."""
+    if variable.role == "fn":
+        if not variable.shell:
+            variable.shell = True
+            scope.shells.append(variable)
+    elif not variable.late:
+        variable.late = True
+        scope.late.append(variable)
+
+
+class Visitor(Lookup):
+    """``imports`` are what the imports of the program bring."""
+
+    def __init__(
+        self,
+        visits: Visits,
+        is_builtin: Callable[[str], bool],
+        is_global: Callable[[str], bool],
+        repl_names: dict[str, Variable] | None,
+        imports: Imports | None,
+        in_module: bool,
+    ) -> None:
+        super().__init__(is_builtin, is_global, repl_names, in_module)
+        self.imports = imports
+        self._visits = visits
+
+    def visit(self, node: ast.Node) -> None:
+        visit = self._visits.get(type(node))
+        if visit:
+            visit(self, node)
+        else:
+            self.children(node)
+
+    def children(self, node: ast.Node) -> None:
+        for child in node.children():
+            self.visit(child)
+
+    def optional(self, node: ast.Node | None) -> None:
+        if node is not None:
+            self.visit(node)
+
+    def statements(self, statements: Sequence[ast.Node]) -> None:
+        self.predeclare(statements)
+        for statement in statements:
+            self.visit(statement)
+
+
+# Names that patterns declare: in `let`, `for`, `match`, `catch` and `select`. Spec: 02 §11–13.
+
+
+def let(r: Visitor, node: ast.Let) -> None:
+    r.visit(node.value)
+    plain = isinstance(node.target, ast.NamePattern)
+    pattern(r, node.target, node.mutable, node.value if plain else None, "let")
+
+
+def pattern(r: Visitor, pattern: ast.Node, mutable: bool, value: ast.Node | None, role: str) -> None:
+    """Declare what a pattern binds; defaults see the names before them (02 §13)."""
+    if isinstance(pattern, ast.DictPattern | ast.ListPattern):
+        for entry in pattern.entries:
+            r.optional(entry.default)
+            if entry.name != "_":
+                r.declare(pattern, entry.name, mutable, role).opaque = True
+        names = [pattern.rest] if pattern.rest and pattern.rest != "_" else []
+    else:
+        names = bound_names(pattern)
+    for name in names:
+        variable = r.declare(pattern, name, mutable, role)
+        if value is None:
+            variable.opaque = True
+        else:
+            variable.values.append(value)
+
+
+def for_(r: Visitor, node: ast.For) -> None:
+    r.visit(node.iterable)
+    r.open_scope(node)
+    pattern(r, node.pattern, True, None, "for")
+    if isinstance(node.pattern, ast.NamePattern) and node.pattern.name != "_":
+        variable = r.out.variables[id(node.pattern), node.pattern.name]
+        variable.opaque = not counts(r, node.iterable)
+    r.statements(node.body.statements)
+    r.close_scope()
+
+
+def counts(r: Visitor, iterable: ast.Node) -> bool:
+    """Whether a loop over ``iterable`` surely yields ints."""
+    if isinstance(iterable, ast.Call):
+        return iterable.name == "range" and r.out.refs[id(iterable)].kind == "builtin"
+    return isinstance(iterable, ast.RangeTo)
+
+
+def match(r: Visitor, node: ast.Match) -> None:
+    r.visit(node.value)
+    for arm in node.arms:
+        r.open_scope(arm)
+        for pattern in arm.patterns:
+            match_pattern(r, pattern, arm, alone=len(arm.patterns) == 1)
+        r.optional(arm.guard)
+        r.visit(arm.body)
+        r.close_scope()
+
+
+def match_pattern(r: Visitor, pattern: ast.Node, arm: ast.Arm, alone: bool) -> None:
+    """Names stand for variables in patterns; what is left is an expression (02 §12)."""
+    if isinstance(pattern, ast.Name):
+        if pattern.name == "_":
+            return
+        if alone:
+            r.declare(pattern, pattern.name, False, "match").opaque = True
+            return
+    if not alone:
+        r.visit(pattern)
+        return
+    for part in match_parts(pattern, r.out.enums):
+        if isinstance(part, ast.Name):
+            if part.name != "_":
+                r.declare(part, part.name, False, "match").opaque = True
+        else:
+            r.visit(part)
+
+
+def catch(r: Visitor, node: ast.Catch) -> None:
+    r.open_scope(node)
+    if node.name and node.name != "_":
+        r.declare(node, node.name, False, "catch").opaque = True
+    r.visit(node.body)
+    r.close_scope()
+
+
+def select_case(r: Visitor, node: ast.SelectCase) -> None:
+    r.optional(node.source)
+    r.open_scope(node)
+    if node.name and node.name != "_":
+        r.declare(node, node.name, False, "select").opaque = True
+    r.visit(node.body)
+    r.close_scope()
+
+
+# Names that are used: read, called, assigned, piped into. Spec: 02 §4.3, §7, §8.
+
+
+#: Called like functions, and recognised before anything a user defines (05 §2).
+TASK_CALLS = frozenset({"await", "cancel", "cancel_graceful", "is_cancelled"})
+
+#: Builtins and which of their arguments may be a type's name.
+SCHEMA_ARGUMENTS = {
+    "schema_of": 0,
+    "schema_is": 1,
+    "is_type": 1,
+    "schema_check": 1,
+    "schema_parse": 1,
+    "schema_expect": 1,
+    "json_validate": 1,
+}
+
+
+def name(r: Visitor, node: ast.Name) -> None:
+    r.out.refs[id(node)] = r.lookup(node.name)
+
+
+def call(r: Visitor, node: ast.Call) -> None:
+    call_target(r, node)
+    for arg in node.args:
+        r.visit(arg)
+    schema_at = SCHEMA_ARGUMENTS.get(node.name, len(node.args))
+    if schema_at < len(node.args) and r.out.refs[id(node)].kind == "builtin":
+        type_as_value(r, node.args[schema_at])
+
+
+def call_target(r: Visitor, node: ast.Call) -> None:
+    """What a call calls. A function declared anywhere in the file may be in reach at run time."""
+    if node.name in TASK_CALLS:
+        return
+    r.out.refs[id(node)] = r.lookup(node.name, called=True)
+
+
+def dict_entry(r: Visitor, node: ast.DictEntry) -> None:
+    r.children(node)
+    if isinstance(node.key, ast.Str) and node.key.value == "output_schema":
+        type_as_value(r, node.value)
+
+
+def type_as_value(r: Visitor, node: ast.Node) -> None:
+    """Make a type's name stand for the type's schema, unless it is a variable's too (03 §12)."""
+    if not isinstance(node, ast.Name) or node.name not in r.out.aliases:
+        return
+    ref = r.out.refs[id(node)]
+    schema = value_schema(r.out.aliases[node.name], without(r.out.aliases, node.name))
+    if ref.kind in ("undefined", "dynamic") and schema is not None:
+        ref.kind, ref.schema = "schema", schema
+
+
+def pipe(r: Visitor, node: ast.Pipe) -> None:
+    r.visit(node.left)
+    holes = list(placeholders(node.right))
+    if holes:
+        variable = r.new_variable("_", False, "pipe")
+        variable.values.append(node.left)
+        r.out.variables[id(node), "_"] = variable
+        for hole in holes:
+            r.out.refs[id(hole)] = Reference("local", "_", variable)
+        around(r, node.right, {id(hole) for hole in holes})
+    else:
+        r.visit(node.right)
+
+
+def around(r: Visitor, node: ast.Node, holes: set[int]) -> None:
+    """Visit a pipe's right side, whose placeholders are bound already."""
+    if id(node) in holes:
+        return
+    if isinstance(node, ast.Call):
+        call_target(r, node)
+    if isinstance(node, PLACEHOLDER_PARENTS):
+        for child in node.children():
+            around(r, child, holes)
+    else:
+        r.visit(node)
+
+
+def assign(r: Visitor, node: ast.Assign) -> None:
+    r.visit(node.value)
+    r.visit(node.target)
+    root = node.target
+    while isinstance(root, ast.Member | ast.Index):
+        root = root.object
+    ref = r.out.refs.get(id(root))
+    if ref and ref.variable:
+        ref.variable.reassigned = True
+        if root is node.target and node.op == "=":
+            ref.variable.values.append(node.value)
+        elif root is node.target:
+            compound = ast.Binary(node.start, node.end, node.op[:-1], root, node.value)
+            r.out.keep.append(compound)
+            ref.variable.values.append(compound)
+        else:
+            ref.variable.opaque = True
+
+
+# Functions: the names that they declare, outside and inside. Spec: 02 §9.
+
+
+def fn_decl(r: Visitor, node: ast.FnDecl) -> None:
+    """The body captures what its name has meant before; itself it finds when it is called (02 §7.4)."""
+    scope = r.function.scopes[-1]
+    before = scope.names.get(node.name)
+    pending = scope.pending.get(node.name)
+    variable = r.declare(node, node.name, False, "fn")
+    variable.fn = node
+    if before is not None:
+        scope.names[node.name] = before
+    elif variable is pending:
+        del scope.names[node.name]
+    if before is not None or variable is pending:
+        scope.pending[node.name] = variable
+    nested(r, node, node.name, node.params, node.body, variable)
+    scope.pending.pop(node.name, None)
+    scope.names[node.name] = variable
+
+
+def impl_decl(r: Visitor, node: ast.ImplDecl) -> None:
+    for fn in node.methods:
+        nested(r, fn, f"{node.name}.{fn.name}", fn.params, fn.body, None)
+
+
+def tool_decl(r: Visitor, node: ast.ToolDecl) -> None:
+    """A registry is data: the body can't see the one that it becomes part of (02 §7.4)."""
+    r.out.tool_defaults[id(node)] = [default_here(r, param, node) for param in node.params]
+    nested(r, node, node.name, node.params, node.body, None)
+    r.declare(node, node.name, False, "tool").opaque = True
+
+
+def default_here(r: Visitor, param: ast.Param, tool: ast.ToolDecl) -> ast.Node | None:
+    """A copy of a default, to be evaluated where its tool is declared; None if it needs parameters."""
+    names = {other.name for other in tool.params}
+    needed = {part.name for part in walk(param) if isinstance(part, ast.Name | ast.Call)}
+    if param.default is None or names & needed:
+        return None
+    copy: ast.Node = unpack(pack(param.default))
+    r.visit(copy)
+    return copy
+
+
+def closure(r: Visitor, node: ast.Closure) -> None:
+    nested(r, node, None, node.params, node.body, None)
+
+
+def fn_expr(r: Visitor, node: ast.FnExpr) -> None:
+    nested(r, node, None, node.params, node.body, None)
+
+
+def spawn(r: Visitor, node: ast.Spawn) -> None:
+    nested(r, node, None, (), node.body, None)
+
+
+def parallel(r: Visitor, node: ast.Parallel) -> None:
+    r.visit(node.source)
+    r.optional(node.max_concurrent)
+    r.enter_function(node, None)
+    if node.param:
+        variable = r.declare(node, node.param, False, "param")
+        variable.opaque = True
+        r.function.params.append(variable)
+    r.statements(node.body.statements)
+    r.leave_function()
+
+
+def nested(
+    r: Visitor,
+    node: ast.Node,
+    name: str | None,
+    params: tuple[ast.Param, ...],
+    body: ast.Block,
+    variable: Variable | None,
+) -> None:
+    function = r.enter_function(node, name)
+    function.own_variable = variable
+    for param in params:
+        r.optional(param.default)
+        # `_` is a parameter that nothing can read.
+        declared = r.declare(param, param.name, False, "param")
+        if param.name == "_":
+            del function.scopes[-1].names["_"]
+        declared.opaque = True
+        function.params.append(declared)
+    r.statements(body.statements)
+    r.leave_function()
+
+
+def defer(r: Visitor, node: ast.Defer) -> None:
+    r.function.defers = True
+    r.visit(node.body)
+
+
+def yield_(r: Visitor, node: ast.Yield) -> None:
+    r.function.yields |= not isinstance(r.function.node, ast.Spawn | ast.Parallel | ast.Program)
+    r.children(node)
+
+
+# Blocks with scopes of their own, and declarations other than functions.
+
+
+def block(r: Visitor, node: ast.Block) -> None:
+    r.open_scope(node)
+    r.statements(node.statements)
+    r.close_scope()
+
+
+def retry(r: Visitor, node: ast.Retry) -> None:
+    r.visit(node.count)
+    r.statements(node.body.statements)
+
+
+def skill_decl(r: Visitor, node: ast.SkillDecl) -> None:
+    r.children(node)
+    r.declare(node, node.name, False, "skill").opaque = True
+
+
+def eval_pack(r: Visitor, node: ast.EvalPack) -> None:
+    """The fields see what is around the pack, the statements see the fields too (08 §8.7)."""
+    for field in node.fields:
+        r.visit(field)
+    r.declare(node, node.name, False, "eval_pack").opaque = True
+    r.function.scopes.append(BlockScope())
+    for owner, name in pack_names(node):
+        r.declare(owner, name, False, "field").opaque = True
+    r.open_scope(node)
+    r.statements(node.body)
+    r.optional(node.summarize)
+    r.close_scope()
+    r.close_scope()
+
+
+def struct_decl(r: Visitor, node: ast.StructDecl) -> None:
+    r.declare(node, node.name, False, "struct").struct = node
+
+
+def import_(r: Visitor, node: ast.Import) -> None:
+    """Imported functions are variables like the file's own; the first of a name wins (06 §5)."""
+    scope = r.function.scopes[-1]
+    bound = r.out.imported[id(node)] = []
+    if r.imports is None:
+        return
+    from harnpy.vm.imports import stub
+
+    functions = r.imports.of(node).functions
+    for name, params in functions.items():
+        own = scope.pending.get(name)
+        if own and own.fn:
+            r.out.contested.add(id(own.fn))
+        elif name not in scope.names or r.repl_names is scope.names:
+            variable = r.declare(node, name, False, "fn")
+            variable.fn, variable.opaque = stub(name, params), True
+            bound.append(variable)
+
+
+def nothing(r: Visitor, node: ast.Node) -> None:
+    """Types, which `names` has collected, and pipelines, which run when it is their turn."""
+
+
+# Which calls may be tail calls: made when the function that returns their value has ended. Spec: 02 §9.4.
+
+
+CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
+
+
+def tail_target(resolution: Resolution, node: ast.Node) -> Reference | None:
+    """What ``f(…)`` or ``x |> f`` calls, if that is a variable; None for all that is no tail call."""
+    if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
+        if (id(node), "_") in resolution.variables:
+            return None
+        ref = resolution.refs[id(node.right)]
+    elif isinstance(node, ast.Call) and node.name not in TASK_CALLS:
+        if any(isinstance(arg, ast.Spread) for arg in node.args):
+            return None
+        ref = resolution.refs[id(node)]
+    else:
+        return None
+    variable = ref.variable
+    callable_ = ref.kind == "local" and variable and not variable.struct and not variable.in_box
+    return ref if callable_ else None
+
+
+def calls_out(fn: ast.FnDecl) -> bool:
+    """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk.
+
+    An empty body may stand for a function of another file, of which nothing is known.
+    """
+    body = fn.body.statements
+    return not body or any(isinstance(node, CALLS) and not is_probe(node) for node in walk(fn.body))
+
 
 _VISITS: Visits = {
-    ast.Block: blocks.block,
-    ast.Retry: blocks.retry,
-    ast.SkillDecl: blocks.skill_decl,
-    ast.EvalPack: blocks.eval_pack,
-    ast.StructDecl: blocks.struct_decl,
-    ast.Import: blocks.import_,
-    ast.Let: patterns.let,
-    ast.For: patterns.for_,
-    ast.Match: patterns.match,
-    ast.Catch: patterns.catch,
-    ast.SelectCase: patterns.select_case,
-    ast.FnDecl: functions.fn_decl,
-    ast.ImplDecl: functions.impl_decl,
-    ast.ToolDecl: functions.tool_decl,
-    ast.Closure: functions.closure,
-    ast.FnExpr: functions.fn_expr,
-    ast.Spawn: functions.spawn,
-    ast.Parallel: functions.parallel,
-    ast.Defer: functions.defer,
-    ast.Yield: functions.yield_,
-    ast.Name: expressions.name,
-    ast.Call: expressions.call,
-    ast.DictEntry: expressions.dict_entry,
-    ast.Pipe: expressions.pipe,
-    ast.Assign: expressions.assign,
-    ast.EnumDecl: blocks.nothing,
-    ast.InterfaceDecl: blocks.nothing,
-    ast.TypeDecl: blocks.nothing,
-    ast.Pipeline: blocks.nothing,
-    ast.Override: blocks.nothing,
+    ast.Block: block,
+    ast.Retry: retry,
+    ast.SkillDecl: skill_decl,
+    ast.EvalPack: eval_pack,
+    ast.StructDecl: struct_decl,
+    ast.Import: import_,
+    ast.Let: let,
+    ast.For: for_,
+    ast.Match: match,
+    ast.Catch: catch,
+    ast.SelectCase: select_case,
+    ast.FnDecl: fn_decl,
+    ast.ImplDecl: impl_decl,
+    ast.ToolDecl: tool_decl,
+    ast.Closure: closure,
+    ast.FnExpr: fn_expr,
+    ast.Spawn: spawn,
+    ast.Parallel: parallel,
+    ast.Defer: defer,
+    ast.Yield: yield_,
+    ast.Name: name,
+    ast.Call: call,
+    ast.DictEntry: dict_entry,
+    ast.Pipe: pipe,
+    ast.Assign: assign,
+    ast.EnumDecl: nothing,
+    ast.InterfaceDecl: nothing,
+    ast.TypeDecl: nothing,
+    ast.Pipeline: nothing,
+    ast.Override: nothing,
 }
 
 

@@ -1,4 +1,4 @@
-"""Questions about a syntax tree that need nothing but the tree."""
+"""Questions about a syntax tree that need nothing but the tree, and the probes that tools put into one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from harnpy.syntax import ast
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Protocol
+
+    class Preparation(Protocol):
+        """What is done to every file of a program; `BuiltinTable.preparation`."""
+
+        def key(self, source: str, file: str) -> str:
+            """Return a text that differs whenever the same source is changed differently."""
+
+        def changed(self, program: ast.Program, source: str, file: str) -> ast.Program:
+            """Return the tree to run."""
+
 
 #: Declarations that a file with pipelines performs before the entry (02 §10.2).
 DECLARATIONS = (
@@ -130,3 +141,19 @@ def enum_variant(node: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> tuple
         known = node.object.name in enums and not node.optional
         return (node.object.name, node.name) if known else None
     return None
+
+
+# Changing the tree of a file before its names are resolved: how a tool puts probes into a program.
+
+
+#: The builtin that probes call; who puts probes into programs registers it. No program can write its name.
+PROBE = "0probe"
+
+
+def probe(start: int, *point: ast.Node) -> ast.Call:
+    """A statement that reports that it is reached; ``point`` says where it is."""
+    return ast.Call(start, start, PROBE, (), point)
+
+
+def is_probe(node: ast.Node) -> bool:
+    return isinstance(node, ast.Call) and node.name == PROBE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from harnpy.vm.errors import FAILURES, OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, TypeFault
-from harnpy.vm.values.objects import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
+from harnpy.vm.values import Builtin, EnumValue, Fn, Generator, Struct, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,15 +196,15 @@ def fit(fn: Fn, args: Sequence[Value]) -> Sequence[Value]:
 
 def in_calling_frames(name: str) -> Value:
     """The callable that the nearest calling Harn function binds to ``name``, or None."""
-    from harnpy.vm.run import frames
+    from harnpy.vm.run import backtrace
 
     home = None
-    for distance, function in enumerate(frames.calling(sys._getframe(1))):
-        module = frames.unit_of(function).module
+    for distance, function in enumerate(backtrace.calling(sys._getframe(1))):
+        module = backtrace.unit_of(function).module
         if not distance:
             home = module
         # A module sees no functions but its own and what it imports (06 §4).
-        found = frames.function_in(function, name) if module == home else None
+        found = backtrace.function_in(function, name) if module == home else None
         if found is not None:
             return found
     return None

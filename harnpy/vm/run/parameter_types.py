@@ -1,6 +1,6 @@
 """Run-time checks of annotated parameters. Spec: 02 §20.
 
-`harnpy.vm.resolve.annotations` turns a type expression into a *spec*, nested tuples that generated code
+`harnpy.vm.resolve.types` turns a type expression into a *spec*, nested tuples that generated code
 writes out:
 
     ("scalar", "int")      ("union", (spec, …))       ("literal", value)      ("literals", (value, …))
@@ -11,8 +11,8 @@ writes out:
 from __future__ import annotations
 
 from harnpy.vm.errors import RuntimeFault, TypeFault, VmError
+from harnpy.vm.values import Fn, Set, Struct, display, type_name
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import Fn, Set, Struct, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _field_fault(path: str, name: str, value: Any, spec: Spec) -> VmError | None
 
 
 def _similar(name: str, value: dict[str, Any]) -> str:
-    from harnpy.text.spell import distance
+    from harnpy.formats.suggestions import distance
 
     close = [k for k in value if k[:1] == name[:1] and distance(k, name) <= 2]
     return f", did you mean '{min(close, key=lambda k: (distance(k, name), k))}'?" if close else ""

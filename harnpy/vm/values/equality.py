@@ -1,7 +1,7 @@
 """``==``, the three-way order and the structural key. Spec: 02 §3, 04 §0.6.
 
-`harnpy.vm.values.objects` re-exports all of it. Plain Python values are compared here; any other value class
-defines `parts()`, `equals()` and `compares()` (see `harnpy.vm.values.objects`). Python's
+`harnpy.vm.values` re-exports all of it. Plain Python values are compared here; any other value class
+defines `parts()`, `equals()` and `compares()` (see `harnpy.vm.values`). Python's
 own `==` on containers is avoided: it confuses bools with ints and eats C stack on deep nesting.
 """
 

@@ -1,22 +1,83 @@
-"""One run of a Harn function: its variables, and how the nodes below are evaluated. Spec: 02 §7, §8."""
+"""One run of a Harn function, what the runs of a unit share, and how nodes are evaluated. Spec: 02 §7, §8.
+
+`Activation` holds the variables of one run; `Walker` is one unit being walked. What leaves a block early is
+an exception, which passes through Harn's `catch`: that catches failures only (02 §11).
+"""
 
 from __future__ import annotations
 
 from harnpy.vm.errors import FAILURES
+from harnpy.vm.resolve.tree import signature
+from harnpy.vm.resolve.types import annotation_spec
+from harnpy.vm.run.backtrace import Walking
 from harnpy.vm.run.calls import UNSET, redeclared
-from harnpy.vm.run.frames import Walking
-from harnpy.vm.walk.jumps import Return
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Protocol
 
     from harnpy.syntax import ast
-    from harnpy.vm.resolve.scopes import FunctionScope, Variable
-    from harnpy.vm.walk.walker import Observer, Walker
+    from harnpy.vm.front_end import Resolved
+    from harnpy.vm.modules import Linker
+    from harnpy.vm.resolve import FunctionScope, Variable
+    from harnpy.vm.run.parameter_types import Spec
+    from harnpy.vm.unit import Unit
+    from harnpy.vm.values import Fn
+    from harnpy.vm.vm import Vm
 
+    CheckedEvaluator = Callable[[Activation, Any], Any]
     Value = Any
+    Evaluator = Callable[[Any, Any], Value]
+
+    class Observer(Protocol):
+        """What watches a program that is walked, such as a debugger.
+
+        ``statement`` is called before a statement of ``a`` is evaluated. ``failed`` is called when one has
+        failed, for the innermost statement first, while the variables are still those of the failure.
+        """
+
+        def statement(self, a: Activation, node: ast.Node) -> None: ...
+        def failed(self, a: Activation, error: BaseException) -> None: ...
+
+
+class Jump(BaseException):
+    """Unwinds up to the loop or function that it leaves; `finally` and `defer` run on the way."""
+
+
+class BreakLoop(Jump):
+    """`break`"""
+
+
+class ContinueLoop(Jump):
+    """`continue`"""
+
+
+class Return(Jump):
+    """`return`, or a `?` that met an `Err`."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.value = value
+
+
+# Evaluators that look at the size of every value, for a Vm with a limit of items. Spec: 09 §16.1.
+
+
+def growing(
+    evaluators: Mapping[type[ast.Node], CheckedEvaluator], check: Callable[[Any], None]
+) -> Mapping[type[ast.Node], CheckedEvaluator]:
+    """Return ``evaluators`` that give each value to ``check``, which may leave the program."""
+    return {kind: _checked(evaluate, check) for kind, evaluate in evaluators.items()}
+
+
+def _checked(evaluate: CheckedEvaluator, check: Callable[[Any], None]) -> CheckedEvaluator:
+    def value(a: Activation, node: ast.Node) -> Any:
+        result = evaluate(a, node)
+        check(result)
+        return result
+
+    return value
 
 
 class Activation(Walking):
@@ -152,3 +213,42 @@ class Activation(Walking):
     def bound(self) -> Iterator[tuple[str, Value]]:
         for variable in reversed(self.slots):
             yield variable.name, self.slots[variable]
+
+
+class Walker:
+    """One unit being walked.
+
+    ``impls`` collects its `impl` methods, ``linker`` does its imports; ``table`` holds the variables that all
+    of its functions share: those of a module, or of a REPL session.
+    """
+
+    def __init__(
+        self,
+        vm: Vm,
+        unit: Unit,
+        tree: Resolved,
+        evaluators: Mapping[type[ast.Node], Evaluator],
+        impls: dict[str, dict[str, Fn]],
+        linker: Linker | None,
+        table: dict[str, Value],
+    ) -> None:
+        self.vm = vm
+        self.unit = unit
+        self.tree = tree
+        self.resolution = tree.resolution
+        self.evaluators = evaluators if vm.growth is None else growing(evaluators, vm.growth.check)
+        self.impls = impls
+        self.linker = linker
+        self.table = table
+        self.observer: Observer | None = vm.observer
+
+    def spec_of(self, param: ast.Param) -> Spec | None:
+        """What the annotation of a parameter demands, None when that is nothing."""
+        if param.type is None or param.rest:
+            return None
+        return annotation_spec(param.type, self.resolution)
+
+    def shell(self, variable: Variable) -> Fn:
+        """A function that is named before its declaration has run."""
+        assert variable.fn
+        return self.vm.calls.shell(variable.name, *signature(variable.fn.params))

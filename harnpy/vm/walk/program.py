@@ -1,21 +1,95 @@
-"""Running a whole unit: a script, a pipeline, a module, an input of a REPL. Spec: 02 §10, 06 §4."""
+"""Running a whole unit: a script, a pipeline, a module, an input of a REPL. Spec: 02 §10, 06 §4.
+
+`EVALUATORS` lists which function evaluates which node. A new construct adds a row there and one in
+`emit.program`.
+"""
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.tree import lineage, script_order, setup_order
-from harnpy.vm.walk.activation import Activation
-from harnpy.vm.walk.functions import finish_defers
-from harnpy.vm.walk.jumps import Return
+from harnpy.vm.walk import expressions, functions, patterns, statements
+from harnpy.vm.walk import functions as calls
+from harnpy.vm.walk.activation import Activation, Return, Walker
+from harnpy.vm.walk.functions import body_with, finish_defers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from harnpy.vm.walk.walker import Walker
+    from harnpy.vm.front_end import Resolved
+    from harnpy.vm.modules import Linker
+    from harnpy.vm.unit import Unit
+    from harnpy.vm.values import Fn
+    from harnpy.vm.vm import Vm
+    from harnpy.vm.walk.activation import Evaluator
+    from harnpy.vm.walk.functions import Body
 
     Value = Any
+
+EVALUATORS: dict[type[ast.Node], Evaluator] = {
+    ast.Int: expressions.literal,
+    ast.Float: expressions.literal,
+    ast.Str: expressions.literal,
+    ast.Bool: expressions.literal,
+    ast.Nil: expressions.nil,
+    ast.Duration: expressions.duration,
+    ast.Interp: expressions.interpolation,
+    ast.List: expressions.list_,
+    ast.Dict: expressions.dict_,
+    ast.StructLit: expressions.struct,
+    ast.Name: expressions.name,
+    ast.Member: expressions.member,
+    ast.Index: expressions.index,
+    ast.Slice: expressions.slice_,
+    ast.Unary: expressions.unary,
+    ast.Binary: expressions.binary,
+    ast.Ternary: expressions.ternary,
+    ast.RangeTo: expressions.range_to,
+    ast.Pipe: calls.pipe,
+    ast.Call: calls.call,
+    ast.MethodCall: calls.method_call,
+    ast.Let: patterns.let,
+    ast.Assign: patterns.assign,
+    ast.Block: statements.block,
+    ast.If: statements.if_,
+    ast.Match: statements.match,
+    ast.Guard: statements.guard,
+    ast.Require: statements.require,
+    ast.For: statements.for_,
+    ast.While: statements.while_,
+    ast.Break: statements.break_,
+    ast.Continue: statements.continue_,
+    ast.Throw: statements.throw,
+    ast.Try: statements.try_,
+    ast.TryStar: statements.try_star,
+    ast.Propagate: statements.propagate,
+    ast.Retry: statements.retry,
+    ast.Deadline: statements.deadline,
+    ast.Defer: statements.defer,
+    ast.FnDecl: functions.declaration,
+    ast.Closure: functions.closure,
+    ast.FnExpr: functions.closure,
+    ast.Return: functions.return_,
+    ast.Yield: functions.yield_,
+    ast.Emit: functions.yield_,
+    ast.Spawn: statements.spawn,
+    ast.Parallel: statements.parallel,
+    ast.Select: statements.select,
+    ast.Mutex: statements.mutex,
+    ast.StructDecl: statements.struct,
+    ast.ImplDecl: statements.impl,
+    ast.ToolDecl: statements.tool,
+    ast.SkillDecl: statements.skill,
+    ast.EvalPack: statements.eval_pack,
+    ast.Import: statements.import_,
+    ast.EnumDecl: statements.nothing,
+    ast.InterfaceDecl: statements.nothing,
+    ast.TypeDecl: statements.nothing,
+    ast.Pipeline: statements.nothing,
+    ast.Override: statements.nothing,
+}
 
 
 def main_of(walker: Walker) -> Callable[[int], Value]:
@@ -76,3 +150,27 @@ def _module(a: Activation) -> None:
 
 def _by_name(a: Activation, nodes: Sequence[ast.FnDecl | ast.ToolDecl]) -> dict[str, Value]:
     return {node.name: a.read(a.declared_by(node, node.name)) for node in nodes}
+
+
+# The functions of a compiled unit that Python cannot express: they are walked.
+
+
+def walking_helpers(
+    vm: Vm,
+    unit: Unit,
+    tree: Resolved,
+    impls: dict[str, dict[str, Fn]],
+    linker: Linker | None,
+    table: dict[str, Value],
+) -> dict[str, Any]:
+    """What generated code calls for the functions of its unit that Python cannot express."""
+    walker = Walker(vm, unit, tree, EVALUATORS, impls, linker, table)
+    functions = list(tree.resolution.functions.values())
+
+    def walked(index: int, shown: str, captured: tuple[Value, ...]) -> Body:
+        function = functions[index]
+        params = getattr(function.node, "params", ())
+        own = dict(zip(function.captures.values(), captured, strict=True))
+        return body_with(walker, function, shown, params, own)
+
+    return {"walked": walked, "walked_main": main_of(walker)}

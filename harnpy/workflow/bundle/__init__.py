@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from harnpy.workflow.bundle.exporting import export_run as export_run
     from harnpy.workflow.bundle.importing import BundleError as BundleError
     from harnpy.workflow.bundle.importing import import_bundle as import_bundle
+    from harnpy.workflow.bundle.importing import validate_bundle as validate_bundle
     from harnpy.workflow.bundle.redactor import without_secrets as without_secrets
-    from harnpy.workflow.bundle.validation import validate_bundle as validate_bundle
 
 _MODULES = {
     "export_run": "exporting",
     "import_bundle": "importing",
     "BundleError": "importing",
-    "validate_bundle": "validation",
+    "validate_bundle": "importing",
     "without_secrets": "redactor",
 }
 __all__ = ["BundleError", "export_run", "import_bundle", "validate_bundle", "without_secrets"]

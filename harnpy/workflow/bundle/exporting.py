@@ -5,27 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.version import __version__
-from harnpy.workflow.artifacts.artifact import normal_kind
-from harnpy.workflow.bundle import sanitizing
-from harnpy.workflow.bundle.bundle_format import (
+from harnpy.workflow.artifacts import normal_kind
+from harnpy.workflow.bundle import redactor
+from harnpy.workflow.bundle.redactor import (
+    SECRETS,
+    Environment,
+    Manifest,
+    Places,
+    Redactor,
+    pointer_step,
+    secret_variables,
+)
+from harnpy.workflow.bundle.replay_only import reduced
+from harnpy.workflow.bundle.sections import (
+    BUNDLE_TYPE,
+    BUNDLE_VERSION,
     LOCAL,
     MODES,
     ORIGIN,
     REPLAY_ONLY,
     SANITIZED,
-    TYPE,
-    VERSION,
+    SECTIONS,
     content_digest,
     sealed,
+    sections,
 )
-from harnpy.workflow.bundle.environment_masking import Environment
-from harnpy.workflow.bundle.path_masking import Places
-from harnpy.workflow.bundle.redaction_manifest import Manifest, step
-from harnpy.workflow.bundle.redactor import SECRETS, Redactor, secret_variables
-from harnpy.workflow.bundle.replay_only import reduced
-from harnpy.workflow.bundle.sections import SECTIONS, sections
-from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import RUN
+from harnpy.workflow.records.record_shapes import RUN, plain_json
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.workflow.shapes import read
 from harnpy.world import World
@@ -34,9 +39,9 @@ from harnpy.world.clock import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harnpy.reading.dicts import Dict
-    from harnpy.workflow.bundle.bundle_types import Replay
-    from harnpy.workflow.records.record_types import RunRecord, StageRecord
+    from harnpy.formats.dicts import Dict
+    from harnpy.workflow.bundle.sections import Replay
+    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
 
 
 _PLACES = ("cwd", "source_dir", "repo_path", "worktree_path")
@@ -78,9 +83,9 @@ def export_run(
         taken = reduced(taken, manifest)
     elif taken["replay"]["fixture"]:
         taken["replay"] = _with_whole_snippets(taken["replay"], record["stages"], redactor, manifest)
-    content = {name: redactor.value(taken[name], step("", name)) for name in SECTIONS}
+    content = {name: redactor.value(taken[name], pointer_step("", name)) for name in SECTIONS}
     content["redactions"] = manifest.entries(content)
-    document = {"_type": TYPE, "schema_version": VERSION, "mode": mode, **content}
+    document = {"_type": BUNDLE_TYPE, "schema_version": BUNDLE_VERSION, "mode": mode, **content}
     document |= _identity(content_digest(document), origin, world)
     return sealed(document)
 
@@ -99,7 +104,7 @@ def _origin(run: RunRecord) -> Dict:
 
 def _known(run: Mapping[str, Any]) -> RunRecord:
     """Return the record with every key; of the stages' artifacts only the kinds."""
-    record = read(RUN, plain(run))
+    record = read(RUN, plain_json(run))
     for stage in record["stages"]:
         stage["artifacts"] = list(_kinds(stage["artifacts"]))
     return record
@@ -138,8 +143,8 @@ def _redactor(
     directories = [execution.get(key) for execution in executions for key in _PLACES]
     known = [directory for directory in [*workspaces, *directories] if isinstance(directory, str)]
     places = Places(known, home or (env or {}).get("HOME"))
-    rules = sanitizing.text_rules(places, Environment(environments))
-    return Redactor(manifest, rules, sanitizing.shapes)
+    rules = redactor.text_rules(places, Environment(environments))
+    return Redactor(manifest, rules, redactor.shape_rules)
 
 
 def _with_whole_snippets(

@@ -1,25 +1,26 @@
 """Reducing the sections of a run to what a replay is compared by: hashes and lengths, no text.
 
-The keys that stay are listed; everything else is removed. Spec: 08 §17, `replay_only`.
+The keys that stay are listed; everything else is removed. The counterpart finds text that a replay-only
+bundle must not contain. Spec: 08 §17, `replay_only`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.lenient import as_dict, dicts_at
-from harnpy.text.json.compact import compact_json
-from harnpy.workflow.bundle.redaction_manifest import digest, step
+from harnpy.formats.dicts import as_dict, dicts_at
+from harnpy.formats.json import compact_json
+from harnpy.workflow.bundle.redactor import digest, pointer_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from harnpy.reading.dicts import Dict
-    from harnpy.workflow.bundle.bundle_types import Replay, Sections
-    from harnpy.workflow.bundle.redaction_manifest import Manifest
-    from harnpy.workflow.records.record_types import ReplayFixture
+    from harnpy.formats.dicts import Dict
+    from harnpy.workflow.bundle.redactor import Manifest
+    from harnpy.workflow.bundle.sections import Replay, Sections
+    from harnpy.workflow.records.record_shapes import ReplayFixture
 
-    #: ``reduce(value, pointer, manifest)`` returns the reduced value.
     Reducer = Callable[[Any, str, Manifest], Any]
 
 EVENT = ("kind", "role", "visibility", "bytes")
@@ -57,11 +58,11 @@ def reduced(sections: Sections, manifest: Manifest) -> Sections:
 
 
 def _each(items: Iterable[Any], place: str, reduce: Reducer, manifest: Manifest) -> list[Any]:
-    return [reduce(item, step(place, at), manifest) for at, item in enumerate(items)]
+    return [reduce(item, pointer_step(place, at), manifest) for at, item in enumerate(items)]
 
 
 def _task_hashed(value: Any, pointer: str, manifest: Manifest) -> Any:
-    task, place = value.get("task"), step(pointer, "task")
+    task, place = value.get("task"), pointer_step(pointer, "task")
     if not task or manifest.has(place, "replay_only"):
         return value
     manifest.add(place, "replay_only", "hashed", task)
@@ -69,7 +70,7 @@ def _task_hashed(value: Any, pointer: str, manifest: Manifest) -> Any:
 
 
 def _transcript(section: Dict, pointer: str, manifest: Manifest) -> Dict:
-    transcript, place = section["transcript"], step(pointer, "transcript")
+    transcript, place = section["transcript"], pointer_step(pointer, "transcript")
     manifest.add(place, "replay_only", "removed", transcript)
     if section["section"] == "sidecar":
         rows = [_lengths(row, ROW, _content(row)) for row in transcript["rows"]]
@@ -133,7 +134,7 @@ def _replay(replay: Replay, manifest: Manifest) -> Replay:
         return replay
     place = "/replay/fixture/stage_assertions"
     assertions = [
-        _emptied(assertion, ASSERTED_TEXTS, step(place, at), manifest)
+        _emptied(assertion, ASSERTED_TEXTS, pointer_step(place, at), manifest)
         for at, assertion in enumerate(fixture["stage_assertions"])
     ]
     emptied: ReplayFixture = _emptied(fixture, FIXTURE_TEXTS, "/replay/fixture", manifest)
@@ -147,7 +148,7 @@ def _span(span: Dict, pointer: str, manifest: Manifest) -> Dict:
         return span
     numbers = {key: value for key, value in metadata.items() if isinstance(value, (int, float))}
     if numbers != metadata:
-        manifest.add(step(pointer, "metadata"), "replay_only", "removed", metadata)
+        manifest.add(pointer_step(pointer, "metadata"), "replay_only", "removed", metadata)
     return {**span, "metadata": numbers}
 
 
@@ -158,5 +159,77 @@ def _child(child: Any, pointer: str, manifest: Manifest) -> Any:
 def _emptied(value: Any, keys: tuple[str, ...], pointer: str, manifest: Manifest) -> Any:
     full = [key for key in keys if value.get(key)]
     for key in full:
-        manifest.add(step(pointer, key), "replay_only", "removed", value[key])
+        manifest.add(pointer_step(pointer, key), "replay_only", "removed", value[key])
     return {**value, **dict.fromkeys(full)}
+
+
+_EVENT = (*EVENT, LIVE)
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+def texts_left(bundle: Dict) -> Iterator[str]:
+    """Report every place with such a text."""
+    for place, value, allowed in _reduced(bundle):
+        if not isinstance(value, dict) or not set(value) <= set(allowed):
+            yield f"text is left in a replay-only bundle at {place}"
+    for place, holder, keys in _holders_in(bundle):
+        yield from (
+            f"text is left in a replay-only bundle at {pointer_step(place, key)}"
+            for key in keys
+            if holder.get(key)
+        )
+    for place, holder in [("/run", bundle["run"]), *_at("/child_runs", bundle["child_runs"])]:
+        task = holder.get("task")
+        if task and not (isinstance(task, str) and _SHA256.fullmatch(task)):
+            yield f"text is left in a replay-only bundle at {place}/task"
+
+
+def _reduced(bundle: Dict) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    """Yield values that may have only certain keys."""
+    for place, section in _at("/transcripts", bundle["transcripts"]):
+        is_sidecar = section["section"] == "sidecar"
+        part, keys = ("rows", ROW) if is_sidecar else ("events", _EVENT)
+        yield f"{place}/transcript", section["transcript"], (part,)
+        for inner, item in _at(f"{place}/transcript/{part}", section["transcript"].get(part, [])):
+            yield inner, item, keys
+            if isinstance(item, dict) and LIVE in item:
+                yield pointer_step(inner, LIVE), item[LIVE], ("client_id",)
+    for place, decision in _at("/permissions", bundle["permissions"]):
+        yield from _traces_in(place, decision, PERMISSION, PERMISSION_TEXTS)
+    for place, request in _at("/hitl", bundle["hitl"]):
+        kept = (*REQUEST, "responses")
+        yield from _traces_in(place, request, kept, REQUEST_TEXTS)
+        for inner, response in _at(pointer_step(place, "responses"), dicts_at(request, "responses")):
+            yield from _traces_in(inner, response, RESPONSE, RESPONSE_TEXTS)
+
+
+def _traces_in(
+    place: str, value: Dict, kept: tuple[str, ...], texts: tuple[str, ...]
+) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    yield place, value, (*kept, *texts)
+    for key in texts:
+        if key in value:
+            yield pointer_step(place, key), value[key], TRACE
+
+
+def _holders_in(bundle: Dict) -> Iterator[tuple[str, Dict, tuple[str, ...]]]:
+    """Yield values that must have nothing under certain keys."""
+    for place, call in _at("/tool_calls", bundle["tool_calls"]):
+        yield place, call, CALL_TEXTS
+    for place, child in _at("/child_runs", bundle["child_runs"]):
+        yield place, child, CHILD_TEXTS
+    for place, span in _at("/trace_spans", bundle["trace_spans"]):
+        metadata = span.get("metadata")
+        if isinstance(metadata, dict):
+            texts = tuple(key for key, item in metadata.items() if not isinstance(item, (int, float)))
+            yield f"{place}/metadata", metadata, texts
+    fixture = bundle["replay"]["fixture"]
+    if fixture is not None:
+        yield "/replay/fixture", fixture, FIXTURE_TEXTS
+        assertions = fixture.get("stage_assertions")
+        for place, assertion in _at("/replay/fixture/stage_assertions", assertions or []):
+            yield place, assertion, ASSERTED_TEXTS
+
+
+def _at(place: str, items: Any) -> Iterator[tuple[str, Any]]:
+    return ((pointer_step(place, at), item) for at, item in enumerate(items))

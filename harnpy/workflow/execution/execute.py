@@ -10,39 +10,156 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.workflow_scope import WorkflowScope
+from harnpy.agent.context import WorkflowScope
+from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
-from harnpy.workflow.artifacts.artifact import read_artifacts
-from harnpy.workflow.artifacts.selection import read_context_policy, select
-from harnpy.workflow.execution.begin_run import begin_run, mutation_session, replay_of, run_metadata
-from harnpy.workflow.execution.ready_queue import Ready
-from harnpy.workflow.execution.run_options import CALLER, read_options
-from harnpy.workflow.execution.run_progress import COMPLETED, Progress
-from harnpy.workflow.execution.run_recorder import RunRecorder, Usage
-from harnpy.workflow.execution.stage_records import failed, stage_metadata, stage_record
-from harnpy.workflow.graph.normalise import normalise_graph
-from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
-from harnpy.workflow.graph.validate import validate
-from harnpy.workflow.records.record_files import default_path
-from harnpy.workflow.records.record_writer import RunWriter
-from harnpy.workflow.stages import stage_kinds
-from harnpy.workflow.stages.stage_session import close_minted, run_session
-from harnpy.workflow.stages.verification_contracts import contracts_for, read_contracts
-from harnpy.workflow.stages.work import Work
+from harnpy.workflow.artifacts import read_artifacts, read_context_policy, select_artifacts
+from harnpy.workflow.execution import stage_kinds
+from harnpy.workflow.execution.run_options import CALLER, DETERMINISTIC, Replay, RunOptions, read_options
+from harnpy.workflow.execution.run_progress import (
+    COMPLETED,
+    Progress,
+    Ready,
+    RunRecorder,
+    Usage,
+    failed_stage,
+    stage_metadata,
+    stage_record,
+)
+from harnpy.workflow.execution.stage_work import Work, close_minted, run_session
+from harnpy.workflow.execution.verification import contracts_for, read_contracts
+from harnpy.workflow.graph import normalise_graph
+from harnpy.workflow.graph_validation import (
+    BUILT_IN_CEILING,
+    stage_approval,
+    stage_policy,
+    validate_graph,
+    with_granted_tools,
+)
+from harnpy.workflow.records.record import RUNNING, new_run, normalised_run
+from harnpy.workflow.records.record_files import RunWriter, default_path, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.agent.context import Rules
-    from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.context import AgentContext, Rules
     from harnpy.agent.runtime import Runtime
-    from harnpy.reading.dicts import Dict
-    from harnpy.reading.lenient import Options
-    from harnpy.workflow.artifacts.artifact_types import Artifact
-    from harnpy.workflow.execution.replay import Replay
-    from harnpy.workflow.execution.run_options import RunOptions
-    from harnpy.workflow.graph.graph_types import Graph, Node
-    from harnpy.workflow.records.record_types import StageRecord
+    from harnpy.formats.dicts import Dict, Options
+    from harnpy.workflow.artifacts import Artifact
+    from harnpy.workflow.graph_shapes import Graph, Node
+    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
+    from harnpy.world import World
+
+# The start of a run: a new or resumed record, and its mutation session. Spec: 08 §7.8.
+
+
+def begin_run(
+    task: str, graph: Graph, artifacts: Sequence[Artifact], options: RunOptions, world: World
+) -> RunRecord:
+    """Return the record of a run that is about to start or to continue. Raise `MisuseError`."""
+    former = _former(options, world)
+    lineage = options.lineage
+    run = new_run(world.ids.new(), world) if former is None else former
+    known = {artifact["id"] for artifact in run["artifacts"]}
+    return {
+        **run,
+        "workflow_id": graph["id"],
+        "workflow_name": graph["name"],
+        "task": task,
+        "status": RUNNING,
+        "finished_at": None,
+        "parent_run_id": lineage.get("parent_run_id") or run["parent_run_id"],
+        "root_run_id": _root(run, lineage, is_new=former is None),
+        "pending_nodes": [] if _lacks_only_its_end(former) else run["pending_nodes"] or [graph["entry"]],
+        "artifacts": run["artifacts"] + [made for made in artifacts if made["id"] not in known],
+        "transcript": options.transcript or run["transcript"],
+        "policy": policy_dict(BUILT_IN_CEILING),
+        "execution": options.execution or run["execution"],
+        "replay_fixture": None,
+    }
+
+
+def _lacks_only_its_end(former: RunRecord | None) -> bool:
+    """Whether a run was interrupted between its last stage and its end, which could not be written."""
+    if former is None or former["pending_nodes"]:
+        return False
+    return former["status"] == RUNNING and bool(former["stages"])
+
+
+def _root(run: RunRecord, lineage: dict[str, str], is_new: bool) -> str | None:
+    root = run["root_run_id"]
+    return lineage.get("root_run_id") or root if is_new else root
+
+
+def _former(options: RunOptions, world: World) -> RunRecord | None:
+    """Return the run to resume, if there is one."""
+    return _record(options.resume_run, options.resume_path, world)
+
+
+def replay_of(options: RunOptions, world: World) -> Replay | None:
+    """Return the stages to replay, if the run is a replay. Raise `MisuseError`."""
+    mode = options.replay_mode
+    if mode is None:
+        return None
+    run = _record(options.replay_run, options.replay_path, world)
+    if run is None:
+        raise MisuseError("replay_mode requires replay_run or replay_path")
+    if mode != DETERMINISTIC:
+        raise MisuseError(f'workflow_execute: replay_mode must be "{DETERMINISTIC}" (got "{mode}")')
+    return Replay(run)
+
+
+def _record(given: Any, path: str | None, world: World) -> RunRecord | None:
+    if given is not None:
+        return normalised_run(given, world)
+    return None if path is None else load_run(path, world)
+
+
+def mutation_session(run_id: str, options: RunOptions, context: AgentContext, new_id: str) -> Dict:
+    """Return the mutation session: on whose behalf the run changes things (08 §8.1)."""
+    audit, worker, outer = options.audit, context.worker, context.workflow
+    return {
+        "session_id": audit["session_id"] or f"session_{new_id}",
+        "parent_session_id": audit["parent_session_id"] or (outer and outer.mutation["session_id"]),
+        "run_id": audit["run_id"] or run_id,
+        "worker_id": audit["worker_id"] or (worker and worker.id) or options.lineage.get("parent_worker_id"),
+        "execution_kind": audit["execution_kind"] or "workflow",
+        "mutation_scope": audit["mutation_scope"],
+        "approval_policy": audit["approval_policy"],
+    }
+
+
+def run_metadata(
+    run: RunRecord, graph: Graph, options: RunOptions, mutation: Dict, validation: Dict, replay: Replay | None
+) -> Dict:
+    """Return the metadata that the executor records for a run (08 §7.8)."""
+    trigger = options.trigger_event or {}
+    optional = {
+        "execution": run["execution"],
+        "workflow_metadata": graph["metadata"] or None,
+        "trigger_event": options.trigger_event,
+        "trace_id": trigger.get("trace_id"),
+        "replay_mode": options.replay_mode,
+        "replayed_from": None if replay is None else replay.source_id,
+        "delegated": options.delegated,
+        **options.lineage,
+    }
+    return {
+        **run["metadata"],
+        **{key: value for key, value in optional.items() if value is not None},
+        "effective_policy": policy_dict(effective_policy(graph)),
+        "mutation_session": mutation,
+        "workflow_version": graph["version"],
+        "validation": validation,
+        "max_steps": options.steps(graph, replay),
+        "resumed": bool(options.resume_run is not None or options.resume_path),
+        "root_run_id": run["root_run_id"],
+    }
+
+
+def effective_policy(graph: Graph) -> Policy:
+    """Return what a normalised graph may do under the built-in ceiling. Raise `PolicyError`."""
+    return BUILT_IN_CEILING.intersect(read_policy(graph["capability_policy"]))
 
 
 def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Options) -> Dict:
@@ -54,7 +171,7 @@ def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Op
         raise MisuseError(f"{CALLER}: missing workflow")
     world = runtime.sessions.world
     normal = normalise_graph(graph, world)
-    validation = validate(normal)
+    validation = validate_graph(normal)
     if validation["errors"]:
         raise MisuseError(f"{CALLER}: invalid workflow: {'; '.join(validation['errors'])}")
     inputs = read_artifacts(artifacts, world)
@@ -139,7 +256,7 @@ class Execution:
 
     def _turn(self, id: str) -> None:
         node, stage_id = self._node(id), self._progress.stage_id(id)
-        policy = stage_policy(BUILT_IN, self._graph, node)
+        policy = stage_policy(BUILT_IN_CEILING, self._graph, node)
         rules = self._rules(node, policy)
         if self._replay is None:
             stage = self._worked(node, stage_id, policy, rules)
@@ -168,11 +285,11 @@ class Execution:
         try:
             with context.govern(rules), context.work_for(scope), runtime.tools_bound(node):
                 consumed += _consumed(node, run["artifacts"])
-                ended = stage_kinds.run(work)
+                ended = stage_kinds.run_node(work)
         except Exception as error:
             if not runtime.is_failure(error):
                 raise
-            ended = failed(getattr(error, "message", None) or str(error))
+            ended = failed_stage(getattr(error, "message", None) or str(error))
         return stage_record(
             node,
             ended,
@@ -207,7 +324,7 @@ class Execution:
         for id in sorted(self._graph["nodes"]):
             node = self._node(id)
             if node["verify"] is not None:
-                with context.govern(self._rules(node, stage_policy(BUILT_IN, self._graph, node))):
+                with context.govern(self._rules(node, stage_policy(BUILT_IN_CEILING, self._graph, node))):
                     contracts += read_contracts({id: node}, self._runtime.read_text)
         return contracts
 
@@ -219,4 +336,7 @@ class Execution:
 
 def _consumed(node: Node, artifacts: Sequence[Artifact]) -> list[str]:
     """Return the ids of the artifacts that a node sees, by its context policy alone."""
-    return [artifact["id"] for artifact in select(artifacts, read_context_policy(node["context_policy"]))]
+    return [
+        artifact["id"]
+        for artifact in select_artifacts(artifacts, read_context_policy(node["context_policy"]))
+    ]

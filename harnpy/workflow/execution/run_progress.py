@@ -1,24 +1,323 @@
-"""The progress of a run: its queue and its record, kept in step on disk. Spec: 08 §7.2 steps 5–8."""
+"""The progress of a run: its queue and its record, kept in step on disk, and what its models and tools did.
+
+Spec: 08 §7.2–7.4, §8.1.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
-from harnpy.workflow.execution.stage_records import ERROR
-from harnpy.workflow.records.record import FINALIZE, STAGE_COMPLETE, START, new_checkpoint, new_transition
+from harnpy.agent.people import merged_history
+from harnpy.agent.rules.policy import policy_dict
+from harnpy.agent.worker import without_functions
+from harnpy.formats.json import to_json
+from harnpy.workflow.execution.stage_work import Ended
+from harnpy.workflow.records.record import (
+    FINALIZE,
+    STAGE_COMPLETE,
+    START,
+    new_attempt,
+    new_checkpoint,
+    new_stage,
+    new_transition,
+)
 from harnpy.workflow.records.replay_fixture import fixture_of
+from harnpy.workflow.shapes import only
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from harnpy.workflow.execution.ready_queue import Ready
-    from harnpy.workflow.execution.run_recorder import RunRecorder
-    from harnpy.workflow.graph.graph_types import Edge
-    from harnpy.workflow.records.record_types import StageRecord, Transition
-    from harnpy.workflow.records.record_writer import RunWriter
+    from harnpy.agent.context import ToolCall
+    from harnpy.agent.people import Question
+    from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.runtime import Runtime
+    from harnpy.formats.dicts import Dict
+    from harnpy.llm.reply import Reply
+    from harnpy.workflow.graph_shapes import Edge, Graph, Node
+    from harnpy.workflow.records.record_files import RunWriter
+    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord, Transition, UsageRecord
     from harnpy.world import World
+
+# Which node comes next: the queue of a run, its joins and branches. Spec: 08 §7.2.
+#
+# Pure: it knows nodes by their ids, and stages by the branches they ended on.
+
+
+JOIN = "join"
+
+
+class Ready:
+    """The queued nodes, the next one first. ``steps`` counts turns, including those in which a join kept
+    waiting."""
+
+    def __init__(
+        self, graph: Graph, max_steps: int, pending: Iterable[str], completed: Iterable[str] = ()
+    ) -> None:
+        self.steps = 0
+        self.max_steps = max_steps
+        self.completed = set(completed)
+        self._nodes = graph["nodes"]
+        self._outgoing: dict[str, list[Edge]] = {}
+        self._incoming: dict[str, list[str]] = {}
+        for edge in graph["edges"]:
+            self._outgoing.setdefault(edge["from"], []).append(edge)
+            self._incoming.setdefault(edge["to"], []).append(edge["from"])
+        self._queue = deque(pending)
+        self._queued = Counter(self._queue)
+
+    @property
+    def pending(self) -> list[str]:
+        return list(self._queue)
+
+    def __bool__(self) -> bool:
+        """Return whether anything is left to do."""
+        return bool(self._queue)
+
+    def add(self, id: str) -> None:
+        """Queue a node, unless it is queued already."""
+        if not self._queued[id]:
+            self._queue.append(id)
+            self._queued[id] += 1
+
+    def take(self) -> str | None:
+        """Take the node to run now; None when the queue is empty or no step is left.
+
+        This may be a node that the graph doesn't have.
+        """
+        while self._queue and self.steps < self.max_steps:
+            self.steps += 1
+            id = self._queue.popleft()
+            self._queued[id] -= 1
+            if not self._waits(id):
+                return id
+            self.add(id)
+        return None
+
+    def complete(self, id: str, branch: str | None) -> list[Edge]:
+        """Queue what follows a stage that ended on ``branch``. Return the edges followed."""
+        self.completed.add(id)
+        followed = self._following(id, branch)
+        for edge in followed:
+            self.add(edge["to"])
+        return followed
+
+    def _following(self, id: str, branch: str | None) -> list[Edge]:
+        edges = self._outgoing.get(id, [])
+        taken = [edge for edge in edges if branch is not None and edge["branch"] == branch]
+        return taken or [edge for edge in edges if edge["branch"] is None]
+
+    def _waits(self, id: str) -> bool:
+        """Return whether a node is a join that needs more of its predecessors."""
+        node = self._nodes.get(id)
+        if node is None or node["kind"] != JOIN:
+            return False
+        sources = self._incoming.get(id, [])
+        return sum(source in self.completed for source in sources) < _required(node, len(sources))
+
+
+def _required(join: Node, incoming: int) -> int:
+    policy = join["join_policy"]
+    if policy["min_completed"] is not None:
+        return int(policy["min_completed"])
+    wants_all = policy["require_all_inputs"] or policy["strategy"] == "all"
+    return incoming if wants_all else 1
+
+
+# Recording what a run's models, tools and people did. Spec: 08 §8.1.
+#
+# A recorder is notified of everything that happens in the tasks of its run, including runs inside it, and of
+# nothing else.
+
+
+_HASH_DIGITS, _SPAN_DIGITS = 16, 8
+
+
+@dataclass(slots=True)
+class Usage:
+    """The total use of model calls; ``models`` in the order of their first call."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_duration_ms: int = 0
+    call_count: int = 0
+    total_cost: float = 0.0
+    models: dict[str, None] = field(default_factory=dict)
+
+    def add(self, reply: Reply, ms: int) -> None:
+        self.input_tokens += reply.input_tokens
+        self.output_tokens += reply.output_tokens
+        self.total_duration_ms += ms
+        self.call_count += 1
+        self.total_cost += reply.cost
+        self.models[reply.model] = None
+
+    def as_dict(self) -> UsageRecord:
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "total_duration_ms": self.total_duration_ms,
+            "call_count": self.call_count,
+            "total_cost": self.total_cost,
+            "models": list(self.models),
+        }
+
+
+def usage_of(record: UsageRecord | None) -> Usage:
+    """Return the usage in a record, to continue counting."""
+    if not record:
+        return Usage()
+    return Usage(
+        record["input_tokens"],
+        record["output_tokens"],
+        record["total_duration_ms"],
+        record["call_count"],
+        record["total_cost"],
+        dict.fromkeys(record["models"]),
+    )
+
+
+class RunRecorder:
+    """The recorder of the run whose record is ``run``."""
+
+    def __init__(self, runtime: Runtime, run: RunRecord) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._world = runtime.sessions.world
+        self.usage = usage_of(run["usage"])
+        #: The usage of the current stage.
+        self.stage_usage = Usage()
+        self._over = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Record what happens inside the block; a worker may outlive the run."""
+        observers = self._runtime.models.account.observers
+        observers.append(self._replied)
+        try:
+            yield
+        finally:
+            observers.remove(self._replied)
+            self._over = True
+
+    def _replied(self, reply: Reply, ms: int) -> None:
+        workflow = self._runtime.context().workflow
+        if workflow is None or self not in workflow.recorders:
+            return
+        self.usage.add(reply, ms)
+        self.stage_usage.add(reply, ms)
+        tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
+        self._span("llm_call", reply.model, ms, {"provider": reply.provider, **tokens})
+
+    def tool_called(self, call: ToolCall) -> None:
+        if self._over:
+            return
+        arguments = to_json(call.arguments).encode("utf-8", "surrogatepass")
+        self._run["tool_recordings"].append(
+            {
+                "tool_name": call.name,
+                "tool_use_id": call.id,
+                "args_hash": sha256(arguments).hexdigest()[:_HASH_DIGITS],
+                "result": call.text,
+                "is_rejected": call.rejected,
+                "duration_ms": call.ms,
+                "iteration": call.iteration,
+                "timestamp": rfc3339(self._world.clock.now()),
+            }
+        )
+        self._span("tool_call", call.name, call.ms, {"is_rejected": call.rejected})
+
+    def asked(self, question: Question) -> None:
+        if self._over:
+            return
+        self._run["hitl_questions"].append(question)
+
+    def hitl(self, entry: Dict) -> None:
+        if self._over:
+            return
+        metadata = self._run["metadata"]
+        self._run["metadata"] = {**metadata, "hitl": merged_history(metadata.get("hitl"), [entry])}
+
+    def _span(self, kind: str, name: str, ms: int, metadata: Dict) -> None:
+        """Add a span that has just ended."""
+        self._run["trace_spans"].append(
+            {
+                "span_id": self._world.ids.new()[-_SPAN_DIGITS:],
+                "parent_id": None,
+                "kind": kind,
+                "name": name,
+                "start_ms": int(self._world.clock.now() * 1000) - ms,
+                "duration_ms": ms,
+                "metadata": metadata,
+            }
+        )
+
+
+# The record of a stage within a run's record. Spec: 08 §7.3, §7.4, §8.1.
+
+
+STAGE_COMPLETED, FAILED, ERROR = "completed", "failed", "error"
+_NOT_VERIFIED = "verification failed"
+_OF_NODE = (
+    "model_policy", "auto_compact", "context_policy", "retry_policy", "input_contract", "output_contract"
+)  # fmt: skip
+_OF_RESULT = (
+    "prompt", "system_prompt", "rendered_context", "verification_contracts", "rendered_verification_context",
+    "selected_artifact_ids", "selected_artifact_titles",
+)  # fmt: skip
+
+
+def failed_stage(error: str) -> Ended:
+    """Return the end of a stage that failed with an error."""
+    return Ended({"status": FAILED, "error": error}, ERROR, ERROR, [], None)
+
+
+def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
+    """Return the record of a stage with its one attempt; ``fields`` come from the run."""
+    result, branch = ended.result, ended.branch
+    came_of = {
+        "status": FAILED if branch in (FAILED, ERROR) else STAGE_COMPLETED,
+        "outcome": ended.outcome,
+        "branch": branch,
+        "verification": ended.verification,
+    }
+    error = result["error"] if branch == ERROR else None
+    times = {key: fields[key] for key in ("started_at", "finished_at")}
+    return new_stage(
+        node_id=node["id"],
+        kind=node["kind"],
+        visible_text=result.get("visible_text"),
+        private_reasoning=result.get("private_reasoning"),
+        transcript=ended.transcript,
+        artifacts=ended.artifacts,
+        produced_artifact_ids=[artifact["id"] for artifact in ended.artifacts],
+        attempts=[new_attempt(attempt=1, error=error, **came_of, **times)],
+        **came_of,
+        **fields,
+    )
+
+
+def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
+    """Return the metadata about how a stage ran."""
+    result, worker = ended.result, ended.worker
+    errors = {FAILED: _NOT_VERIFIED, ERROR: result.get("error")}
+    optional = {
+        "output_visibility": node["output_visibility"],
+        "worker": worker,
+        "worker_id": worker and worker["id"],
+        "error": errors.get(ended.branch),
+        **{key: result.get(key) for key in _OF_RESULT},
+        "tool_calling_mode": (result.get("tools") or {}).get("mode"),
+    }
+    return {
+        **{key: without_functions(value) for key, value in only(node, _OF_NODE).items()},
+        "effective_capability_policy": policy_dict(policy),
+        **{key: value for key, value in optional.items() if value is not None},
+    }
 
 
 COMPLETED, PAUSED = "completed", "paused"

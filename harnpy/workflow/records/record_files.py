@@ -1,24 +1,67 @@
-"""Run records in files. Spec: 08 §8.2, 09 §7.1."""
+"""Run records in files: loading one or its whole tree, saving, and writing after every stage.
+
+Spec: 08 §8.1–8.2, §8.7; 09 §7.1.
+"""
 
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import errors_after
+from harnpy.formats.json import parse_json
 from harnpy.project import RUNS_VARIABLE, runs_directory
-from harnpy.reading.strict import errors_after
-from harnpy.workflow.documents import names_its_file, read_document
-from harnpy.workflow.records.observability import observability
-from harnpy.workflow.records.plain_json import TOO_DEEP, plain, pretty
-from harnpy.workflow.records.record import derive, no_questions, no_requests, normalised, read_run
+from harnpy.workflow.records.observability import Observer, observability
+from harnpy.workflow.records.record import derive_run, no_questions, no_requests, normalised_run, read_run
+from harnpy.workflow.records.record_shapes import TOO_DEEP, indented_part, plain_json, pretty_record
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record import HitlOf, QuestionsOf
-    from harnpy.workflow.records.record_types import RunRecord
+    from harnpy.workflow.records.record_shapes import ChildRun, RunRecord
     from harnpy.world import World
     from harnpy.world.files import Files
+
+    WhenIdle = Callable[[Callable[[], None]], None]
+
+T = TypeVar("T")
+
+
+def read_document(path: str, what: str, world: World, parse: Callable[[str], Any] | None = None) -> Any:
+    """Return the value in a file: JSON, unless ``parse`` reads another format.
+
+    Raise `MisuseError`: ``failed to read <what>: …``, or ``failed to parse <what>: …`` if ``parse`` raises
+    ValueError.
+    """
+    try:
+        text = world.files.read_text(os.path.join(world.files.cwd(), path))
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"failed to read {what}: {system_reason(error)}") from error
+    try:
+        return (parse or parse_json)(text)
+    except ValueError as error:
+        raise MisuseError(f"failed to parse {what}: {error}") from error
+
+
+def names_its_file(read: Callable[[str, World], T]) -> Callable[[str, World], T]:
+    """Add the file's path as a note to what a reader raises, whose texts don't name the file."""
+
+    @wraps(read)
+    def reading(path: str, world: World) -> T:
+        try:
+            return read(path, world)
+        except MisuseError as error:
+            error.add_note(path)
+            raise
+
+    return reading
+
 
 #: JSON nested to level 128 can't be read (04 §11.1): a line inside level 127 may hold one bracket more.
 _TOO_FAR_IN = "\n" + " " * (2 * 127)
@@ -34,7 +77,7 @@ def default_path(id: str, world: World) -> str:
     return os.path.join(run_directory(world), f"{id}.json")
 
 
-def save(
+def save_run(
     given: Any,
     world: World,
     path: str | None = None,
@@ -45,29 +88,29 @@ def save(
 
     Raise `MisuseError`.
     """
-    run = normalised(given, world, asked)
+    run = normalised_run(given, world, asked)
     files = world.files if path else world.state_files
     path = path or default_path(run["id"], world)
-    run["persisted_path"] = plain(path)
-    derive(run, world, asked, hitl)
+    run["persisted_path"] = plain_json(path)
+    derive_run(run, world, asked, hitl)
     run["observability"] = observability(run, world)
-    write(path, pretty(run), files)
+    write_run(path, pretty_record(run), files)
     return run
 
 
 @names_its_file
-def load(path: str, world: World) -> RunRecord:
+def load_run(path: str, world: World) -> RunRecord:
     """Return the record in a file. Raise `MisuseError`."""
     given = read_document(path, "run record", world)
     with errors_after("failed to parse run record: "):
         run = read_run(given, world)
     run["persisted_path"] = run["persisted_path"] or path
-    derive(run, world)
+    derive_run(run, world)
     run["observability"] = observability(run, world)
     return run
 
 
-def write(path: str, text: str, files: Files, durable: bool = True) -> None:
+def write_run(path: str, text: str, files: Files, durable: bool = True) -> None:
     """Write a record's text to its file atomically: a reader finds the former text or the new one.
 
     Unless ``durable``, it survives the end of the process, but maybe not a power failure. Raise
@@ -89,3 +132,203 @@ def write(path: str, text: str, files: Files, durable: bool = True) -> None:
 
 def _failure(what: str, path: str, error: Exception) -> MisuseError:
     return MisuseError(f"failed to {what}: {path}: {system_reason(error)}")
+
+
+def load_run_tree(path: str, world: World, above: tuple[str, ...] = ()) -> Dict:
+    """Return `{run, children}`. A child without a file, or that would be its own ancestor, is `{worker, run:
+    nil, children: []}`. Raise `MisuseError`."""
+    run = load_run(path, world)
+    lineage = (*above, _whole(path, world))
+    return {"run": run, "children": [_subtree(child, world, lineage) for child in run["child_runs"]]}
+
+
+def _subtree(child: ChildRun, world: World, above: tuple[str, ...]) -> Dict:
+    path = child["run_path"]
+    if path and _whole(path, world) not in above and world.files.exists(_whole(path, world)):
+        return load_run_tree(path, world, above)
+    return {"worker": child, "run": None, "children": []}
+
+
+def _whole(path: str, world: World) -> str:
+    return os.path.normpath(os.path.join(world.files.cwd(), path))
+
+
+# Writing a run's record after every stage, at a cost that doesn't grow. Spec: 08 §8.1–8.2.
+#
+# The text of each part is made once and kept while the part is the same object; a save joins the texts. So
+# parts of the record's lists, and its transcript, must not be changed in place: a change needs a new dict.
+# Everything else in the record may change at any time.
+#
+# Writing a file of some megabytes still takes milliseconds. Where stages end faster than that, a checkpoint
+# of a large record waits until the program is idle, or until the next checkpoint that is due.
+
+
+#: Records up to this many characters are written at every checkpoint …
+_SMALL = 1_000_000
+#: … a larger one only after this many times the duration of its last save.
+_REST = 4
+
+#: How many items at the end of a list may be reordered from one save to the next.
+_UNSETTLED = 2
+
+
+class RunWriter:
+    """``run`` is a record with every key (`new_run`). The executor adds to it and calls `checkpoint`, and
+    `save` at the end. ``files`` are those that the record is written to, the world's by default.
+    ``when_idle(act)`` calls ``act`` when the program waits for something, or at once."""
+
+    def __init__(
+        self,
+        run: RunRecord,
+        path: str,
+        world: World,
+        when_idle: WhenIdle = lambda act: act(),
+        files: Files | None = None,
+    ) -> None:
+        self.run = run
+        self.path = path
+        self._world = world
+        self._files = files or world.files
+        self._when_idle = when_idle
+        self._texts = _Texts()
+        self._observer = Observer(world)
+        self._size = 0
+        self._due = 0.0
+        self._behind = False
+
+    def checkpoint(self) -> None:
+        """Write the record, now or soon. Raise `MisuseError`."""
+        if self._size <= _SMALL or self._world.clock.monotonic() >= self._due:
+            self._write(durable=False)
+        elif not self._behind:
+            self._behind = True
+            self._when_idle(self._try_to_catch_up)
+
+    def catch_up(self) -> None:
+        """Write a postponed checkpoint. Raise `MisuseError`."""
+        if self._behind:
+            self._write(durable=False)
+
+    def _try_to_catch_up(self) -> None:
+        with suppress(MisuseError):  # the next checkpoint fails the same way, in its own run
+            self.catch_up()
+
+    def save(self) -> None:
+        """Write the record so that it survives a power failure. Raise `MisuseError`."""
+        self._write(durable=True)
+
+    def _write(self, durable: bool) -> None:
+        begun = self._world.clock.monotonic()
+        text = self._text()
+        write_run(self.path, text, self._files, durable)
+        ended = self._world.clock.monotonic()
+        self._size, self._behind = len(text), False
+        self._due = ended + _REST * (ended - begun)
+
+    def _text(self) -> str:
+        """Return the record's text. This updates derived parts (`observability`, `child_runs`, handoffs) and
+        removes what JSON can't hold."""
+        run: Any = self.run
+        run["persisted_path"] = self.path
+        for key, value in run.items():
+            if _is_list_of_parts(value):
+                known = self._texts.settled(key, value)
+                value[known:] = [self._plain(item) for item in value[known:]]
+            elif key != "observability":
+                run[key] = self._plain(value)
+        derive_run(run, self._world)
+        run["observability"] = self._observer.observe(run)
+        return self._texts.of_record(run)
+
+    def _plain(self, value: Any) -> Any:
+        """Return the value as plain JSON; a value that has a text already is plain."""
+        return value if self._texts.has(value) else plain_json(value)
+
+
+class _Texts:
+    """Texts by the identity of their values. It keeps the values, so that no other object gets their ids."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Any] = {}
+        self._texts: dict[tuple[int, int], str] = {}
+        self._lists: dict[tuple[str, int], _ListText] = {}
+
+    def has(self, value: Any) -> bool:
+        return id(value) in self._known
+
+    def settled(self, key: str, items: list[Dict]) -> int:
+        """Return how many items at the start of a list of the record have been written already."""
+        return self._list(key, 1).settled(items)
+
+    def of_record(self, run: Mapping[str, Any]) -> str:
+        pieces: list[str] = []
+        self._object(run, 0, pieces)
+        return "".join(pieces)
+
+    def _object(self, value: Mapping[str, Any], level: int, pieces: list[str]) -> None:
+        """Add the pieces of the record, or of its observability."""
+        margin = "\n" + "  " * level
+        before = f"{{{margin}  "
+        for key in sorted(value):
+            pieces.append(f'{before}"{key}": ')
+            self._entry(key, value[key], level + 1, pieces)
+            before = f",{margin}  "
+        pieces.append(margin + "}")
+
+    def _entry(self, key: str, value: Any, level: int, pieces: list[str]) -> None:
+        if key == "observability" and value is not None:
+            self._object(value, level, pieces)
+        elif _is_list_of_parts(value):
+            self._list(key, level).write(value, lambda item: self._part(item, level + 1), pieces)
+        elif key == "transcript":
+            pieces.append(self._part(value, level))
+        else:
+            pieces.append(indented_part(pretty_record(value), level))
+
+    def _list(self, key: str, level: int) -> _ListText:
+        known = self._lists.get((key, level))
+        if known is None:
+            known = self._lists[key, level] = _ListText(level)
+        return known
+
+    def _part(self, value: Any, level: int) -> str:
+        key = id(value), level
+        text = self._texts.get(key)
+        if text is None:
+            self._known[id(value)] = value
+            text = self._texts[key] = indented_part(pretty_record(value), level)
+        return text
+
+
+class _ListText:
+    """The text of a list that grows at its end: all but its last items, which may still be reordered, are
+    examined once."""
+
+    def __init__(self, level: int) -> None:
+        self._margin = "\n" + "  " * level
+        self._settled: list[Dict] = []
+        self._pieces: list[str] = []
+
+    def settled(self, items: list[Dict]) -> int:
+        """Return how many items at the start have been written already."""
+        count = len(self._settled)
+        return count if count < len(items) and items[:count] == self._settled else 0
+
+    def write(self, items: list[Dict], part: Callable[[Dict], str], pieces: list[str]) -> None:
+        """Add the text of a list that isn't empty, made of its items' texts."""
+        known = self.settled(items)
+        if not known:
+            self._settled, self._pieces = [], []
+        split = max(known, len(items) - _UNSETTLED)
+        separator = f",{self._margin}  "
+        for item in items[known:split]:
+            self._pieces += (part(item), separator)
+        self._settled += items[known:split]
+        pieces.append(f"[{self._margin}  ")
+        pieces += self._pieces
+        pieces.append(separator.join([part(item) for item in items[split:]]))
+        pieces.append(self._margin + "]")
+
+
+def _is_list_of_parts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)

@@ -1,31 +1,249 @@
-"""The shapes of a run record and its parts: keys, types and defaults. Spec: 08 §8.1.
+"""The shapes of a run record and its parts: types, keys and defaults, and their values as plain JSON.
 
-Texts that every record has default to the empty text, everything else to nil or an empty value.
+Texts that every record has default to the empty text, everything else to nil or an empty value. Functions are
+left out of the JSON: they don't outlast a program. Spec: 08 §8.1, §6.1.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from harnpy.faults import MisuseError
+from harnpy.formats.json import as_data
 from harnpy.workflow.shapes import Field, Shape, all_of, list_of
 
 if TYPE_CHECKING:
-    from harnpy.agent.people.requests import Question
-    from harnpy.workflow.records.record_types import (
-        Attempt,
-        Checkpoint,
-        ChildRun,
-        ExecutionRecord,
-        ExpectedQuestion,
-        ReplayFixture,
-        RunRecord,
-        StageAssertion,
-        StageRecord,
-        ToolRecording,
-        TraceSpan,
-        Transition,
-        UsageRecord,
-    )
+    from harnpy.agent.people import Question
+    from harnpy.formats.dicts import Dict
+    from harnpy.workflow.artifacts import Artifact
+
+
+class UsageRecord(TypedDict):
+    """The total use of model calls."""
+
+    input_tokens: int
+    output_tokens: int
+    total_duration_ms: int
+    call_count: int
+    total_cost: float
+    models: list[str]
+
+
+class ExecutionRecord(TypedDict):
+    """Where a run worked."""
+
+    cwd: str | None
+    source_dir: str | None
+    adapter: str | None
+    repo_path: str | None
+    worktree_path: str | None
+    branch: str | None
+    base_ref: str | None
+    cleanup: str | None
+    env: Dict
+
+
+class Audit(TypedDict):
+    """The mutation session that a caller requests, as far as it is set. Spec: 08 §8.1."""
+
+    session_id: str | None
+    parent_session_id: str | None
+    run_id: str | None
+    worker_id: str | None
+    execution_kind: str | None
+    mutation_scope: str | None
+    approval_policy: Dict | None
+
+
+class Attempt(TypedDict):
+    attempt: int
+    status: str
+    outcome: str
+    started_at: str
+    branch: str | None
+    error: str | None
+    finished_at: str | None
+    verification: Any
+
+
+class StageRecord(TypedDict):
+    """One turn of one node."""
+
+    id: str
+    node_id: str
+    kind: str
+    status: str
+    outcome: str
+    started_at: str
+    branch: str | None
+    finished_at: str | None
+    visible_text: str | None
+    private_reasoning: str | None
+    transcript: Any
+    verification: Any
+    usage: UsageRecord | None
+    artifacts: list[Artifact]
+    consumed_artifact_ids: list[str]
+    produced_artifact_ids: list[str]
+    attempts: list[Attempt]
+    metadata: Dict
+
+
+class Transition(TypedDict):
+    """A step from one stage to the next node."""
+
+    id: str
+    to_node_id: str
+    timestamp: str
+    from_stage_id: str | None
+    from_node_id: str | None
+    branch: str | None
+    consumed_artifact_ids: list[str]
+    produced_artifact_ids: list[str]
+
+
+class Checkpoint(TypedDict):
+    """Where a run stood at one time."""
+
+    id: str
+    persisted_at: str
+    reason: str
+    ready_nodes: list[str]
+    completed_nodes: list[str]
+    last_stage_id: str | None
+
+
+class ChildRun(TypedDict):
+    """The run of a worker."""
+
+    worker_id: str
+    worker_name: str
+    task: str
+    status: str
+    started_at: str
+    parent_stage_id: str | None
+    session_id: str | None
+    parent_session_id: str | None
+    mutation_scope: str | None
+    finished_at: str | None
+    run_id: str | None
+    run_path: str | None
+    snapshot_path: str | None
+    approval_policy: Any
+    request: Any
+    provenance: Any
+    execution: ExecutionRecord | None
+
+
+class ExpectedQuestion(TypedDict):
+    """The clarifying question that a fixture expects."""
+
+    expected_question: str | None
+    accepted_questions: list[str]
+    required_terms: list[str]
+    forbidden_terms: list[str]
+    min_questions: int | None
+    max_questions: int | None
+
+
+class StageAssertion(TypedDict):
+    """What a fixture expects of a node's last stage."""
+
+    node_id: str
+    expected_status: str
+    expected_outcome: str
+    expected_branch: str | None
+    visible_text_contains: str | None
+    required_artifact_kinds: list[str]
+
+
+class ReplayFixture(TypedDict):
+    """The expected outcome of a run."""
+
+    _type: str
+    id: str
+    source_run_id: str
+    workflow_id: str
+    created_at: str
+    expected_status: str
+    workflow_name: str | None
+    eval_kind: str
+    clarifying_question: ExpectedQuestion | None
+    stage_assertions: list[StageAssertion]
+
+
+class SuiteCase(TypedDict):
+    """A run of a suite, and the files to judge it by."""
+
+    label: str | None
+    fixture_path: str | None
+    compare_to: str | None
+    run_path: str
+
+
+class SuiteManifest(TypedDict):
+    _type: str
+    id: str
+    name: str | None
+    base_dir: str | None
+    cases: list[SuiteCase]
+
+
+class TraceSpan(TypedDict):
+    span_id: Any
+    parent_id: Any
+    kind: str
+    name: str
+    start_ms: int
+    duration_ms: int
+    metadata: Dict
+
+
+class ToolRecording(TypedDict):
+    """A tool call and its result."""
+
+    tool_name: str
+    tool_use_id: str | None
+    args_hash: str
+    timestamp: str
+    result: Any
+    is_rejected: bool
+    duration_ms: int
+    iteration: int
+
+
+class RunRecord(TypedDict):
+    _type: str
+    id: str
+    workflow_id: str
+    task: str
+    status: str
+    started_at: str
+    workflow_name: str | None
+    finished_at: str | None
+    parent_run_id: str | None
+    root_run_id: str | None
+    persisted_path: str | None
+    stages: list[StageRecord]
+    transitions: list[Transition]
+    checkpoints: list[Checkpoint]
+    pending_nodes: list[str]
+    completed_nodes: list[str]
+    child_runs: list[ChildRun]
+    artifacts: list[Artifact]
+    handoffs: list[Dict]
+    policy: Dict
+    execution: ExecutionRecord | None
+    transcript: Any
+    usage: UsageRecord | None
+    replay_fixture: ReplayFixture | None
+    observability: Dict | None
+    trace_spans: list[TraceSpan]
+    tool_recordings: list[ToolRecording]
+    hitl_questions: list[Question]
+    metadata: Dict
+
 
 _TEXT, _MAYBE_TEXT, _TEXTS = Field("string", ""), Field("string"), Field("list of strings", [])
 _INT, _MAYBE_INT, _NUMBER, _FLAG = Field("int", 0), Field("int"), Field("number", 0.0), Field("bool", False)
@@ -160,3 +378,69 @@ RUN: Shape[RunRecord] = Shape(
         "metadata": _DICT,
     }
 )
+
+
+#: The error for a value whose text could not be read again.
+TOO_DEEP = "recursion limit exceeded"
+
+_LEFT_OUT = object()
+_INDENT = 2
+
+
+def plain_json(value: Any) -> Any:
+    """Return ``value`` as it would be read back from its JSON text; itself if nothing changes.
+
+    Identity matters: results computed from a value are remembered by its identity.
+    """
+    made = _plain(value)
+    return None if made is _LEFT_OUT else made
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if kind is int or kind is bool or value is None:
+        return value
+    if kind is float:
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        made = {key: _plain(item) for key, item in value.items()}
+        same = kind is dict and all(made[key] is item for key, item in value.items())
+        if same and all(key.isascii() or _text(key) is key for key in value):
+            return value
+        return {_text(key): item for key, item in made.items() if item is not _LEFT_OUT}
+    if kind is list:
+        items = [_plain(item) for item in value]
+        same = all(new is item for new, item in zip(items, value, strict=True))
+        return value if same else [item for item in items if item is not _LEFT_OUT]
+    if callable(value):
+        return _LEFT_OUT
+    return _plain(as_data(value))
+
+
+def _text(text: str) -> str:
+    """Return the text with lone surrogates, which no file can hold, joined or replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def pretty_record(value: Any) -> str:
+    """Return the JSON text of a plain value: sorted keys, two spaces per level.
+
+    Raise `MisuseError` for a value that is nested too deeply for CPython 3.12 or newer.
+    """
+    from msgspec import json
+
+    try:
+        return json.format(json.encode(value, order="sorted"), indent=_INDENT).decode()
+    except RecursionError as error:
+        raise MisuseError(f"failed to persist run record: {TOO_DEEP}") from error
+
+
+def indented_part(text: str, levels: int) -> str:
+    """Indent a text of `pretty` by some levels. Line ends occur only between values."""
+    return text.replace("\n", "\n" + " " * (_INDENT * levels))

@@ -1,21 +1,64 @@
-"""Replay fixtures: the expected outcome of a run, and whether a run has it. Spec: 08 §8.3."""
+"""Replay fixtures: the expected outcome of a run, and whether a run has it. Spec: 08 §8.3.
+
+Questions that a run asked are compared word by word: lower case, letters and digits only.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.strict import errors_after
-from harnpy.workflow.records import clarifying
-from harnpy.workflow.records.record_shapes import FIXTURE
+from harnpy.formats.dicts import errors_after
+from harnpy.workflow.records.record_shapes import CLARIFICATION, FIXTURE
 from harnpy.workflow.shapes import made, read
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from harnpy.reading.dicts import Dict
-    from harnpy.workflow.records.record_types import ReplayFixture, RunRecord, StageAssertion, StageRecord
+    from harnpy.agent.people import Question
+    from harnpy.formats.dicts import Dict
+    from harnpy.workflow.records.record_shapes import (
+        ExpectedQuestion,
+        ReplayFixture,
+        RunRecord,
+        StageAssertion,
+        StageRecord,
+    )
     from harnpy.world import World
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def clarifying_failures(questions: Sequence[Question], given: ExpectedQuestion | None) -> Iterator[str]:
+    """Report how the questions differ from what was expected."""
+    wanted = given or made(CLARIFICATION, {})
+    least = max(1, wanted["min_questions"] or 0)
+    most = 1 if wanted["max_questions"] is None else wanted["max_questions"]
+    count = len(questions)
+    if count < least:
+        yield f"expected at least {least} clarifying question(s), got {count}"
+    if count > most:
+        yield f"expected at most {most} clarifying question(s), got {count}"
+    prompts = [question["prompt"] for question in questions]
+    if prompts and not any(_matches(prompt, wanted) for prompt in prompts):
+        shown = ", ".join(f'"{prompt}"' for prompt in prompts)
+        yield f"no clarifying question matched fixture; actual questions: {shown}"
+
+
+def _matches(prompt: str, wanted: ExpectedQuestion) -> bool:
+    accepted = [text for text in (wanted["expected_question"], *wanted["accepted_questions"]) if text]
+    said = _words(prompt)
+    return (
+        (not accepted or said in map(_words, accepted))
+        and all(_words(term) in said for term in wanted["required_terms"])
+        and not any(_words(term) in said for term in wanted["forbidden_terms"])
+    )
+
+
+def _words(text: str) -> str:
+    """Return the words, each between spaces, so that a term is found where its words follow each other."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 REPLAY, CLARIFYING = "replay", "clarifying_question"
@@ -44,7 +87,7 @@ def read_fixture(given: Any, caller: str) -> ReplayFixture:
         return read(FIXTURE, given, "fixture")
 
 
-def evaluate(run: RunRecord, fixture: ReplayFixture) -> Dict:
+def evaluate_fixture(run: RunRecord, fixture: ReplayFixture) -> Dict:
     """Return `{pass, failures, stage_count}`. Empty fields of a fixture expect nothing."""
     failures = list(_failures(run, fixture))
     return {"pass": not failures, "failures": failures, "stage_count": len(run["stages"])}
@@ -76,7 +119,7 @@ def _failures(run: RunRecord, fixture: ReplayFixture) -> Iterator[str]:
             yield from _stage_failures(stage, assertion)
     kind = fixture["eval_kind"] or REPLAY
     if kind == CLARIFYING:
-        yield from clarifying.failures(run["hitl_questions"], fixture["clarifying_question"])
+        yield from clarifying_failures(run["hitl_questions"], fixture["clarifying_question"])
     elif kind != REPLAY:
         yield f"unknown eval_kind '{kind}'"
 

@@ -1,20 +1,57 @@
-"""The report on an evaluation: of one run, a suite or a pack. Spec: 08 §8.3, §8.7."""
+"""The report on an evaluation: of one run, a suite, a pack, or an experiment.
+
+Spec: 08 §8.3, §8.7; 09 §8.3.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from harnpy.workflow.bundle.redactor import without_secrets
-from harnpy.workflow.report import parts
-from harnpy.workflow.report.experiment_section import experiment
-from harnpy.workflow.report.figures import count, plural
-from harnpy.workflow.report.markup import Markup, element, joined
-from harnpy.workflow.report.page import page
+from harnpy.workflow.report import markup
+from harnpy.workflow.report.markup import Markup, count, element, joined, money, page, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from harnpy.reading.dicts import Dict
+    from harnpy.formats.dicts import Dict
+
+# A program run twice, without an experiment and with it, side by side. Spec: 09 §8.3.
+
+
+def experiment(report: Dict) -> Markup:
+    """Return the section of a paired report, an empty one for any other."""
+    before, after = report.get("baseline"), report.get("experiment")
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return Markup()
+    heads = ("", "Baseline", "Experiment")
+    difference = report.get("output_diff")
+    return markup.section(
+        "Experiment",
+        element("p", joined("With ", markup.mono(str(report["spec"])))),
+        markup.table(heads, [*_rows(before, after), *_metrics(report.get("metrics") or [])], heads[1:]),
+        element("h4", "Output"),
+        markup.code(difference) if difference else element("p", "Identical.", class_="note"),
+        id="experiment",
+    )
+
+
+def _rows(before: Dict, after: Dict) -> Iterator[Sequence[Markup | str]]:
+    yield "Result", *(markup.pill("passed" if run["pass"] else "failed") for run in (before, after))
+    for name, key in (
+        ("Model calls", "llm_calls"),
+        ("Input tokens", "input_tokens"),
+        ("Output tokens", "output_tokens"),
+    ):
+        yield name, count(before[key]), count(after[key])
+    yield "Cost", money(before["cost"]), money(after["cost"])
+    if before["failure"] or after["failure"]:
+        yield "Failure", before["failure"], after["failure"]
+
+
+def _metrics(metrics: Sequence[Dict]) -> Iterator[Sequence[str]]:
+    for metric in metrics:
+        yield metric["name"], metric["baseline"], metric["experiment"]
 
 
 _COUNTS = (
@@ -27,9 +64,9 @@ _COUNTS = (
     "stage_count",
 )
 _FOUND = (
-    ("failures", parts.BAD, "Failures"),
-    ("warnings", parts.WAITING, "Warnings"),
-    ("informational", parts.PLAIN, "Noted"),
+    ("failures", markup.BAD, "Failures"),
+    ("warnings", markup.WAITING, "Warnings"),
+    ("informational", markup.PLAIN, "Noted"),
 )
 
 
@@ -44,7 +81,7 @@ def html_evaluation(report: Dict, env: Mapping[str, str] | None = None) -> str:
     figures = [(_words(key), count(report[key])) for key in _COUNTS if isinstance(report.get(key), int)]
     header = joined(
         element("div", element("h1", name), _verdict(report), class_="title"),
-        parts.facts(figures),
+        markup.facts(figures),
         list(_found(report)),
         _comparison(report.get("comparison")),
     )
@@ -58,19 +95,19 @@ def _sections(report: Dict) -> Iterator[tuple[str, Markup]]:
     for title, group in (("Failed", failed), ("Passed", passed)):
         if group:
             cards = [_case(case) for case in group]
-            yield title, parts.section(title, cards, id=title.lower(), note=plural(len(group), "case"))
+            yield title, markup.section(title, cards, id=title.lower(), note=plural(len(group), "case"))
 
 
 def _case(case: Dict) -> Markup:
     name = case.get("label") or case.get("id") or case.get("run_id") or "case"
     severity = case.get("severity")
     head = element(
-        "header", element("h3", str(name)), _verdict(case), parts.tag(severity) if severity else None
+        "header", element("h3", str(name)), _verdict(case), markup.tag(severity) if severity else None
     )
     stages = case.get("stage_count")
-    facts = parts.apart(
+    facts = markup.apart(
         case.get("workflow_id"),
-        parts.mono(case["run_id"]) if case.get("run_id") else None,
+        markup.mono(case["run_id"]) if case.get("run_id") else None,
         plural(stages, "stage") if isinstance(stages, int) else None,
         case.get("source_path"),
     )
@@ -80,7 +117,7 @@ def _case(case: Dict) -> Markup:
         element("p", facts, class_="facts-line") if facts else None,
         list(_found(case)),
         _comparison(case.get("comparison")),
-        class_=f"card slim {parts.GOOD if case.get('pass') else parts.BAD}",
+        class_=f"card slim {markup.GOOD if case.get('pass') else markup.BAD}",
     )
 
 
@@ -88,7 +125,7 @@ def _found(report: Dict) -> Iterator[Markup]:
     for key, mood, title in _FOUND:
         said = report.get(key)
         if isinstance(said, list) and said:
-            yield parts.callout(mood, element("strong", title), parts.listed(str(item) for item in said))
+            yield markup.callout(mood, element("strong", title), markup.listed(str(item) for item in said))
 
 
 def _comparison(diff: Any) -> Markup | None:
@@ -98,17 +135,17 @@ def _comparison(diff: Any) -> Markup | None:
         return element("p", "Identical to its baseline.", class_="note")
     changes = [
         element(
-            "li", parts.mono(str(change["node_id"])), f" {change['change']}: ", "; ".join(change["details"])
+            "li", markup.mono(str(change["node_id"])), f" {change['change']}: ", "; ".join(change["details"])
         )
         for change in diff.get("stage_diffs") or []
     ]
-    return parts.folded(
+    return markup.folded(
         "Differs from its baseline", element("ul", changes), note=plural(len(changes), "stage change")
     )
 
 
 def _verdict(report: Dict) -> Markup:
-    return parts.pill(_word(report), parts.GOOD if report.get("pass") else parts.BAD)
+    return markup.pill(_word(report), markup.GOOD if report.get("pass") else markup.BAD)
 
 
 def _word(report: Dict) -> str:

@@ -5,28 +5,285 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.people import QUESTION, requests_of
+from harnpy.formats.dicts import as_dicts, dicts_at
 from harnpy.workflow.bundle.redactor import without_secrets
-from harnpy.workflow.bundle.tool_calls import tool_calls as calls_of
-from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import RUN
-from harnpy.workflow.report import parts
-from harnpy.workflow.report.conversation import conversation
-from harnpy.workflow.report.figures import clock, count, duration, elapsed, money, plural
-from harnpy.workflow.report.markup import Markup, element, joined
-from harnpy.workflow.report.page import page
-from harnpy.workflow.report.people_section import TITLE, people
-from harnpy.workflow.report.run_sections import artifacts, checkpoints, child_runs, spans, usage
-from harnpy.workflow.report.stage_cards import stage_card, why_failed
-from harnpy.workflow.report.timeline import timeline
-from harnpy.workflow.report.tool_call_list import tool_calls
+from harnpy.workflow.bundle.sections import tool_calls as calls_of
+from harnpy.workflow.chart_svg import svg
+from harnpy.workflow.graph_charts import run_chart
+from harnpy.workflow.records.record_shapes import RUN, plain_json
+from harnpy.workflow.report import markup
+from harnpy.workflow.report.markup import (
+    NONE,
+    Markup,
+    clock,
+    count,
+    duration,
+    elapsed,
+    element,
+    joined,
+    moment,
+    money,
+    page,
+    pill,
+    plural,
+)
+from harnpy.workflow.report.stage_cards import conversation, stage_card, tool_call_list, why_failed
 from harnpy.workflow.shapes import read
-from harnpy.workflow.viz.pictures import run_chart
-from harnpy.workflow.viz.svg import svg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from harnpy.workflow.records.record_types import RunRecord, StageRecord
+    from harnpy.formats.dicts import Dict
+    from harnpy.workflow.records.record_shapes import ChildRun, RunRecord, StageRecord, TraceSpan, UsageRecord
+    from harnpy.workflow.report.markup import Child
+
+# A timeline: when each stage ran and for how long, as bars.
+
+
+_LEAST_PERCENT = 0.6
+
+
+def timeline(run: RunRecord) -> Markup:
+    """Show the bars of all stages; a stage without times has none."""
+    stages = run["stages"]
+    starts = [moment(stage["started_at"]) for stage in stages]
+    known = [at for at in (*starts, *(moment(stage["finished_at"]) for stage in stages)) if at is not None]
+    first, last = (min(known), max(known)) if known else (0.0, 0.0)
+    rows = [
+        _row(at, stage, start, first, last - first)
+        for at, (stage, start) in enumerate(zip(stages, starts, strict=True), 1)
+    ]
+    scale = (
+        element("p", element("span", "0"), element("span", duration(last - first)), class_="scale")
+        if known
+        else None
+    )
+    return element("div", element("ol", rows, class_="timeline"), scale)
+
+
+def _row(number: int, stage: StageRecord, start: float | None, first: float, span: float) -> Markup:
+    took = elapsed(stage)
+    bar = None
+    if start is not None and took is not None:
+        left = 100 * (start - first) / span if span else 0.0
+        width = max(100 * took / span if span else 100.0, _LEAST_PERCENT)
+        left = min(left, 100 - width)
+        bar = element("i", class_=f"bar {kind_of(stage)}", style=f"left:{left:.2f}%;width:{width:.2f}%")
+    place = element("span", str(number), class_="number")
+    name = element("a", stage["node_id"] or "(unnamed)", href=f"#stage-{number}")
+    return element(
+        "li",
+        element("span", place, name, element("span", stage["kind"], class_="kind"), class_="who"),
+        element("span", bar, class_="track", aria_hidden="true"),
+        element("span", duration(took), class_="took"),
+        element("span", pill(stage["status"]), class_="how"),
+    )
+
+
+def kind_of(stage: StageRecord) -> str:
+    """Return the style of a bar: a failure, a verification, or other work."""
+    if stage["status"] == "failed":
+        return "failed"
+    return "verify" if stage["kind"] == "verify" else "work"
+
+
+# What a run asked people, and what they replied. Spec: 08 §8.1, `metadata.hitl`.
+
+
+PEOPLE_TITLE = "People"
+#: Parts of a payload that are shown as the request itself.
+_SHOWN = frozenset(["prompt", "action", "reason"])
+
+
+def people_section(run: RunRecord) -> Markup:
+    """Show each request with its status and its replies; nothing if nobody was asked."""
+    requests = requests_of(run["metadata"].get("hitl"), run["hitl_questions"])
+    if not requests:
+        return Markup()
+    items = [element("li", _request(request)) for request in requests]
+    return markup.section(
+        PEOPLE_TITLE,
+        element("ol", items, class_="questions"),
+        id=PEOPLE_TITLE.lower(),
+        note=count(len(items)),
+    )
+
+
+def _request(request: Dict) -> list[Child]:
+    """A request; in what programs and bundles hold, any value may be of another kind than it should."""
+    kind, payload = _word(request.get("kind")), request.get("payload")
+    more = (
+        {key: value for key, value in payload.items() if key not in _SHOWN}
+        if isinstance(payload, dict)
+        else {}
+    )
+    return [
+        element(
+            "p",
+            markup.pill(_word(request.get("status")) or "pending"),
+            markup.tag(kind.replace("_", " ")) if kind not in ("", QUESTION) else None,
+        ),
+        _said(request.get("prompt")),
+        element(
+            "p", markup.apart(_word(request.get("agent")), _time(request.get("requested_at"))), class_="note"
+        ),
+        markup.folded("Details", markup.value(more)) if more else None,
+        *(_response(response) for response in dicts_at(request, "responses")),
+    ]
+
+
+def _response(response: Dict) -> Markup:
+    verdict = {
+        ("approved", True): "approved",
+        ("approved", False): "denied",
+        ("accepted", True): "accepted",
+    }
+    decided = next((word for (key, value), word in verdict.items() if response.get(key) is value), None)
+    who = markup.apart(_word(response.get("reviewer")), decided, _time(response.get("responded_at")))
+    return element(
+        "div",
+        element("p", who, class_="note"),
+        _said(response.get("answer")),
+        _said(response.get("reason")),
+        class_="said",
+    )
+
+
+def _said(given: Any) -> Child:
+    """A text, or a value in its place, such as the length of one that was left out."""
+    if given is None or given == "":
+        return None
+    return markup.prose(given) if isinstance(given, str) else markup.value(given)
+
+
+def _word(given: Any) -> str:
+    return given if isinstance(given, str) else ""
+
+
+def _time(stamp: Any) -> str | None:
+    return clock(stamp) if stamp else None
+
+
+# The sections of a run besides its stages: artifacts, child runs, usage, checkpoints, spans.
+
+
+#: Keys of an agent's result that its stage's card shows.
+_ELSEWHERE = frozenset(
+    "transcript prompt system_prompt rendered_context rendered_verification_context text visible_text "
+    "verification_contracts".split()
+)
+
+
+def artifacts_section(items: Any) -> Markup:
+    made = as_dicts(items)
+    return _section("Artifacts", [_artifact(item) for item in made], count(len(made)))
+
+
+def _artifact(item: Dict) -> Markup:
+    facts = markup.apart(
+        item.get("source") and f"from {item['source']}",
+        item.get("freshness"),
+        f"about {count(item['estimated_tokens'])} tokens" if item.get("estimated_tokens") else None,
+    )
+    head = element(
+        "header",
+        element("h3", item.get("title") or item.get("id") or "(untitled)"),
+        markup.tag(str(item.get("kind"))),
+    )
+    return element(
+        "article",
+        head,
+        element("p", facts, class_="facts-line") if facts else None,
+        markup.folded("Text", markup.prose(item["text"]), opened=len(item["text"]) < 240)
+        if item.get("text")
+        else None,
+        markup.folded("Data", markup.value(_brief(item["data"]))) if item.get("data") is not None else None,
+        class_="card slim",
+    )
+
+
+def _brief(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: "(shown with the stage)" if key in _ELSEWHERE and item else item for key, item in data.items()
+    }
+
+
+def child_runs_section(children: Sequence[ChildRun]) -> Markup:
+    return _section("Child runs", [_child(child) for child in children], count(len(children)))
+
+
+def _child(child: ChildRun) -> Markup:
+    return element(
+        "article",
+        element(
+            "header", element("h3", child["worker_name"] or child["worker_id"]), markup.pill(child["status"])
+        ),
+        markup.prose(child["task"]) if child["task"] else None,
+        markup.facts(
+            [
+                ("Run", markup.mono(child["run_id"]) if child["run_id"] else None),
+                ("Took", duration(elapsed(child)) if elapsed(child) is not None else None),
+                ("May change", child["mutation_scope"]),
+                ("Record", markup.mono(child["run_path"]) if child["run_path"] else None),
+            ]
+        ),
+        markup.folded("Request", markup.value(child["request"])) if child["request"] else None,
+        markup.folded("Provenance", markup.value(child["provenance"])) if child["provenance"] else None,
+        class_="card slim",
+    )
+
+
+def usage_section(run: RunRecord) -> Markup:
+    """Show the usage of each stage and in total."""
+    heads = ("Stage", "Input tokens", "Output tokens", "Calls", "Model time", "Cost", "Models")
+    used = [(stage["node_id"], stage["usage"]) for stage in run["stages"] if stage["usage"]]
+    if not used and not run["usage"]:
+        return Markup()
+    total = _used("Total", run["usage"]) if run["usage"] else ()
+    rows = [_used(name, spent) for name, spent in used]
+    return markup.section("Usage", markup.table(heads, rows, heads[1:6], total), id="usage")
+
+
+def _used(name: str, spent: UsageRecord) -> Sequence[str]:
+    return (
+        name,
+        count(spent["input_tokens"]),
+        count(spent["output_tokens"]),
+        count(spent["call_count"]),
+        duration(spent["total_duration_ms"]) if spent["total_duration_ms"] else NONE,
+        money(spent["total_cost"]) if spent["total_cost"] else NONE,
+        ", ".join(spent["models"]) or NONE,
+    )
+
+
+def checkpoints_section(run: RunRecord) -> Markup:
+    heads = ("Reason", "Completed", "Ready", "Saved")
+    rows = [
+        (
+            point["reason"].replace("_", " "),
+            ", ".join(point["completed_nodes"]) or NONE,
+            ", ".join(point["ready_nodes"]) or NONE,
+            clock(point["persisted_at"]),
+        )
+        for point in run["checkpoints"]
+    ]
+    return _section("Checkpoints", [markup.table(heads, rows)] if rows else [], count(len(rows)))
+
+
+def spans_section(traced: Sequence[TraceSpan]) -> Markup:
+    heads = ("Kind", "Name", "Took")
+    rows = [(span["kind"], span["name"], duration(span["duration_ms"])) for span in traced]
+    return markup.table(heads, rows, ("Took",))
+
+
+def _section(title: str, content: Sequence[Markup], note: str) -> Markup:
+    """Return a section, or an empty one if there is nothing to show."""
+    return (
+        markup.section(title, content, id=title.lower().replace(" ", "-"), note=note) if content else Markup()
+    )
 
 
 def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> str:
@@ -41,7 +298,7 @@ def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) ->
 
 def known(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> RunRecord:
     """Return the record with every key and without secrets."""
-    masked: RunRecord = without_secrets(read(RUN, plain(run)), env)
+    masked: RunRecord = without_secrets(read(RUN, plain_json(run)), env)
     return masked
 
 
@@ -68,17 +325,17 @@ def figures_of(run: RunRecord) -> list[tuple[str, Any]]:
 def _header(run: RunRecord, name: str) -> Markup:
     models = ", ".join(run["usage"]["models"] if run["usage"] else ())
     small = [
-        ("Run", parts.mono(run["id"]) if run["id"] else None),
+        ("Run", markup.mono(run["id"]) if run["id"] else None),
         ("Started", clock(run["started_at"]) if run["started_at"] else None),
         ("Models", models),
-        ("Part of", parts.mono(run["parent_run_id"]) if run["parent_run_id"] else None),
+        ("Part of", markup.mono(run["parent_run_id"]) if run["parent_run_id"] else None),
     ]
     return joined(
-        element("div", element("h1", name), parts.pill(run["status"]), class_="title"),
+        element("div", element("h1", name), markup.pill(run["status"]), class_="title"),
         element("blockquote", run["task"]) if run["task"] else None,
-        parts.facts(figures_of(run)),
+        markup.facts(figures_of(run)),
         _trouble(run),
-        element("div", parts.facts(small), class_="small"),
+        element("div", markup.facts(small), class_="small"),
     )
 
 
@@ -90,10 +347,10 @@ def _trouble(run: RunRecord) -> Markup | None:
         return None
     said = f"{len(failed)} of {plural(len(stages), 'stage')} failed"
     mended = [_mended(at, stage, stages) for at, stage in failed]
-    return parts.callout(
-        parts.WAITING if all(mended) else parts.BAD,
+    return markup.callout(
+        markup.WAITING if all(mended) else markup.BAD,
         element("strong", said),
-        parts.listed(
+        markup.listed(
             joined(
                 _to_stage(at, stage),
                 f": {why_failed(stage)}",
@@ -119,13 +376,13 @@ def _to_stage(at: int, stage: StageRecord) -> Markup:
 def _sections(run: RunRecord) -> Iterator[tuple[str, Markup]]:
     calls = calls_of(run)
     if run["stages"]:
-        yield "Timeline", parts.section("Timeline", timeline(run), id="timeline")
-        yield "Path", parts.section("Path", _path(run), id="path")
+        yield "Timeline", markup.section("Timeline", timeline(run), id="timeline")
+        yield "Path", markup.section("Path", _path(run), id="path")
         cards = [
             stage_card(at, stage, [call for call in calls if call["stage_id"] == stage["id"]])
             for at, stage in enumerate(run["stages"], 1)
         ]
-        yield "Stages", parts.section("Stages", cards, id="stages", note=count(len(cards)))
+        yield "Stages", markup.section("Stages", cards, id="stages", note=count(len(cards)))
     else:
         yield "", element("p", "This run has no stages.", class_="note")
     ids = {stage["id"] for stage in run["stages"]}
@@ -133,13 +390,13 @@ def _sections(run: RunRecord) -> Iterator[tuple[str, Markup]]:
     if others:
         yield (
             "Tool calls",
-            parts.section("Tool calls", tool_calls(others), id="tool-calls", note=count(len(others))),
+            markup.section("Tool calls", tool_call_list(others), id="tool-calls", note=count(len(others))),
         )
-    yield TITLE, people(run)
-    yield "Child runs", child_runs(run["child_runs"])
-    yield "Artifacts", artifacts(run["artifacts"])
-    yield "Usage", usage(run)
-    yield "Checkpoints", checkpoints(run)
+    yield PEOPLE_TITLE, people_section(run)
+    yield "Child runs", child_runs_section(run["child_runs"])
+    yield "Artifacts", artifacts_section(run["artifacts"])
+    yield "Usage", usage_section(run)
+    yield "Checkpoints", checkpoints_section(run)
     yield "Rest", _rest(run)
 
 
@@ -153,7 +410,7 @@ def _path(run: RunRecord) -> Markup:
             element("b", step["from_node_id"] or "start"),
             " → ",
             element("b", step["to_node_id"]),
-            joined(" on ", parts.tag(step["branch"])) if step["branch"] else None,
+            joined(" on ", markup.tag(step["branch"])) if step["branch"] else None,
         )
         for step in run["transitions"]
     ]
@@ -176,13 +433,13 @@ def _rest(run: RunRecord) -> Markup:
     }
     folded = [
         conversation(run["transcript"], "The run's own transcript"),
-        parts.folded("Trace spans", spans(run["trace_spans"]), note=count(len(run["trace_spans"])))
+        markup.folded("Trace spans", spans_section(run["trace_spans"]), note=count(len(run["trace_spans"])))
         if run["trace_spans"]
         else None,
-        *(parts.folded(title, parts.value(value)) for title, value in rest.items() if value),
+        *(markup.folded(title, markup.value(value)) for title, value in rest.items() if value),
     ]
     return (
-        parts.section("Rest", element("div", folded, class_="more-of-it"), id="rest")
+        markup.section("Rest", element("div", folded, class_="more-of-it"), id="rest")
         if any(folded)
         else Markup()
     )

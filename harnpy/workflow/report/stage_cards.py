@@ -1,22 +1,162 @@
-"""A card for each stage: how it ended, what it said, how that was verified, and its inputs."""
+"""A card for each stage: how it ended, what it said, how that was verified, its inputs and its tool calls.
+
+A transcript is a conversation here: who said what, the tool calls, and other events.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.reading.lenient import as_dict, as_dicts
+from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
+from harnpy.formats.json import compact_json
+from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES
 from harnpy.workflow.records.observability import verdict_of
-from harnpy.workflow.report import parts
-from harnpy.workflow.report.conversation import conversation
-from harnpy.workflow.report.figures import count, duration, elapsed, money, plural
-from harnpy.workflow.report.markup import Markup, element, joined
-from harnpy.workflow.report.tool_call_list import tool_calls
+from harnpy.workflow.report import markup
+from harnpy.workflow.report.markup import Markup, count, duration, elapsed, element, joined, money, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from harnpy.reading.dicts import Dict
-    from harnpy.workflow.records.record_types import StageRecord
+    from harnpy.formats.dicts import Dict
+    from harnpy.workflow.records.record_shapes import StageRecord
+
+
+def tool_call_list(calls: Sequence[Dict]) -> Markup:
+    return element("ol", [_listed_call(call) for call in calls], class_="calls")
+
+
+def _listed_call(call: Dict) -> Markup:
+    head = markup.apart(
+        joined(
+            markup.mono(str(call["tool_name"])), " ", markup.pill("rejected") if call["is_rejected"] else None
+        ),
+        f"turn {call['iteration']}" if call["iteration"] else None,
+        duration(call["duration_ms"]) if call["duration_ms"] else None,
+    )
+    return element(
+        "li",
+        element("p", head),
+        element(
+            "div",
+            _call_side("Arguments", call.get("arguments")),
+            _call_side("Result", call.get("result")),
+            class_="two",
+        ),
+    )
+
+
+def _call_side(title: str, given: Any) -> Markup:
+    shown = element("p", "none", class_="note") if given in (None, "", {}) else markup.value(given)
+    return element("div", element("h5", title), shown)
+
+
+_TEXTS = ("text", "output_text", "input_text")
+_THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+_CALLS = ("tool_call", "tool_use", "function_call")
+
+
+def conversation(transcript: Any, title: str = "Conversation") -> Markup:
+    """Show a transcript, collapsed; nothing if it has no messages and events."""
+    if not isinstance(transcript, dict):
+        return Markup()
+    events, said = dicts_at(transcript, "events"), as_dicts(transcript.get("messages"))
+    spoken = [_message(message) for message in said] or [
+        _turn(str(event.get("role") or "user"), markup.prose(str(event.get("text") or "")))
+        for event in events
+        if event.get("kind") in MESSAGE_KINDS
+    ]
+    beside = [_event(event) for event in events if event.get("kind") not in MESSAGE_KINDS]
+    summary = transcript.get("summary")
+    if not spoken and not beside and not summary:
+        return Markup()
+    return markup.folded(
+        title,
+        markup.callout(markup.PLAIN, element("strong", "Summary of what came before"), markup.prose(summary))
+        if isinstance(summary, str) and summary
+        else None,
+        element("ol", spoken, class_="talk") if spoken else None,
+        markup.folded("Events", element("ol", beside, class_="events"), note=plural(len(beside), "event"))
+        if beside
+        else None,
+        note=plural(len(spoken), "message"),
+    )
+
+
+def _message(message: Dict) -> Markup:
+    role = str(message.get("role") or "user")
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [content]
+    reasoning = message.get("reasoning")
+    return _turn(
+        role,
+        markup.folded("Reasoning", markup.prose(str(reasoning))) if reasoning else None,
+        list(_blocks(blocks, markup.code if role in RESULT_ROLES else markup.prose)),
+        [_spoken_call(call) for call in as_dicts(message.get("tool_calls"))],
+    )
+
+
+def _turn(role: str, *content: Any) -> Markup:
+    inside = joined(*content) or element("p", "(nothing)", class_="note")
+    who = element("span", role.replace("_", " "), class_="role")
+    return element("li", who, element("div", inside, class_="said"), class_=f"turn {_speaker_class(role)}")
+
+
+def _speaker_class(role: str) -> str:
+    if role in RESULT_ROLES:
+        return "tool"
+    return role if role in ("user", "assistant", "system") else "other"
+
+
+def _blocks(blocks: list[Any], show: Callable[[str], Markup]) -> Iterator[Markup]:
+    """Show the blocks of a message. ``show`` is for texts: a tool's output is shown as code."""
+    for block in blocks:
+        if isinstance(block, str):
+            if block:
+                yield show(block)
+        elif isinstance(block, dict):
+            yield _block(block)
+        elif block is not None:
+            yield markup.value(block)
+
+
+def _block(block: Dict) -> Markup:
+    kind = str(block.get("type") or "text")
+    if kind in _TEXTS:
+        said = block.get("text", block.get("content"))
+        return markup.prose(said) if isinstance(said, str) and said else Markup()
+    if kind in _THOUGHTS:
+        said = block.get("text") or block.get("thinking") or block.get("summary") or ""
+        return markup.folded("Reasoning", markup.prose(str(said)))
+    if kind in _CALLS:
+        return _spoken_call(block)
+    if kind == "tool_result":
+        head = markup.apart(
+            element("strong", "Result"), str(block.get("name") or block.get("tool_use_id") or "")
+        )
+        return element(
+            "div", element("p", head), markup.value(block.get("content", block.get("text"))), class_="call"
+        )
+    label = next((str(block[key]) for key in ("name", "title", "path", "asset_id") if block.get(key)), "")
+    return element("p", markup.tag(kind), " ", label)
+
+
+def _spoken_call(call: Dict) -> Markup:
+    function = call.get("function") if isinstance(call.get("function"), dict) else call
+    assert isinstance(function, dict)
+    arguments = next((function[key] for key in ("arguments", "input", "args") if key in function), None)
+    head = element("p", element("strong", "Calls "), markup.mono(str(function.get("name") or "a tool")))
+    return element("div", head, markup.value(arguments) if arguments else None, class_="call")
+
+
+def _event(event: Dict) -> Markup:
+    metadata = event.get("metadata")
+    said = str(event.get("text") or "")
+    return element(
+        "li",
+        markup.mono(str(event.get("kind"))),
+        markup.prose(said) if said else None,
+        markup.code(compact_json(metadata)) if metadata else None,
+    )
 
 
 #: Keys of a stage's metadata with a place of their own on the card.
@@ -35,12 +175,12 @@ def stage_card(number: int, stage: StageRecord, calls: Sequence[Dict]) -> Markup
     return element(
         "article",
         _head(number, stage),
-        None if explained else parts.callout(parts.BAD, *why),
+        None if explained else markup.callout(markup.BAD, *why),
         _said(stage),
         verification(stage),
         element("div", list(_folded(stage, calls)), class_="more-of-it"),
         id=f"stage-{number}",
-        class_=f"card {parts.tone(stage['status'])}",
+        class_=f"card {markup.tone(stage['status'])}",
     )
 
 
@@ -60,19 +200,19 @@ def _said(stage: StageRecord) -> Markup:
     said = stage["visible_text"]
     if not said:
         return element("p", "No visible text.", class_="note")
-    return parts.code(said) if stage["kind"] == "verify" else parts.prose(said)
+    return markup.code(said) if stage["kind"] == "verify" else markup.prose(said)
 
 
 def _head(number: int, stage: StageRecord) -> Markup:
     usage = stage["usage"]
     tokens = usage["input_tokens"] + usage["output_tokens"] if usage else 0
-    spent = parts.apart(
+    spent = markup.apart(
         duration(elapsed(stage)) if elapsed(stage) is not None else None,
         plural(tokens, "token") if tokens else None,
         money(usage["total_cost"]) if usage and usage["total_cost"] else None,
         plural(len(stage["attempts"]), "attempt") if len(stage["attempts"]) > 1 else None,
     )
-    ended = parts.apart(
+    ended = markup.apart(
         joined("outcome ", element("b", stage["outcome"])) if stage["outcome"] else None,
         joined("branch ", element("b", stage["branch"])) if stage["branch"] else None,
     )
@@ -80,9 +220,9 @@ def _head(number: int, stage: StageRecord) -> Markup:
         "header",
         element("span", str(number), class_="number"),
         element("h3", stage["node_id"] or "(unnamed)"),
-        parts.tag(stage["kind"] or "stage"),
-        parts.pill(stage["status"]),
-        element("p", parts.apart(ended or None, spent or None), class_="facts-line"),
+        markup.tag(stage["kind"] or "stage"),
+        markup.pill(stage["status"]),
+        element("p", markup.apart(ended or None, spent or None), class_="facts-line"),
     )
 
 
@@ -102,9 +242,9 @@ def verification(stage: StageRecord) -> Markup | None:
 
 def _check(check: Dict) -> Markup:
     ok = verdict_of(check)
-    verdict = parts.pill("unknown" if ok is None else "passed" if ok else "failed")
+    verdict = markup.pill("unknown" if ok is None else "passed" if ok else "failed")
     said = [
-        joined(f" · {key} ", parts.mono(_short(check[key])))
+        joined(f" · {key} ", markup.mono(_short(check[key])))
         for key in ("expected", "actual", "value", "note", "summary", "message")
         if check.get(key) is not None
     ]
@@ -121,8 +261,8 @@ def _command(stage: StageRecord) -> Markup | None:
     for artifact in as_dicts(stage["artifacts"]):
         data = as_dict(artifact.get("data"))
         if data.get("command"):
-            status = joined(" exit status ", parts.mono(str(data.get("exit_status"))))
-            return element("p", parts.mono(str(data["command"])), status, class_="command")
+            status = joined(" exit status ", markup.mono(str(data.get("exit_status"))))
+            return element("p", markup.mono(str(data["command"])), status, class_="command")
     return None
 
 
@@ -131,21 +271,21 @@ def _folded(stage: StageRecord, calls: Sequence[Dict]) -> Iterator[Markup]:
     for key, title in _PROMPTS.items():
         said = metadata.get(key)
         if isinstance(said, str) and said:
-            yield parts.folded(title, parts.prose(said), note=plural(len(said.split()), "word"))
+            yield markup.folded(title, markup.prose(said), note=plural(len(said.split()), "word"))
     yield conversation(stage["transcript"])
     if calls:
-        yield parts.folded("Tool calls", tool_calls(calls), note=count(len(calls)))
+        yield markup.folded("Tool calls", tool_call_list(calls), note=count(len(calls)))
     if stage["private_reasoning"]:
-        yield parts.folded("Private reasoning", parts.prose(stage["private_reasoning"]))
+        yield markup.folded("Private reasoning", markup.prose(stage["private_reasoning"]))
     if stage["artifacts"]:
         made = as_dicts(stage["artifacts"])
         named = [
-            joined(parts.tag(str(item.get("kind"))), " ", str(item.get("title") or item.get("id")))
+            joined(markup.tag(str(item.get("kind"))), " ", str(item.get("title") or item.get("id")))
             for item in made
         ]
-        yield parts.folded("Artifacts made", parts.listed(named, bare=True), note=count(len(made)))
+        yield markup.folded("Artifacts made", markup.listed(named, bare=True), note=count(len(made)))
     rest = {
         key: item for key, item in metadata.items() if key not in _SHOWN and item not in (None, {}, [], "")
     }
     if rest:
-        yield parts.folded("Policies and metadata", parts.value(rest))
+        yield markup.folded("Policies and metadata", markup.value(rest))

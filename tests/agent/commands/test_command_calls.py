@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.agent.commands.governing import CommandCall
-from harnpy.agent.commands.policy import CommandPolicy
 from harnpy.agent.context import AgentContext
+from harnpy.agent.rules.command_call import CommandCall
+from harnpy.agent.rules.command_policy import CommandPolicy
 from harnpy.faults import MisuseError
 from harnpy.world import World
 from harnpy.world.host import Host

@@ -11,10 +11,15 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.agent.commands import labels
-from harnpy.agent.commands.decisions import checked
-from harnpy.agent.commands.policy import CommandPolicy
-from harnpy.agent.commands.risks import Command, denied_by, risk_labels, scan
+from harnpy.agent.rules import command_policy
+from harnpy.agent.rules.command_call import checked_decision
+from harnpy.agent.rules.command_policy import (
+    Command,
+    CommandPolicy,
+    denying_pattern,
+    risk_labels,
+    scan_command,
+)
 
 MANY = int(os.environ.get("HARNPY_COMMANDS", "60"))
 
@@ -29,17 +34,17 @@ def _word(names: str) -> str:
 
 #: Every label but `outside_workspace`: the expressions that a lowered text must all match.
 _MODEL = {
-    labels.CREDENTIAL_FILE_READ: [_word("cat|less|head|tail|grep"), _CREDENTIAL],
-    labels.CURL_PIPE_SHELL: [_word("curl|wget"), r"\|", r"[ |](?:sh|bash|zsh)"],
-    labels.DESTRUCTIVE: [
+    command_policy.CREDENTIAL_FILE_READ: [_word("cat|less|head|tail|grep"), _CREDENTIAL],
+    command_policy.CURL_PIPE_SHELL: [_word("curl|wget"), r"\|", r"[ |](?:sh|bash|zsh)"],
+    command_policy.DESTRUCTIVE: [
         r"rm -(?:rf|fr) /|mkfs|dd if=|:\(\)\{|chmod -r 777 /|chown -r ",
     ],
-    labels.GIT_FORCE_PUSH: ["git push", rf"--force|{_word('-f')}"],
-    labels.NETWORK_EXFIL: [_word("curl|wget|scp|rsync|nc|ncat")],
-    labels.PACKAGE_INSTALL: [r"\b(?:(?:npm|pip|cargo|brew|apt|apt-get) install|(?:pnpm|yarn) add)\b"],
-    labels.PROCESS_KILL: [_word("p?kill|killall")],
-    labels.SUDO: [_word("sudo")],
-    labels.WRITE_INTENT: [rf" >|>>|sed -i|perl -pi|truncate |{_word('tee')}"],
+    command_policy.GIT_FORCE_PUSH: ["git push", rf"--force|{_word('-f')}"],
+    command_policy.NETWORK_EXFIL: [_word("curl|wget|scp|rsync|nc|ncat")],
+    command_policy.PACKAGE_INSTALL: [r"\b(?:(?:npm|pip|cargo|brew|apt|apt-get) install|(?:pnpm|yarn) add)\b"],
+    command_policy.PROCESS_KILL: [_word("p?kill|killall")],
+    command_policy.SUDO: [_word("sudo")],
+    command_policy.WRITE_INTENT: [rf" >|>>|sed -i|perl -pi|truncate |{_word('tee')}"],
 }
 
 _PIECES = st.sampled_from(
@@ -83,8 +88,10 @@ def test_more_text_and_other_case_take_no_label_away(first: str, second: str) ->
 @given(st.text("ab*.", max_size=6), st.text("ab.\n", max_size=12))
 def test_deny_patterns_are_found_anywhere_their_parts_in_order(pattern: str, text: str) -> None:
     expected = re.search(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL)
-    assert denied_by([pattern], text) == (None if expected is None else pattern)
-    assert (labels.DENY_PATTERN in scan(_at(text), [pattern]).labels) == (expected is not None)
+    assert denying_pattern([pattern], text) == (None if expected is None else pattern)
+    assert (command_policy.DENY_PATTERN in scan_command(_at(text), [pattern]).labels) == (
+        expected is not None
+    )
 
 
 @settings(max_examples=MANY, deadline=None)
@@ -103,15 +110,15 @@ def test_a_path_is_in_a_root_or_outside(parts: list[str], roots: list[str], comm
             real.append(part)
     inside = any(("/" + "/".join(real) + "/").startswith(root.rstrip("/") + "/") for root in roots)
     here = Command(command.format(path), roots[0], tuple(roots))
-    assert (labels.OUTSIDE_WORKSPACE in risk_labels(here)) == (not inside)
+    assert (command_policy.OUTSIDE_WORKSPACE in risk_labels(here)) == (not inside)
     elsewhere = Command("ls", "/elsewhere", tuple(roots))
-    assert (labels.OUTSIDE_WORKSPACE in risk_labels(elsewhere)) == ("/" not in roots)
+    assert (command_policy.OUTSIDE_WORKSPACE in risk_labels(elsewhere)) == ("/" not in roots)
 
 
 _POLICIES = st.builds(
     CommandPolicy,
     deny_patterns=st.lists(st.sampled_from(["cat", "rm*x", "sudo"]), max_size=2).map(tuple),
-    require_approval=st.lists(st.sampled_from(labels.LABELS), max_size=3).map(tuple),
+    require_approval=st.lists(st.sampled_from(command_policy.LABELS), max_size=3).map(tuple),
     allow_recursive=st.booleans(),
 )
 
@@ -121,9 +128,11 @@ _POLICIES = st.builds(
 def test_policies_that_meet_stop_what_one_of_them_stops(
     first: CommandPolicy, second: CommandPolicy, text: str
 ) -> None:
-    stopped = [checked(policy, _at(text), "command").stops for policy in (first, second, first.met(second))]
+    stopped = [
+        checked_decision(policy, _at(text), "command").stops for policy in (first, second, first.met(second))
+    ]
     # `deny_pattern` is a label of the patterns of both.
-    if labels.DENY_PATTERN not in first.require_approval + second.require_approval:
+    if command_policy.DENY_PATTERN not in first.require_approval + second.require_approval:
         assert stopped[2] == (stopped[0] or stopped[1])
     assert first.met(second).allow_recursive == (first.allow_recursive and second.allow_recursive)
     assert first.met(first) is first

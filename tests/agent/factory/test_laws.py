@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy import Tool
-from harnpy.agent.loop.step_request import request_of
+from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.loop.step_request import request_of
+from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.llm.errors import CallError
 from harnpy.session import SessionRuntime
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize_policy import ResizePolicy
 
 from .agents import HELPER, call, loops_with, types
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harnpy import AgentDef, LoopFactory, Tool, tool
-from harnpy.agent.loop.step_request import request_of
-from harnpy.cli.show import session_lines
+from harnpy.agent.loop.transcript_entries import request_of
+from harnpy.cli import session_views
 from harnpy.faults import MisuseError
 from harnpy.llm.errors import CallError
 from harnpy.session import (
@@ -24,11 +24,11 @@ from harnpy.session import (
     actions,
 )
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.guards.approvals import ApprovalRequest
-from harnpy.session.runtime.live import LiveSession
+from harnpy.session.guards import ApprovalRequest
+from harnpy.session.live import LiveSession
 from harnpy.storage import Store
 from harnpy.world import World
-from harnpy.world.people import People
+from harnpy.world.host import People
 from tests.storage.conftest import opened, store, url
 
 from .agents import HELPER, Provider, call, loops_with, runtime_with, said, texts, types, weather
@@ -97,7 +97,7 @@ class TestLog:
             assert (first["provider"], first["model"], first["system"]) == (None, None, None)
             assert [message["content"] for message in first["messages"]] == ["first"]
             assert (second["provider"], len(second["messages"])) == ("mock", 3)
-            assert session_lines.request(first).startswith("step 1 (event 4): a function\n")
+            assert session_views.request_lines(first).startswith("step 1 (event 4): a function\n")
 
     def test_a_key_is_asked_once(self) -> None:
         with runtime_with({"text": "one"}, {"text": "two"}) as runtime:

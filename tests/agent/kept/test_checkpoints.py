@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins.agents.kept.checkpoints import program_name
+from harnpy.builtins.agents.stored_values import program_name
 from tests.support import ROOT, Command, last_written, wait_for_rewrite
 
 KEEP = 'checkpoint("n", (checkpoint_get("n") ?? 0) + 1)\nprintln(checkpoint_get("n"))\n'

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.agent.subagents import make_sub_agent
 from harnpy.session import SessionRegistry

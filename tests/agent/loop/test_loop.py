@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import Fault, MisuseError, OptionError
 from harnpy.llm.errors import CallError
@@ -464,7 +464,7 @@ def test_a_loop_inside_a_loop_is_the_current_one_and_keeps_to_itself() -> None:
 
 
 def test_every_view_follows_from_the_log_after_loops() -> None:
-    from harnpy.session.views import replay
+    from harnpy.session.view import replay
 
     program = Program("a", "b", "##DONE##")
     program.loop(session_id="s")

@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.errors import ToolFailure
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
+from harnpy.agent.tool_registry import ToolFailure
 from harnpy.faults import Interruption
 from harnpy.llm.errors import CallError
 from harnpy.session import SessionRegistry
-from harnpy.session.shown.message_parts import has_payload
+from harnpy.session.messages import has_payload
 from harnpy.session.transcript import plain_message
 from tests.worlds import models_with
 

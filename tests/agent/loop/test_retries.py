@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.errors import ToolFailure
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
+from harnpy.agent.tool_registry import ToolFailure
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.people.requests import (
+from harnpy.agent.people import (
     APPROVAL,
     CANCELLED,
     DUAL_CONTROL,

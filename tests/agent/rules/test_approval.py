@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.rules.annotations import read_annotations
-from harnpy.agent.rules.approval import ApprovalPolicy, Verdict, read_approval_policy
+from harnpy.agent.rules.permissions import ApprovalPolicy, Verdict, read_approval_policy
+from harnpy.agent.rules.policy import read_annotations
 
 EDIT = {"kind": "edit", "arg_schema": {"path_params": ["path", "target"]}}
 

@@ -9,14 +9,13 @@ import pytest
 
 from harnpy import Vm
 from harnpy.agent.context import NO_RULES, AgentContext, Rules
-from harnpy.agent.rules.ceilings import BUILTIN_NEEDS
 from harnpy.agent.rules.gate import Decision, Gate
 from harnpy.agent.rules.hooks import Hooks
-from harnpy.agent.rules.paths import Lexical
-from harnpy.agent.rules.policy import PolicyError
+from harnpy.agent.rules.policy import BUILTIN_NEEDS, PolicyError
+from harnpy.agent.rules.policy_paths import Lexical
 from harnpy.builtins import catalog
 from harnpy.builtins.bridge.contexts import context_of
-from harnpy.reading.lenient import Options
+from harnpy.formats.dicts import Options
 from harnpy.vm.errors import VmError
 
 ADVICE = "Use one of the declared tools exactly as named and put extra fields inside that tool's arguments."

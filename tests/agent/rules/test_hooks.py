@@ -135,7 +135,7 @@ def test_clearing_leaves_the_hooks_that_are_not_about_tools() -> None:
 
 
 def test_an_embedder_s_hooks_hold_in_every_program() -> None:
-    from harnpy.builtins.agents.hooks import hooks_of
+    from harnpy.builtins.agents.tool_runtime import hooks_of
 
     vm = Vm()
     vm.hook("PreToolUse", lambda payload: {"deny": "no"}, "t*")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.agent.rules.leads import Lead, Noting
-from harnpy.agent.rules.paths import Lexical, Paths
+from harnpy.agent.rules.policy_paths import Lead, Lexical, Noting, Paths
 from tests.worlds import world_with
 
 RULES = {

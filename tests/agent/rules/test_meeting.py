@@ -5,10 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.rules.ceilings import EFFECT_NEEDS
-from harnpy.agent.rules.meeting import meet
-from harnpy.agent.rules.policy import Policy
-from harnpy.agent.rules.roots import Roots
+from harnpy.agent.rules.policy import EFFECT_NEEDS, Policy, meet_policies
+from harnpy.agent.rules.policy_paths import Roots
 
 _TOOLS = ("read", "read_file", "write", "")
 _PATHS = ("/a", "/a/b", "/b", "/")
@@ -29,7 +27,7 @@ _POLICIES = st.builds(
 
 @given(_POLICIES, _POLICIES)
 def test_effects_and_places_are_those_that_both_allow(first: Policy, second: Policy) -> None:
-    both = meet(first, second)
+    both = meet_policies(first, second)
     for effect in EFFECT_NEEDS:
         allowed = [policy.check_effect(effect, "x") is None for policy in (first, second)]
         assert (both.check_effect(effect, "x") is None) == all(allowed)
@@ -40,7 +38,7 @@ def test_effects_and_places_are_those_that_both_allow(first: Policy, second: Pol
 
 @given(_POLICIES, _POLICIES)
 def test_no_tool_that_one_refuses(first: Policy, second: Policy) -> None:
-    both = meet(first, second)
+    both = meet_policies(first, second)
     for tool in _TOOLS:
         if both.check_tool(tool, {}) is None and tool:
             assert first.check_tool(tool, {}) is None
@@ -49,4 +47,4 @@ def test_no_tool_that_one_refuses(first: Policy, second: Policy) -> None:
 
 @given(_POLICIES)
 def test_a_policy_that_is_met_by_itself_stays(policy: Policy) -> None:
-    assert meet(policy, policy) is policy
+    assert meet_policies(policy, policy) is policy

@@ -12,15 +12,13 @@ from typing import Any
 import pytest
 
 from harnpy.agent.context import Rules
-from harnpy.agent.rules.approval import ApprovalPolicy
 from harnpy.agent.rules.gate import Gate
-from harnpy.agent.rules.paths import LEXICAL, Lexical, Paths, texts_in
-from harnpy.agent.rules.permissions import read_permissions
+from harnpy.agent.rules.permissions import ApprovalPolicy, read_permissions
 from harnpy.agent.rules.policy import Policy, read_policy
-from harnpy.agent.rules.roots import is_in
+from harnpy.agent.rules.policy_paths import LEXICAL, Lexical, Paths, is_in, texts_in
 from harnpy.agent.tasks import OneTask
 from harnpy.agent.workplace import Workplace
-from harnpy.world.disk.checked_files import checked_files
+from harnpy.world.checked_files import checked_files
 from harnpy.world.files import RealFiles
 from tests.worlds import OwnWorld, world_with
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.rules.annotations import read_annotations
-from harnpy.agent.rules.policy import Policy, PolicyError, read_policy
+from harnpy.agent.rules.policy import Policy, PolicyError, read_annotations, read_policy
 from harnpy.faults import MisuseError
 
 LEVELS = ("none", "read_only", "workspace_write", "process_exec", "network")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.agent.skills.frontmatter import SkillFile, UnusableSkill, read_skill_file, split
-from harnpy.agent.skills.sources import discover
+from harnpy.agent.skills import SkillFile, UnusableSkill, discover_skills, read_skill_file, split_frontmatter
 from harnpy.project import project_root
 from harnpy.world import World
 from harnpy.world.files import RealFiles
@@ -39,7 +38,7 @@ def write(directory: Path, name: str, *lines: str, body: str = "Body\n") -> None
     ],
 )
 def test_frontmatter_and_body(text: str, expected: tuple[str, str]) -> None:
-    assert split(text) == expected
+    assert split_frontmatter(text) == expected
 
 
 def test_every_known_key() -> None:
@@ -126,7 +125,7 @@ class Disk:
 
     def found(self, *places: str) -> list[tuple[str, str]]:
         layers = [(place.split("/")[0], str(self.root / place)) for place in places]
-        skills = discover(RealFiles(), str(self.root), layers, self.warnings.append)
+        skills = discover_skills(RealFiles(), str(self.root), layers, self.warnings.append)
         return [(skill.entry["name"], skill.entry["source"]) for skill in skills]
 
 

@@ -7,18 +7,23 @@ from typing import Any
 
 import pytest
 
+from harnpy.agent.active_skills import (
+    ActiveSkills,
+    Matching,
+    SkillServers,
+    candidates,
+    load_skill_tool,
+    path_pattern,
+    read_matching,
+    read_skills,
+    read_working_files,
+)
 from harnpy.agent.runtime import Runtime
-from harnpy.agent.skills.active import ActiveSkills, Matching, read_matching, read_skills, read_working_files
-from harnpy.agent.skills.library import FoundSkill
-from harnpy.agent.skills.loading import native_tool
-from harnpy.agent.skills.matching import candidates, path_pattern
-from harnpy.agent.skills.skill_registry import SKILLS
-from harnpy.agent.skills.skill_servers import SkillServers
+from harnpy.agent.skills import SKILLS, FoundSkill
 from harnpy.faults import MisuseError
-from harnpy.reading.lenient import Options
+from harnpy.formats.dicts import Options
 from harnpy.session import SessionRegistry
-from harnpy.session.loop_conversation import SessionConversation
-from harnpy.session.turns.conversation import Conversation
+from harnpy.session.conversation import Conversation, SessionConversation
 from tests.worlds import world_with
 
 REVIEW = {
@@ -354,13 +359,13 @@ def test_without_skills_there_is_nothing_to_load() -> None:
 
 
 def test_the_tool_has_a_real_schema() -> None:
-    schema = native_tool("openai")["function"]["parameters"]
+    schema = load_skill_tool("openai")["function"]["parameters"]
     assert schema["required"] == ["name"]
     assert {name: field["type"] for name, field in schema["properties"].items()} == {
         "name": "string",
         "require_signature": "boolean",
     }
-    assert native_tool("anthropic")["input_schema"] == schema
+    assert load_skill_tool("anthropic")["input_schema"] == schema
 
 
 # Resumption.

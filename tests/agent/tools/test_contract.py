@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.agent.tools.contract import Stubs, declaration, native_contract, text_contract
-from harnpy.agent.tools.ts_types import ts_type
+from harnpy.agent.loop.prompts import Stubs, declaration, native_contract, text_contract, ts_type
 
 #: Names that tools of programs and tests tend to have; programs look for them anywhere in the prompt.
 LIKELY_NAMES = (

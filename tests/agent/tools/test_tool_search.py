@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.tools.search import Answer, DeferredTools, searcher
-from harnpy.llm.tool_search import ToolSearch
+from harnpy.agent.loop.model_offer import Answer, DeferredTools, searcher
+from harnpy.llm.native_tools import ToolSearch
 from tests.support import ends
 
 Entry = dict[str, Any]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.vm.values.objects import Duration, Pair, Range, Set, Struct
+from harnpy.vm.values import Duration, Pair, Range, Set, Struct
 from tests.worlds import OwnWorld
 
 _OTHERS = ("assemble_context", "select_artifacts_adaptive", "continue_as_new")

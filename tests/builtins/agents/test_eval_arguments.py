@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
-from harnpy.workflow.friction.friction_event import KINDS
+from harnpy.workflow.friction import KINDS
 from tests.builtins.any_values import AnyValues, few
 from tests.worlds import OwnWorld
 

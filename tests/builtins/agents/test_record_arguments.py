@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import harnpy
 from harnpy.vm.errors import VmError
-from harnpy.vm.values.objects import Set, Struct
+from harnpy.vm.values import Set, Struct
 from tests.builtins.any_values import AnyValues, few
 from tests.worlds import OwnWorld
 

@@ -11,7 +11,7 @@ import pytest
 from harnpy import Vm, VmError
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.eventlog import MemoryEventLog, SqliteEventLog, install_event_log
-from harnpy.eventlog.log_events import Numbered
+from harnpy.eventlog.contract import Numbered
 from harnpy.eventlog.waitpoints import Waitpoints
 
 WAITS = 'import { wait } from "std/waitpoint"\nreturn wait("a", {wait_id: "w", timeout: 1h}).value'

@@ -9,7 +9,7 @@ import pytest
 from harnpy import Vm, World
 from harnpy.faults import TooLarge
 from harnpy.vm.errors import VmError
-from harnpy.vm.values.sizes import Sizes
+from harnpy.vm.values.operators import Sizes
 from tests.builtins.conftest import FakeVm
 
 MANY = 1 << 20

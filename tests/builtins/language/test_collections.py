@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy import Vm
-from harnpy.builtins.language.data import sets
+from harnpy.builtins.language import collections
+from harnpy.vm.values import Iter, Pair, Range, Set
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import Iter, Pair, Range, Set
 
 
 def test_dict_functions_go_in_key_order(vm: Any) -> None:
@@ -127,11 +127,11 @@ MEMBERS = st.lists(st.integers(0, 6), max_size=6, unique=True)
 def test_set_functions_are_set_algebra(left: list[int], right: list[int]) -> None:
     a, b, vm = Set(left), Set(right), Vm()
     x, y = set(left), set(right)
-    assert sets.set_union(vm, a, b).items == left + [i for i in right if i not in x]
-    assert sets.set_intersect(vm, a, b).items == [i for i in left if i in y]
-    assert sets.set_difference(vm, a, b).items == [i for i in left if i not in y]
-    assert set(sets.set_symmetric_difference(vm, a, b).items) == x ^ y
-    assert sets.set_is_subset(vm, a, b) == (x <= y)
-    assert sets.set_is_superset(vm, a, b) == (x >= y)
-    assert sets.set_is_disjoint(vm, a, b) == x.isdisjoint(y)
+    assert collections.set_union(vm, a, b).items == left + [i for i in right if i not in x]
+    assert collections.set_intersect(vm, a, b).items == [i for i in left if i in y]
+    assert collections.set_difference(vm, a, b).items == [i for i in left if i not in y]
+    assert set(collections.set_symmetric_difference(vm, a, b).items) == x ^ y
+    assert collections.set_is_subset(vm, a, b) == (x <= y)
+    assert collections.set_is_superset(vm, a, b) == (x >= y)
+    assert collections.set_is_disjoint(vm, a, b) == x.isdisjoint(y)
     assert (a.items, b.items) == (left, right)

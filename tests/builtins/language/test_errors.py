@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.builtins.bridge.classify import classify
-from harnpy.llm.categories import CATEGORIES
+from harnpy.builtins.language.errors import classify
+from harnpy.llm.errors import CATEGORIES
 
 
 def test_assert(vm: Any) -> None:

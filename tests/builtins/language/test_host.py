@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.agent.people.requests import HumanCancelled
+from harnpy.agent.people import HumanCancelled
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.world import World
-from harnpy.world.host import Host
-from harnpy.world.people import People
+from harnpy.world.host import Host, People
 from tests.support import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("clock")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.text.json import reader
-from harnpy.text.json.writer import to_json
-from harnpy.vm.values.objects import Duration, EnumValue, Fn, Iter, Pair, Range, Set, Struct
+from harnpy.formats import json as reader
+from harnpy.formats.json import to_json
+from harnpy.vm.values import Duration, EnumValue, Fn, Iter, Pair, Range, Set, Struct
 
 BIG = 2**63
 CONTROL = "control character (\\u0000-\\u001F) found while parsing a string"

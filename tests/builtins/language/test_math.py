@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy import Vm
-from harnpy.builtins.language.data import math as numbers
-from harnpy.builtins.language.data import statistics as ours
+from harnpy.builtins.language import math as numbers
+from harnpy.builtins.language import math as ours
 
 BIG = 2**63
 NAN, INF = math.nan, math.inf

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.vm.values.objects import Duration
+from harnpy.vm.values import Duration
 
 
 @pytest.mark.parametrize(

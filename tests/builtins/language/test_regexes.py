@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.text.regex.dialect import PatternError, compiled
+from harnpy.formats.regex import PatternError, compiled
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_missing_arguments(vm: Any) -> None:
 
 
 def test_many_patterns_are_not_all_kept(vm: Any) -> None:
-    from harnpy.builtins.language.text.regexes import Patterns
+    from harnpy.builtins.language.regexes import Patterns
 
     for i in range(600):
         vm.run("regex_match", f"a{i}", "a")

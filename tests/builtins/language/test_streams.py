@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.vm.errors import Thrown
-from harnpy.vm.values.objects import Iter, Range, Set
+from harnpy.vm.values import Iter, Range, Set
 from tests.builtins.conftest import FakeVm
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.vm.values.objects import Duration, Range, Set, Struct
+from harnpy.vm.values import Duration, Range, Set, Struct
 
 ADA = {"name": "Ada", "n": 3, "f": 1.5, "t": True, "e": "", "nothing": None}
 ADA |= {"xs": [1, 2], "d": {"b": 2, "a": 1}}

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy import Vm
-from harnpy.builtins.language.data.types import hash_value, to_float, to_int
+from harnpy.builtins.language.types import hash_value, to_float, to_int
+from harnpy.vm.values import Duration, EnumValue, Fn, Pair, Range, Set, Struct
 from harnpy.vm.values.equality import structural_key
-from harnpy.vm.values.objects import Duration, EnumValue, Fn, Pair, Range, Set, Struct
 
 BIG = 2**63
 EMPTY_FN = Fn("f", ("a",), lambda depth, a: a)

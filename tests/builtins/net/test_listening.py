@@ -13,7 +13,7 @@ from io import StringIO
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins.bridge.event_streams import streams_of
+from harnpy.builtins.net.sse_server import streams_of
 from harnpy.vm.errors import LimitExceeded, VmError
 from harnpy.vm.limits import Limits
 from harnpy.world import World
@@ -156,7 +156,7 @@ def test_an_address_that_is_taken_and_other_mistakes() -> None:
 
 def test_without_uvicorn_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "harnpy.world.net.web_server", raising=False)
+    monkeypatch.delitem(sys.modules, "harnpy.world.web_server", raising=False)
     with pytest.raises(VmError, match=r"http_server_listen: .* pip install 'harnpy\[serve\]'"):
         Vm().run_source("http_server_listen(http_server())")
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm
-from harnpy.builtins.bridge.option_tables import TABLES
-from harnpy.reading.option_tables import OptionTable
+from harnpy.builtins.options import TABLES
+from harnpy.formats.options import OptionTable
 from harnpy.vm.errors import VmError
 from tests.check.agents.asking import findings
 

@@ -6,7 +6,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins import catalog
-from harnpy.check.agents.sessions import needs_session
+from harnpy.check.agents import needs_session
 from harnpy.vm.errors import VmError
 from tests.check.agents.asking import findings, told
 

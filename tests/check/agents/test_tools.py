@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy import Vm
-from harnpy.builtins.bridge.agent_functions import takes_several
+from harnpy.builtins.agents.agent_functions import takes_several
 from harnpy.vm.errors import VmError
 from tests.check.agents.asking import findings, told
 

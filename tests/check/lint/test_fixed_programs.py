@@ -15,11 +15,11 @@ import pytest
 from harnpy import Vm
 from harnpy.check.allow import silenced
 from harnpy.check.findings import Finding
-from harnpy.check.lint.engine import lint
 from harnpy.check.lint.fixing import fix_all
+from harnpy.check.lint.rules import lint
+from harnpy.cli.testing.conformance import Case, find_cases
 from harnpy.cli.testing.sandbox import Outcome, run_program
-from harnpy.cli.testing.suite import Case, find_cases
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory

@@ -6,11 +6,11 @@ import os
 
 from hypothesis import given, settings
 
-from harnpy.check.lint.engine import lint
+from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SyntaxFault
-from harnpy.syntax.formatting.document import format_source
+from harnpy.syntax.diagnostic import SyntaxFault
+from harnpy.syntax.formatter import format_source
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
 from tests.strategies import PROGRAMS

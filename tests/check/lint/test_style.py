@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from harnpy.check.findings import Finding
-from harnpy.check.lint.engine import lint
+from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.syntax.comments import comments_of
 from harnpy.syntax.parser import parse

@@ -12,8 +12,8 @@ import pytest
 
 from harnpy import Vm
 from harnpy.check.findings import Finding
-from harnpy.check.lint.engine import lint
 from harnpy.check.lint.fixing import apply
+from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.syntax.parser import parse
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 
 from harnpy import Vm
-from harnpy.check.lint.declared import bound_names
-from harnpy.check.lint.uses import Binding, Uses
-from harnpy.cli.testing.suite import find_cases
+from harnpy.check.lint.uses import Binding, Uses, bound_names
+from harnpy.cli.testing.conformance import find_cases
 from harnpy.syntax import ast
-from harnpy.syntax.errors import SyntaxFault
+from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
+from harnpy.vm.resolve import Resolution, Variable
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.scopes import Resolution, Variable
 from harnpy.vm.resolve.tree import entry_pipeline, walk
 from tests.conformance_plugin import ROOT
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.check.narrowing.exits import exits
-from harnpy.check.narrowing.facts import NO_FACTS, Facts, after_if, expected_by, facts_of
-from harnpy.check.types.names import INT, NIL, shown
+from harnpy.check.narrowing import NO_FACTS, Facts, after_if, exits, expected_by, facts_of
+from harnpy.check.types.type_nodes import INT, NIL, shown
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse
 from tests.check.types.written import expression, types, written

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harnpy.check.findings import Findings
-from harnpy.check.narrowing.coverage import check_coverage
-from harnpy.check.narrowing.exhaustiveness import check_exhaustive
-from harnpy.check.narrowing.matching import arm_facts, check_arm
-from harnpy.check.types.names import shown
+from harnpy.check.narrowing import arm_facts, check_arm, check_coverage, check_exhaustive
+from harnpy.check.types.type_nodes import shown
 from harnpy.syntax import ast
 from tests.check.types.written import expression, types, written
 

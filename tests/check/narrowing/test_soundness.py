@@ -15,9 +15,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from harnpy import Vm
-from harnpy.check.narrowing.facts import facts_of
-from harnpy.check.narrowing.matching import arm_facts
-from harnpy.check.types.names import Type, shown
+from harnpy.check.narrowing import arm_facts, facts_of
+from harnpy.check.types.type_nodes import Type, shown
 from harnpy.syntax import ast
 from tests.check.types.written import expression, types, written
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from harnpy.check.types import Types
-from harnpy.check.types.aliases import substituted
-from harnpy.check.types.names import Type, rebuilt
+from harnpy.check.types.declared import substituted
+from harnpy.check.types.type_nodes import Type, rebuilt
 from harnpy.syntax import ast
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.check.types.names import ANY, DICT, HOLE, LIST, NEVER, UNKNOWN, Type, list_of, shown
+from harnpy.check.types.type_nodes import ANY, DICT, HOLE, LIST, NEVER, UNKNOWN, Type, list_of, shown
 from harnpy.syntax import ast
 
 from .expansion import expanded

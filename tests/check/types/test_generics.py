@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.check.types.names import Type, shown
+from harnpy.check.types.type_nodes import Type, shown
 from harnpy.syntax.parser import parse
 
 from .written import types, written

@@ -9,10 +9,10 @@ import pytest
 
 from harnpy.builtins import catalog
 from harnpy.check.types.methods import RESULTS as METHODS
-from harnpy.check.types.names import Type, shown
 from harnpy.check.types.results import RESULTS, result_of, signature_of
-from harnpy.cli.help.specification import Citation, find
-from harnpy.vm.run.methods import receivers
+from harnpy.check.types.type_nodes import Type, shown
+from harnpy.cli.builtin_help import Citation, find_section
+from harnpy.vm.run import methods
 
 from .written import expression, types, written
 
@@ -33,7 +33,7 @@ def rows(text: str) -> dict[str, str]:
 
 
 def section() -> str:
-    found = find(Citation("03", "13"))
+    found = find_section(Citation("03", "13"))
     assert found is not None
     return "\n".join(found.lines)
 
@@ -76,7 +76,7 @@ def test_methods_return_what_their_declarations_say() -> None:
     for line in METHODS.strip().splitlines():
         head, names = line.split(": ")
         kind, type = head.split()
-        declared = receivers.declared(kind.lower())
+        declared = methods.declared_methods(kind.lower())
         assert {declared[name].signature().returns for name in names.split()} <= {type, f"{type} | nil"}, line
 
 

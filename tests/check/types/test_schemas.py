@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.check.types.elements import element, field, item, pair, part
-from harnpy.check.types.names import Type, shown
+from harnpy.check.types.type_nodes import Type, element, field, item, pair, part, shown
 
 from .written import expression, types, written
 

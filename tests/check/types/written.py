@@ -6,7 +6,7 @@ from functools import cache
 
 from harnpy.check.surface import Surface
 from harnpy.check.types import Declared, Types
-from harnpy.check.types.names import Type
+from harnpy.check.types.type_nodes import Type
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse
 

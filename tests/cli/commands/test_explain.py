@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harnpy.check.explanations.reading import explanations
+from harnpy.check.explanations import explanations
 from tests.support import Command
 
 

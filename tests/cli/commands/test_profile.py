@@ -165,7 +165,7 @@ def test_an_interrupted_program_is_profiled_too(
 
     write("a.harn", "fn f() {\n  sleep(1ms)\n}\nf()\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("harnpy.vm.run.tasks.scheduler.Scheduler.sleep", interrupted)
+    monkeypatch.setattr("harnpy.vm.run.scheduler.Scheduler.sleep", interrupted)
     assert app.main(["profile", "a.harn"]) == 124
     assert "in 2 calls of 2 functions" in capsys.readouterr().out
 

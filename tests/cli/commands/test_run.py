@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm, VmError
-from harnpy.cli.show.error_text import render
+from harnpy.cli.console import rendered_error
 from tests.clock import SimulatedClock
 from tests.support import PATIENCE, ROOT, Command
 
@@ -141,7 +141,7 @@ def test_the_way_out_of_deadlines_is_told_once(clock: SimulatedClock) -> None:
     )
     with pytest.raises(VmError) as caught:
         Vm().run_source(program, file="demo.harn")
-    assert render(caught.value) == (
+    assert rendered_error(caught.value) == (
         "error: Thrown: Deadline exceeded\n"
         "  --> demo.harn:3:5\n"
         "   |\n"

@@ -43,7 +43,7 @@ def save(tmp_path: Path) -> Save:
     """Save a record and answer its file's name."""
 
     def save(name: str, **changes: Any) -> str:
-        record_files.save({**RUN, **changes}, world_with(cwd=lambda: str(tmp_path)), name)
+        record_files.save_run({**RUN, **changes}, world_with(cwd=lambda: str(tmp_path)), name)
         return name
 
     return save

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.loop.make_loop import run_loop
+from harnpy.agent.loop.loop import run_loop
 from harnpy.agent.runtime import Runtime
 from harnpy.cli.app import main
 from harnpy.session import SessionRegistry, SessionRuntime, distill, export_run
 from harnpy.session.events import EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
 from tests.worlds import models_with

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 from tests.cli.commands.test_sessions import Run, in_json, said, sessions, url

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harnpy.cli.show.program_chart import program_chart
+from harnpy.cli.commands.viz import program_chart
 from harnpy.syntax.parser import parse
-from harnpy.workflow.viz.svg import svg
+from harnpy.workflow.chart_svg import svg
 from tests.support import ROOT, Command
 
 

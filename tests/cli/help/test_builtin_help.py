@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from harnpy.builtins import catalog
-from harnpy.cli.help import builtin_help
-from harnpy.cli.help.excerpt import excerpts
-from harnpy.cli.help.specification import Citation, citations
+from harnpy.cli import builtin_help
+from harnpy.cli.builtin_help import Citation, citations, excerpts
 from tests.support import Command
 
 
 def about(name: str) -> list[tuple[str, str]]:
     """Source and text of each excerpt on a builtin."""
-    doc = builtin_help.describe(builtin_help.find(name)[0])
+    doc = builtin_help.describe_builtin(builtin_help.find_builtin(name)[0])
     return [(excerpt.source, excerpt.text) for excerpt in doc.excerpts]
 
 
@@ -52,7 +51,7 @@ def test_every_builtin_has_an_excerpt() -> None:
     silent = [
         declaration.name
         for declaration in catalog.all_declarations()
-        if not builtin_help.describe(declaration).excerpts
+        if not builtin_help.describe_builtin(declaration).excerpts
     ]
     assert silent == []
 

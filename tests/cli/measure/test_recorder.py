@@ -7,8 +7,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.cli.measure.call_tree import Function, Profile
-from harnpy.cli.measure.recorder import Recorder
+from harnpy.cli.profiler import Function, Profile, Recorder
 
 MAIN, INNER, OTHER = Function("a", 1, "main"), Function("a", 10, "inner"), Function("b", 1, "other")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.cli.repl.highlight import is_unfinished, pieces
-from harnpy.cli.repl.shell import is_expression
+from harnpy.cli.repl import is_expression, is_unfinished, pieces
 from tests.support import Command
 
 

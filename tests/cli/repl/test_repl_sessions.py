@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.cli.repl.shell import Shell
+from harnpy.cli.repl import Shell
 
 
 @pytest.fixture

@@ -8,11 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from harnpy.cli.show.github_commands import workflow_command
-from harnpy.cli.show.json_diagnostics import as_dict
-from harnpy.cli.show.sarif import SarifLog
-from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related
-from harnpy.syntax.span import Lines
+from harnpy.cli.reports import SarifLog, as_dict, workflow_command
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related
 from tests.support import Command
 
 SOURCE = "let a = nil\nfoo(a,\n  1)\n"

@@ -16,8 +16,7 @@ import pytest
 from rich.console import Console
 
 from harnpy import Vm
-from harnpy.cli.show.agent_board import Board, name_of
-from harnpy.cli.show.watch_agents import table, watched
+from harnpy.cli.watch_agents import Board, name_of, table, watched
 from tests.clock import SimulatedClock
 from tests.support import PATIENCE, ROOT, Command
 from tests.worlds import OwnWorld

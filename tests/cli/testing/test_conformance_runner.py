@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harnpy.cli.testing.judge import error_matches, normalise
-from harnpy.cli.testing.suite import SelectionError, find_cases, name_filter
+from harnpy.cli.testing.conformance import SelectionError, error_matches, find_cases, name_filter, normalise
 from tests.support import Command
 
 

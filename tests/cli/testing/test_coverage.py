@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.cli.measure.coverage import Coverage, FileCoverage
-from harnpy.cli.measure.coverage_lines import missing, percent
 from harnpy.cli.testing import conformance
+from harnpy.cli.testing.conformance import find_cases
+from harnpy.cli.testing.coverage import Coverage, FileCoverage, missing, percent
 from harnpy.cli.testing.sandbox import run_program
-from harnpy.cli.testing.suite import find_cases
 from tests.support import ROOT, Command
 
 LIBRARY = """\

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.faults import OptionError
+from harnpy.formats.dicts import Options
 from harnpy.llm.configuration.capabilities import NOTHING, Capabilities, model_version
-from harnpy.llm.configuration.gates import check_gates
-from harnpy.llm.request import Request
-from harnpy.reading.lenient import Options
+from harnpy.llm.request import Request, check_gates
 
 number = st.integers(0, 999)
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from harnpy import LimitExceeded, Limits, Vm
+from harnpy.llm.call_options import Caps, Transport
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.errors import CallError
 from harnpy.llm.providers import make_provider
 from harnpy.llm.request import Request
-from harnpy.llm.transport import Caps, Transport
 from harnpy.world import World
 from harnpy.world.environment import Variables
 from harnpy.world.http import RealHttp

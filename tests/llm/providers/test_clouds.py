@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from harnpy.faults import OptionError
+from harnpy.formats.dicts import Options
 from harnpy.llm.call import Models
-from harnpy.llm.configuration.health import healthcheck
 from harnpy.llm.errors import CallError
-from harnpy.reading.lenient import Options
+from harnpy.llm.providers.health import healthcheck
 from harnpy.world.http import RealHttp
 from tests.llm.conftest import World
 from tests.llm.providers.test_providers import AMBIENT

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.faults import MisuseError, OptionError
+from harnpy.formats.globs import glob_matches
 from harnpy.llm.call import Models
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
-from harnpy.text.globs import glob_matches
 from tests.worlds import models_with
 
 

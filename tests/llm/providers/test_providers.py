@@ -13,16 +13,14 @@ from typing import Any
 import pytest
 
 from harnpy.faults import OptionError
+from harnpy.formats.dicts import Options
+from harnpy.llm.call_options import Output, Transport, read_output
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.errors import CallError
-from harnpy.llm.providers import make_provider
-from harnpy.llm.providers.connections import Connections
+from harnpy.llm.providers import Connections, make_provider
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
-from harnpy.llm.structured.output_format import Output, read_output
-from harnpy.llm.transport import Transport
 from harnpy.llm.waiting import Blocking
-from harnpy.reading.lenient import Options
 from harnpy.world.clock import RealClock
 from harnpy.world.http import RealHttp
 from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Call, Fail, Raw, Say, Silence, Wire

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.llm.structured.asking import read_answer, settle
-from harnpy.llm.structured.nudge import nudge_text
-from harnpy.llm.structured.output_format import Output
+from harnpy.llm.call_options import Output
+from harnpy.llm.structured import nudge_text, read_answer, settle
 from tests.worlds import models_with
 
 SCHEMA = {"type": "object", "required": ["a"]}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.llm.structured.extract import extract, is_json, json_part
+from harnpy.llm.json_extraction import extract, is_json, json_part
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
 DATA = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10)

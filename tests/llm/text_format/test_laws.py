@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.llm.text_format.blocks import RUNTIME_TOOLS, Parsed, parse_reply, render_call
+from harnpy.llm.text_format import RUNTIME_TOOLS, Parsed, parse_reply, render_call
 from tests.llm.text_format.spellings import PREFIXES, Speller, written_calls
 from tests.support import assert_linear, ends, processor_time
 

@@ -12,13 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.net.http.connection import read_settings
-from harnpy.net.http.errors import HttpError
-from harnpy.net.http.mocks import matches
-from harnpy.net.http.reading import Given
-from harnpy.net.http.replies import Reply
-from harnpy.net.http.retries import Retries
-from harnpy.net.http.targets import basic, read_target
+from harnpy.net.errors import HttpError
+from harnpy.net.http_options import Given
+from harnpy.net.http_replies import Reply, matches_url
+from harnpy.net.http_request import Retries, basic_auth, read_settings, read_target
 
 FEW = st.text(alphabet="ab*", max_size=8)
 
@@ -26,11 +23,11 @@ FEW = st.text(alphabet="ab*", max_size=8)
 @given(FEW, st.text(alphabet="ab", max_size=10))
 def test_a_pattern_matches_as_its_regular_expression_does(pattern: str, text: str) -> None:
     expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL)
-    assert matches(pattern, text) == (expected is not None)
+    assert matches_url(pattern, text) == (expected is not None)
 
 
 def test_a_pattern_takes_time_in_proportion() -> None:
-    assert not matches("*a" * 200 + "b", "a" * 100_000)
+    assert not matches_url("*a" * 200 + "b", "a" * 100_000)
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1, exclude_max=True), st.floats(0, 1e6))
@@ -92,7 +89,7 @@ def test_a_url_that_is_refused_is_named_without_its_secrets(url: str) -> None:
 
 
 def test_user_and_password_of_a_url_are_credentials() -> None:
-    assert read_target("http://a%40b:p%3A@h.test/", {}).authorization == basic("a@b", "p:")
+    assert read_target("http://a%40b:p%3A@h.test/", {}).authorization == basic_auth("a@b", "p:")
     assert read_target("http://h.test/", {}).authorization is None
 
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.net.server.faults import ServerFault
-from harnpy.net.server.headers import to_send
-from harnpy.net.server.responses import body_to_send, response
+from harnpy.net.server_messages import body_to_send, headers_to_send, response
+from harnpy.net.server_options import ServerFault
 
 
 @given(st.dictionaries(st.text(max_size=6), st.text(max_size=6) | st.lists(st.text(max_size=6), max_size=2)))
@@ -18,7 +17,7 @@ def test_headers_are_refused_or_can_be_sent(headers: dict[str, str | list[str]])
         made = response(200, "x", headers)
     except ServerFault:
         return
-    pairs = list(to_send(made["headers"]))
+    pairs = list(headers_to_send(made["headers"]))
     sent = h11.Connection(h11.SERVER).send(h11.Response(status_code=200, headers=pairs))
     assert sent is not None
     assert sent.count(b"\r\n") == len(pairs) + 3  # the status, `connection`, the end
@@ -26,7 +25,7 @@ def test_headers_are_refused_or_can_be_sent(headers: dict[str, str | list[str]])
 
 @pytest.mark.parametrize("name", ["content-length", "Transfer-Encoding", "connection"])
 def test_the_framing_is_the_servers(name: str) -> None:
-    assert list(to_send(response(200, None, {name: "9", "a": "b"})["headers"])) == [(b"a", b"b")]
+    assert list(headers_to_send(response(200, None, {name: "9", "a": "b"})["headers"])) == [(b"a", b"b")]
 
 
 @pytest.mark.parametrize(("status", "sent"), [(200, b"x"), (204, b""), (304, b"")])

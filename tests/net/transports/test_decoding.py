@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.net.sse.decoding import Decoder, Event, TooLong
+from harnpy.net.sse import Decoder, Event, EventTooLong
 
 #: `HARNPY_EXAMPLES=2000` tries more.
 EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "50")), deadline=None)
@@ -110,9 +110,9 @@ def test_an_id_without_data_is_where_to_go_on() -> None:
 def test_an_event_is_bounded(line: bytes) -> None:
     size = len(line.replace(b"\n", b""))
     decoded(line + b"\n", most=size)
-    with pytest.raises(TooLong):
+    with pytest.raises(EventTooLong):
         decoded(line[:-1], b"x", most=size)
-    with pytest.raises(TooLong):
+    with pytest.raises(EventTooLong):
         decoded(*[line] * 2, most=size)
 
 

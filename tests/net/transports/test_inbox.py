@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.net.transports.inbox import Inbox
+from harnpy.net.inbox import Inbox
 
 
 class Source:

@@ -16,7 +16,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
-from harnpy.world.net.websocket import WebSocket
+from harnpy.world.websocket import WebSocket
 from tests.net.transports.loopback import Connection, served
 
 #: How many messages are sent. `HARNPY_EVENTS=100000` for more.

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.server.lowlevel import Server
 
 from harnpy import Vm
-from harnpy.serve.mcp.service import serve
+from harnpy.serve.mcp_server import serve
 from tests.worlds import world_with
 
 Session = Callable[[Client], Awaitable[None]]

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from harnpy import World
-from harnpy.serve.mcp.http import Site, serve_http
+from harnpy.serve.mcp_http import Site, serve_http
 from tests.serve.mcp.serving import served, text_of
 
 FILE = """

@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
-from harnpy.serve.mcp.stdio import serve_stdio
+from harnpy.serve.mcp_stdio import serve_stdio
 from tests.serve.mcp.serving import served, text_of
 
 FILE = """

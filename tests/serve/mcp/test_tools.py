@@ -15,9 +15,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from harnpy import Vm
-from harnpy.serve.errors import NotServed
-from harnpy.serve.mcp.service import serve
-from harnpy.syntax.errors import SourceFault
+from harnpy.serve.mcp_server import serve
+from harnpy.serve.program import NotServed
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.errors import VmError
 from tests.serve.mcp.serving import Served, converse, text_of
 from tests.support import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harnpy.session import ContextOverflow, InvalidArgument, SessionConflict, SessionRuntime, Turn
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize_policy import ResizePolicy
 
 TALK = [{"content": f"question {number}"} for number in range(6)]
 

@@ -24,7 +24,7 @@ from harnpy.session import (
     actions,
 )
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.runtime.pipe import Pipe
+from harnpy.session.calling import Pipe
 from harnpy.storage.errors import Unsupported
 from tests.support import calls_made
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from harnpy.session import InvalidArgument, Session
-from harnpy.session.artifacts.artifact import Artifact
-from harnpy.session.artifacts.files import FileArtifactStore
+from harnpy.session.artifacts import Artifact, FileArtifactStore
 from harnpy.session.errors import ArtifactCorrupt, ArtifactError, ArtifactNotFound, InvalidArtifactId
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
-from harnpy.storage.jsonl.folders import Medium
+from harnpy.storage.jsonl.layout import Medium
 from harnpy.world import World
 
 

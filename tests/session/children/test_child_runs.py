@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.session import EventDraft, SessionRuntime, child_runs
-from harnpy.session.children.facts import Child
+from harnpy.session.info import Child
 from harnpy.storage.memory import MemoryStore
 
 #: What may be said of a child, and what it is from there on; None: what it was.

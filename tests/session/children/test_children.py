@@ -29,7 +29,7 @@ from harnpy.session import (
     child_runs,
 )
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.artifacts.artifact import Artifact
+from harnpy.session.artifacts import Artifact
 from harnpy.storage import Store
 from tests.session.conftest import opened, store, url
 

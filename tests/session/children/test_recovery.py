@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.session import ChildSpec, EventDraft, SessionRuntime, child_runs
-from harnpy.session.children.facts import Child
+from harnpy.session.info import Child
 from harnpy.storage import Store
 from harnpy.storage.errors import LeaseLost
 from tests.session.conftest import opened, url

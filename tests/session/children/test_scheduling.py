@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harnpy.session import ChildError, ChildSpec, InvalidArgument, SessionNotFound, SessionRuntime, child_runs
-from harnpy.session.runtime.calling import ThreadCaller
+from harnpy.session.calling import ThreadCaller
 from harnpy.storage.errors import StoreClosed
 
 from .test_children import Gate

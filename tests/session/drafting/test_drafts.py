@@ -19,8 +19,8 @@ from harnpy.session import (
     messages,
     payload_types,
 )
-from harnpy.session.drafting.payload_types import PayloadType, by_type
 from harnpy.session.events import READ_TYPES
+from harnpy.session.payload_types import PayloadType, by_type
 
 #: What the session writes itself; all others have a draft.
 OWN = {

@@ -22,7 +22,7 @@ from harnpy.session import (
     current_session_id,
 )
 from harnpy.session.extension import RequestPrompt
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage import Store
 from tests.session.shapes import said
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from harnpy.session import InvalidArgument
-from harnpy.session.extension.keyed_content import formatted, keys_of
-from harnpy.session.extension.request_prompt import RequestPrompt, input_text, prompt_of, reply_text
+from harnpy.session.extension import RequestPrompt, formatted, input_text, keys_of, prompt_of, reply_text
 
 PROMPT = RequestPrompt(
     {

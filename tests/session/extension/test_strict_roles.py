@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session.extension.strict_roles import strictly_ordered
+from harnpy.session.extension import strictly_ordered
 from tests.session.shapes import said
 
 FIRST, LAST = said("user", "[CHAT HISTORY]"), said("assistant", "[User continue input]")

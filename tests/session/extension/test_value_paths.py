@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session.extension.value_paths import MISSING, find
+from harnpy.session.extension import MISSING, find
 
 VALUE: dict[str, Any] = {
     "info": {"task": "tea", "none": None, "a b": 1, "0": "key"},

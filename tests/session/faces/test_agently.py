@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from harnpy.faces.agently import Agent, Session
 from harnpy.session import SessionRuntime, current_session_id
 from harnpy.session.errors import InvalidArgument, InvalidSessionId, TransferError, TransferTypeError
-from harnpy.session.faces.agently import Agent, Session
 from tests.session.shapes import said
 
 HI, HELLO = said("user", "hi"), said("assistant", "hello")

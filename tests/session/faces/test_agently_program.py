@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session.faces.agently import Agent, Session
+from harnpy.faces.agently import Agent, Session
 
 
 def analysis_handler(full_context: Any, context_window: Any, memo: Any, session_settings: Any) -> Any:

@@ -11,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harnpy.faces import canto
+from harnpy.faces.canto import ChildSpec, Event, Runner, Store, WaitData
 from harnpy.session import Session as HarnSession
-from harnpy.session.agents.turn import Turn
+from harnpy.session.agent_turn import Turn
 from harnpy.session.errors import (
     BudgetExceeded,
     EventDecodeError,
@@ -21,9 +23,7 @@ from harnpy.session.errors import (
     SessionExists,
     TransferError,
 )
-from harnpy.session.faces import canto
-from harnpy.session.faces.canto import ChildSpec, Event, Runner, Store, WaitData
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage.errors import Unsupported
 
 FUNCTIONS = """

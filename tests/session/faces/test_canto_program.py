@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.session.faces import canto
-from harnpy.session.faces.canto import (
+from harnpy.faces import canto
+from harnpy.faces.canto import (
     ArtifactRecordedData,
     CompactionSnapshot,
     ContextEntry,

@@ -18,9 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.session.errors import InvalidArgument, InvalidSessionId
-from harnpy.session.faces import cognesy
-from harnpy.session.faces.cognesy import (
+from harnpy.faces import cognesy
+from harnpy.faces.cognesy import (
     AgentDefinition,
     AgentSession,
     AgentSessionInfo,
@@ -52,9 +51,10 @@ from harnpy.session.faces.cognesy import (
     UpdateTask,
     WriteMetadata,
 )
-from harnpy.session.faces.cognesy.errors import not_new
-from harnpy.session.runtime import hooks
-from harnpy.session.transfer.files import export
+from harnpy.faces.cognesy_sessions import not_new
+from harnpy.session import hooks
+from harnpy.session.errors import InvalidArgument, InvalidSessionId
+from harnpy.session.transfer.formats import export
 
 NAMES = """
 AgentSession AgentSessionInfo SessionId SessionStatus SessionInfoList AgentDefinition DefinitionStateFactory

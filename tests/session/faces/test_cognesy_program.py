@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session.faces.cognesy import (
+from harnpy.faces.cognesy import (
     AgentCapabilityRegistry,
     AgentDefinition,
     AgentSession,

@@ -33,7 +33,7 @@ def is_setting(name: str) -> bool:
 
 def names_of(face: str) -> set[str]:
     """What a face has: its own names, and those of its classes."""
-    module = import_module(f"harnpy.session.faces.{face}")
+    module = import_module(f"harnpy.faces.{face}")
     public = {name: getattr(module, name) for name in module.__all__}
     return {*public, *(name for value in public.values() if isinstance(value, type) for name in dir(value))}
 

@@ -18,12 +18,12 @@ from harnpy.session import (
     SessionRuntime,
     Txn,
 )
+from harnpy.session.codec import encode_event
 from harnpy.session.errors import ObserverError
 from harnpy.session.events import Event
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.live.watch import Watch
 from harnpy.session.log import ANY
+from harnpy.session.stored import StoredSession
+from harnpy.session.watch import Watch
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import EventDraft, InvalidArgument, Session
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.live.watch import Watch
+from harnpy.session.codec import encode_event
 from harnpy.session.log import ANY
+from harnpy.session.stored import StoredSession
+from harnpy.session.watch import Watch
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import StorageError
 from harnpy.world import World

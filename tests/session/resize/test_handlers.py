@@ -11,9 +11,8 @@ import pytest
 
 from harnpy.session import EventDraft, InvalidArgument, ResizeError, Session
 from harnpy.session import events as kinds
-from harnpy.session.resize.report import ResizeReport
-from harnpy.session.resize.resizable import Resizing
-from harnpy.session.resize.resize_policy import CLEAR, ResizePolicy
+from harnpy.session.resize import Resizing
+from harnpy.session.resize_policy import CLEAR, ResizePolicy, ResizeReport
 from tests.session.shapes import said, tool
 
 Message = dict[str, Any]

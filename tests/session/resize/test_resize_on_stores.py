@@ -8,8 +8,8 @@ import pytest
 
 from harnpy.session import ResizeError, Session
 from harnpy.session import events as kinds
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.resize.report import ResizeReport
+from harnpy.session.resize_policy import ResizeReport
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 from tests.session.shapes import calling, said, tool

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import SessionRuntime
-from harnpy.session.resize.resize_policy import ResizePolicy
-from harnpy.session.runtime.live import LiveSession
+from harnpy.session.live import LiveSession
+from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage import Store
 
 Message = dict[str, Any]

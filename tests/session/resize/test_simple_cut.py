@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harnpy.session import Session
-from harnpy.session.resize.lengths import printed_length
-from harnpy.session.resize.simple_cut import simple_cut
+from harnpy.session.compaction import printed_length
+from harnpy.session.strategies import simple_cut
 from tests.session.shapes import calling, results, said, tool, uses
 
 Message = dict[str, Any]

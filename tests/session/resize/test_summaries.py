@@ -7,7 +7,7 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.session.resize.engine import joined_summaries, merged_summary
+from harnpy.session.compaction import joined_summaries, merged_summary
 
 TEXTS = st.lists(st.sampled_from(["", " ", "a", "a ", "b", "a\n\nb", "é"]))
 

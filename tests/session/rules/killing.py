@@ -19,9 +19,9 @@ from typing import Any
 from zlib import crc32
 
 from harnpy import Vm
+from harnpy.session.codec import encode_event
 from harnpy.session.events import Event
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from tests.clock import simulated_time
 from tests.session.rules.loops import FORMATS, STEPS, arguments, program, requests_told
 
@@ -30,20 +30,20 @@ Dict = dict[str, Any]
 BEFORE, AMID, AFTER = "before", "amid", "after"
 #: Where a child is killed, on each store: waits, appends, and the calls on the way of an append.
 EVERYWHERE = {
-    "harnpy.vm.run.tasks.scheduler:Scheduler.suspend": (BEFORE, AFTER),
-    "harnpy.session.kept.stored:StoredSession._write": (BEFORE, AFTER),
+    "harnpy.vm.run.scheduler:Scheduler.suspend": (BEFORE, AFTER),
+    "harnpy.session.stored:StoredSession._write": (BEFORE, AFTER),
 }
 POINTS = {
     "sqlite": {
-        "harnpy.storage.sqlite.appends:insert": (BEFORE, AFTER),
-        "harnpy.storage.sqlite.commits:Commits.commit": (BEFORE, AFTER),
+        "harnpy.storage.sqlite.records:insert": (BEFORE, AFTER),
+        "harnpy.storage.sqlite.database:Commits.commit": (BEFORE, AFTER),
     },
     "jsonl": {
-        "harnpy.storage.jsonl.folders:Medium.write": (BEFORE, AMID, AFTER),
-        "harnpy.storage.jsonl.folders:Medium.sync_data": (BEFORE, AFTER),
+        "harnpy.storage.jsonl.layout:Medium.write": (BEFORE, AMID, AFTER),
+        "harnpy.storage.jsonl.layout:Medium.sync_data": (BEFORE, AFTER),
     },
     "postgresql": {
-        "harnpy.storage.postgres.stream:_Append._write": (BEFORE, AFTER),
+        "harnpy.storage.postgres.store:_Append._write": (BEFORE, AFTER),
         "harnpy.storage.postgres.database:Database.state": (BEFORE, AFTER),
     },
 }

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.codec import encode_event
 from harnpy.session.log import Session
-from harnpy.session.views import replay
+from harnpy.session.stored import StoredSession
+from harnpy.session.view import replay
 from harnpy.storage import Store
 from tests.clock import TICK, SimulatedClock, simulated_time
 from tests.session.rules.loops import FORMATS, STEPS, arguments, assert_settled, program, requests_told

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from harnpy.session import RewindError, Session, SessionError, SessionNotFound, SessionRegistry
 from harnpy.session import events as kinds
 from harnpy.session.events import Event
-from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import KIND
-from harnpy.session.views import replay
+from harnpy.session.stored import StoredSession
+from harnpy.session.view import replay
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

@@ -15,7 +15,7 @@ import pytest
 from harnpy import Vm
 from harnpy.session import Session
 from harnpy.session import events as kinds
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

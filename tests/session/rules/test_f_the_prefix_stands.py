@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from harnpy.agent.loop.make_loop import run_loop
-from harnpy.agent.loop.step_request import request_of, steps_of
+from harnpy.agent.loop.loop import run_loop
+from harnpy.agent.loop.transcript_entries import request_of, steps_of
 from harnpy.agent.runtime import Runtime
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.session import Session, SessionRegistry
 from harnpy.session.errors import SessionError
 from harnpy.session.events import Event
-from harnpy.session.turns.prompt_cache import chained, prefix_hash, tool_schema_hash
-from harnpy.session.turns.request_parts import CONTRACT
+from harnpy.session.prompt import CONTRACT, chained, prefix_hash, tool_schema_hash
 from tests.storage.conftest import ALL
 from tests.worlds import models_with
 

@@ -10,7 +10,7 @@ import pytest
 
 from harnpy import AgentDef, LoopFactory, Tool
 from harnpy.session import Session, SessionRuntime, ToolAmbiguous, Turn
-from harnpy.session.agents.values import TurnResult
+from harnpy.session.agents import TurnResult
 from harnpy.storage import Store
 from tests.session.rules.mortal import Killed, mortal
 from tests.session.rules.provider_rules import OPENAI, assert_accepted

@@ -16,7 +16,7 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.session import ApprovalGate, ContextOverflow, InputGate, SessionRuntime, Turn
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage import Store
 from tests.session.rules.mortal import Killed, mortal
 from tests.storage.conftest import opened, store, url

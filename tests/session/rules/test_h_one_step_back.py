@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, RewindError, Session, SessionBusy, SessionConflict
 from harnpy.session import events as kinds
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.compaction import Compaction
 from harnpy.session.log import KIND
-from harnpy.session.resize.compaction import Compaction
-from harnpy.session.shown.rewinding import ENDS_REDO
-from harnpy.session.views import replay
+from harnpy.session.rewind import ENDS_REDO
+from harnpy.session.stored import StoredSession
+from harnpy.session.view import replay
 from harnpy.session.window import Window
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from harnpy.session import EventDraft, Session
 from harnpy.session import events as kinds
-from harnpy.session.resize.passes import SUMMARIZE
-from harnpy.session.resize.strategies import BUILT_IN
+from harnpy.session.resize import SUMMARIZE
+from harnpy.session.strategies import BUILT_IN
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.session.resize.test_resize_on_stores import Artifacts

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from harnpy.session import drafts, messages
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.artifacts.artifact import Artifact
-from harnpy.session.artifacts.files import FileArtifactStore
+from harnpy.session.artifacts import Artifact, FileArtifactStore
 from harnpy.storage import Store
 
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator
 
 import pytest
 
-from harnpy.session.runtime.calling import ThreadCaller
+from harnpy.session.calling import ThreadCaller
 
 
 @pytest.fixture

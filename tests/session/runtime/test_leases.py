@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import EventDraft, SessionRuntime, Txn
+from harnpy.session import EventDraft, SessionRuntime, Txn, leases
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.runtime import holding
-from harnpy.session.runtime.holding import Leases
+from harnpy.session.leases import Leases
 from harnpy.storage import Store
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StoreClosed
 from harnpy.storage.leases import Lease
@@ -55,7 +54,7 @@ class TestKept:
     def test_actions_in_a_row_take_it_once(
         self, runtime: SessionRuntime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(holding, "IDLE", 3600)
+        monkeypatch.setattr(leases, "IDLE", 3600)
         for number in range(5):
             runtime.execute("s", say(str(number)))
         with pytest.raises(LeaseHeld):
@@ -68,7 +67,7 @@ class TestKept:
     def test_others_get_it_between_two_actions(
         self, runtime: SessionRuntime, opened: Opened, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(holding, "IDLE", 3600)
+        monkeypatch.setattr(leases, "IDLE", 3600)
         with SessionRuntime(opened()) as other:
             for number in range(3):
                 runtime.execute("s", say(f"a{number}"))
@@ -79,7 +78,7 @@ class TestKept:
     def test_it_is_let_go_when_nothing_happens(
         self, runtime: SessionRuntime, opened: Opened, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(holding, "IDLE", 0)
+        monkeypatch.setattr(leases, "IDLE", 0)
         runtime.execute("s", say("a"))
         taken(opened()).release()
 
@@ -110,7 +109,7 @@ def test_a_process_that_was_forked_off_has_none_of_them(
         line = (tmp_path / "store/leases/session%3As.json").read_text().splitlines()[0]
         return int(json.loads(line)["held"][1])
 
-    monkeypatch.setattr(holding, "IDLE", 3600)
+    monkeypatch.setattr(leases, "IDLE", 3600)
     with SessionRuntime(f"jsonl:{tmp_path}/store?durability=relaxed") as runtime:
         runtime.create(id="s")
         runtime.execute("s", say("parent"))

@@ -20,10 +20,10 @@ from harnpy.session import (
     messages,
 )
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.artifacts.files import FileArtifactStore
+from harnpy.session.artifacts import FileArtifactStore
 from harnpy.session.errors import ExecutionTimeout
-from harnpy.session.resize.resize_policy import ResizePolicy
-from harnpy.session.runtime.background import Compactions
+from harnpy.session.resize_policy import ResizePolicy
+from harnpy.session.runtime import Compactions
 from harnpy.storage import StorageError, Store
 
 NO_CALL = "session append: tool message has no matching pending assistant tool call"

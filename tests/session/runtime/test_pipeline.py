@@ -13,8 +13,8 @@ import pytest
 
 from harnpy.session import EventBus, EventDraft, SessionRuntime, Txn
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.runtime.live import Living
+from harnpy.session.live import Living
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import StoreFull
 from tests.storage.conftest import ALL

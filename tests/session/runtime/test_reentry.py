@@ -15,7 +15,7 @@ from harnpy.session import AgentError, ApprovalGate, InputGate, SessionRuntime, 
 from harnpy.session.aio import AsyncSessionRuntime
 from harnpy.storage import Store
 from harnpy.world import World
-from harnpy.world.people import People
+from harnpy.world.host import People
 from tests.session.rules.mortal import Killed, mortal
 from tests.storage.conftest import opened, store, url
 from tests.support import PATIENCE

@@ -10,7 +10,7 @@ import pytest
 from harnpy.session import SessionRuntime, Txn
 from harnpy.session import events as kinds
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.resize.resize_policy import ResizePolicy
+from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage import Store
 from tests.session.shapes import said
 

@@ -31,7 +31,7 @@ from harnpy.session import (
     hooks,
 )
 from harnpy.session.errors import InvalidSessionId, LaneFull, LaneTimeout
-from harnpy.session.runtime.lanes import MOST_WAITING, Lanes
+from harnpy.session.lanes import MOST_WAITING, Lanes
 from harnpy.storage import Store
 from harnpy.storage.errors import LeaseHeld, StoreClosed
 

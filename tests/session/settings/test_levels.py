@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from harnpy.session import AgentDef, InvalidArgument, Session, SessionRuntime
-from harnpy.session.resize.resizable import Resizing
-from harnpy.session.resize.resize_policy import ResizePolicy
-from harnpy.session.settings.levels import Level
+from harnpy.session.registers import Level
+from harnpy.session.resize import Resizing
+from harnpy.session.resize_policy import ResizePolicy
 from harnpy.session.transfer import agently
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore

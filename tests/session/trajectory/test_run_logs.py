@@ -20,8 +20,8 @@ from harnpy.session import (
     export_run,
     export_run_tree,
 )
-from harnpy.session.artifacts.artifact import Artifact
-from harnpy.session.children.facts import Child
+from harnpy.session.artifacts import Artifact
+from harnpy.session.info import Child
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
 

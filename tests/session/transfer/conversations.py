@@ -11,11 +11,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from harnpy.session import events as kinds
+from harnpy.session.compaction import Compaction
 from harnpy.session.errors import RewindError
 from harnpy.session.events import EventDraft
-from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import Session
-from harnpy.session.resize.compaction import Compaction
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from tests.worlds import world_with

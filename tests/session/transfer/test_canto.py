@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from harnpy.session.codec import encode_event
 from harnpy.session.errors import TransferError
-from harnpy.session.kept.codec import encode_event
-from harnpy.session.kept.stored import StoredSession
-from harnpy.session.transfer.canto.reading import read_log
-from harnpy.session.transfer.canto.writing import ancestry_of, dump_lines
+from harnpy.session.stored import StoredSession
+from harnpy.session.transfer.canto import ancestry_of, dump_lines, read_log
 from harnpy.session.transfer.logs import load_log, load_rows
 from harnpy.storage import open_store
 from harnpy.storage.memory import MemoryStore

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from harnpy.session import Session
-from harnpy.session.transfer.canto.messages import to_canto
-from harnpy.session.transfer.files import export
+from harnpy.session.transfer.canto import message_to_canto
+from harnpy.session.transfer.formats import export
 from harnpy.storage import Store
 from tests.session.transfer.canto_reader import effective_messages
 from tests.session.transfer.conversations import EXAMPLES, STEPS, play, take
@@ -25,7 +25,7 @@ CUTS = ("trim", "compact", "set_history", "reset")
 
 
 def window(session: Session) -> list[dict[str, Any]]:
-    return [form for message in session.window() for form in to_canto(message)]
+    return [form for message in session.window() for form in message_to_canto(message)]
 
 
 def read(session: Session) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from harnpy.session.errors import InvalidArgument, TransferError
-from harnpy.session.kept.stored import StoredSession
 from harnpy.session.log import Session
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import cognesy
 from harnpy.storage import open_store
 from harnpy.storage.memory import MemoryStore

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from harnpy.session.errors import SessionExists, TransferError
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.directories import export_dir, import_dir
-from harnpy.session.transfer.files import export, import_, lost
-from harnpy.session.transfer.formats import FORMATS
+from harnpy.session.transfer.formats import FORMATS, export, import_, lost
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 from tests.session.transfer.conversations import play

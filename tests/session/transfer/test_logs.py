@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from harnpy.session.transfer.files import export, import_, lost
+from harnpy.session.transfer.formats import export, import_, lost
 from harnpy.session.transfer.logs import dump_log
 from harnpy.storage.memory import MemoryStore
 from tests.session.test_views_equal import views

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.storage.jsonl.folders import Medium
+from harnpy.storage.jsonl.layout import Medium
 from harnpy.storage.jsonl.store import JsonlStore
-from harnpy.storage.machine import Machine
+from harnpy.storage.leases import Machine
 from harnpy.storage.opening import parse_url
 
 Open = Callable[..., JsonlStore]

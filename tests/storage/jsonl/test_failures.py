@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.storage.errors import StoreFull, StoreUnreachable
-from harnpy.storage.jsonl.folders import Medium
+from harnpy.storage.jsonl.layout import Medium
 from tests.storage.conftest import Note, notes
 from tests.storage.jsonl.conftest import Open
 from tests.storage.jsonl.test_damage import REPORTS, all_texts, write

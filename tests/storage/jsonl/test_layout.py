@@ -11,8 +11,7 @@ import pytest
 
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.errors import CorruptLog, SchemaTooNew, StoreBusy
-from harnpy.storage.jsonl.locks import locked
-from harnpy.storage.jsonl.names import file_name, name_of
+from harnpy.storage.jsonl.layout import file_name, locked, name_of
 from tests.storage.conftest import NOTES, Note, notes
 from tests.storage.jsonl.conftest import Open
 from tests.storage.jsonl.test_damage import all_texts, write

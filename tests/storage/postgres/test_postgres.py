@@ -22,7 +22,7 @@ from harnpy.storage.errors import (
     StoreUnreachable,
     VersionConflict,
 )
-from harnpy.storage.machine import Machine
+from harnpy.storage.leases import Machine
 from harnpy.storage.opening import parse_url
 from tests.storage.conftest import NOTES, Note, Notes, notes
 from tests.storage.postgres.cutting import TO_CLIENT, TO_SERVER, Cutter, cutter, waiting

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.syntax.span import Lines
-from harnpy.text.secrets.literals import hidden, kind_of_secret
+from harnpy.formats.secrets.forms import hidden, kind_of_secret
+from harnpy.syntax.diagnostic import Lines
 
 _KEY = "ghp_" + "9fQ2mZ7Lx0Vb4Tn8Rk1WcY5Hd3Gs6JpA"
 

@@ -15,15 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.formats.secrets.forms import FORMS, WEBHOOKS
+from harnpy.formats.secrets.masking import SecretValues, mask_secrets
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.providers.service_errors import redacted as error_without_secrets
 from harnpy.llm.request import Request
 from harnpy.llm.transcript_log import Segment
-from harnpy.text.secrets.forms import FORMS, WEBHOOKS
-from harnpy.text.secrets.known_values import SecretValues
-from harnpy.text.secrets.masking import mask_secrets
 from harnpy.workflow.bundle import export_run, validate_bundle, without_secrets
-from harnpy.workflow.friction.event_redaction import redacted as friction_text
+from harnpy.workflow.friction import redacted as friction_text
 from harnpy.workflow.report import html_report
 from tests.support import assert_linear
 from tests.text.secrets.corpus import CONTEXTS, Sample, corpus, leaked, leaks

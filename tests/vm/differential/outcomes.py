@@ -14,11 +14,11 @@ from types import FrameType
 from typing import Any
 
 from harnpy import Vm, VmError, World
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.run.backtrace import render
-from harnpy.vm.values.objects import display
+from harnpy.vm.values import display
 from harnpy.world.files import RealFiles
 from harnpy.world.processes import Ended, RealProcesses
 from harnpy.world.streams import RealStreams

@@ -9,7 +9,7 @@ from typing import Any
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
 from tests.vm.differential.choices import Choices

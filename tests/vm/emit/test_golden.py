@@ -13,8 +13,8 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.emit.program import draft_of, module_lines, program_lines
-from harnpy.vm.emit.writer import render
-from harnpy.vm.resolve.resolved import resolved_module, resolved_program
+from harnpy.vm.emit.source_map import render
+from harnpy.vm.front_end import resolved_module, resolved_program
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PROGRAMS = sorted(path.stem for path in GOLDEN.glob("*.harn"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.vm.emit.operand import (
+from harnpy.vm.emit import (
     CONSTANT,
     ENTRY,
     NIL,
@@ -16,7 +16,7 @@ from harnpy.vm.emit.operand import (
     reading,
     tuple_text,
 )
-from harnpy.vm.resolve.scopes import Variable
+from harnpy.vm.resolve import Variable
 
 
 def test_an_operand_is_put_into_a_text_by_its_own() -> None:

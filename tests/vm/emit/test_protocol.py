@@ -10,14 +10,14 @@ from symtable import SymbolTable
 import pytest
 
 from harnpy import Vm
+from harnpy.vm import emit
 from harnpy.vm.compile import program_unit
-from harnpy.vm.emit import protocol
-from harnpy.vm.modules.linker import Linker
-from harnpy.vm.resolve.resolved import resolved_program
+from harnpy.vm.front_end import resolved_program
+from harnpy.vm.modules import Linker
 from harnpy.vm.unit import CompiledUnit
-from harnpy.vm.walk.fallback import walking_helpers
+from harnpy.vm.walk.program import walking_helpers
 
-EMIT = Path(protocol.__file__).parent
+EMIT = Path(emit.__file__).parent
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.py"))
 #: What Python's tools look for, and what running the text adds.
 OF_PYTHON = {"__name__", "__loader__", "__builtins__", "main"}
@@ -31,16 +31,16 @@ def globals_of(source: str) -> dict[str, object]:
 
 
 def test_a_unit_runs_with_what_the_protocol_says() -> None:
-    assert set(globals_of("nil")) - OF_PYTHON == protocol.GIVEN | protocol.OF_IMPORTS
+    assert set(globals_of("nil")) - OF_PYTHON == emit.GIVEN | emit.OF_IMPORTS
 
 
 def test_every_helper_is_where_the_protocol_says() -> None:
     vm = Vm()
     unit = program_unit("nil", "x", None, vm.builtins)
     assert isinstance(unit, CompiledUnit)
-    unit.helpers = sorted(protocol.HELPERS.items())
+    unit.helpers = sorted(emit.HELPERS.items())
     given = unit.main(vm, {}, None, {}).__globals__
-    assert protocol.HELPERS.keys() <= given.keys()
+    assert emit.HELPERS.keys() <= given.keys()
 
 
 def test_functions_that_are_walked_have_their_helpers() -> None:
@@ -48,7 +48,7 @@ def test_functions_that_are_walked_have_their_helpers() -> None:
     unit = program_unit("nil", "x", None, vm.builtins)
     assert isinstance(unit, CompiledUnit)
     tree = resolved_program("nil", "x", None, vm.builtins, None)
-    assert walking_helpers(vm, unit, tree, {}, None, {}).keys() == protocol.OF_THE_WALKER
+    assert walking_helpers(vm, unit, tree, {}, None, {}).keys() == emit.OF_THE_WALKER
 
 
 def global_names(table: SymbolTable) -> set[str]:
@@ -74,14 +74,14 @@ def local_names(table: SymbolTable) -> set[str]:
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
 def test_the_text_uses_no_names_but_those_of_the_protocol(golden: Path) -> None:
     table = symtable.symtable(golden.read_text(encoding="utf-8"), golden.name, "exec")
-    assert {name for name in global_names(table) if not protocol.knows(name)} == set()
-    assert {name for name in local_names(table) if not protocol.is_slot(name)} == set()
+    assert {name for name in global_names(table) if not emit.knows(name)} == set()
+    assert {name for name in local_names(table) if not emit.is_slot(name)} == set()
 
 
 def test_the_emitter_uses_all_names_of_the_protocol() -> None:
     modules = [*EMIT.rglob("*.py"), EMIT.parent / "declare" / "arguments.py"]
     written = "\n".join(path.read_text("utf-8") for path in modules if path.name != "protocol.py")
     words = set(re.findall(r"\w+", written))
-    given = protocol.HELPERS.keys() | protocol.GIVEN | protocol.OF_IMPORTS | protocol.OF_THE_WALKER
+    given = emit.HELPERS.keys() | emit.GIVEN | emit.OF_IMPORTS | emit.OF_THE_WALKER
     # Backtraces recognise the frames of generated functions by their unit.
     assert given - words == {"UNIT"}

@@ -8,21 +8,20 @@ import pytest
 
 from harnpy import Vm
 from harnpy.syntax.parser import parse
+from harnpy.vm import emit
 from harnpy.vm.compile import compile_program
-from harnpy.vm.emit import protocol
-from harnpy.vm.emit.contexts import TooDeep
-from harnpy.vm.emit.program import draft_of, input_lines, module_lines, program_lines
-from harnpy.vm.emit.unit import UnitDraft
-from harnpy.vm.emit.writer import render
-from harnpy.vm.modules.offers import Imports
+from harnpy.vm.emit.emitter import TooDeep
+from harnpy.vm.emit.program import UnitDraft, draft_of, input_lines, module_lines, program_lines
+from harnpy.vm.emit.source_map import render
+from harnpy.vm.imports import Imports
+from harnpy.vm.resolve import Declared
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.scopes import Declared
 from harnpy.vm.resolve.tree import entry_pipeline
 from harnpy.vm.unit import LANGUAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.writer import Stretch
+    from harnpy.vm.emit.source_map import Stretch
 
 
 def drafted(source: str) -> tuple[UnitDraft, str, list[Stretch]]:
@@ -148,15 +147,15 @@ def test_a_unit_knows_what_it_refers_to() -> None:
     assert draft.valued == {("v_println_", "println")}
     assert draft.globals == {("g_argv_", "argv")}
     assert draft.methods == {("m_join_1_", "join", 1)}
-    helpers = protocol.helpers_used(compile(text, "x", "exec"))
+    helpers = emit.helpers_used(compile(text, "x", "exec"))
     assert ("get_prop", "values.operators") in helpers
 
 
 def test_python_names_of_builtins_globals_and_methods() -> None:
-    assert protocol.builtin_function("stream.map") == "b_stream__map_"
-    assert protocol.builtin_value("len") == "v_len_"
-    assert protocol.global_value("argv") == "g_argv_"
-    assert protocol.method_table("größe", 2).isascii()
+    assert emit.builtin_function("stream.map") == "b_stream__map_"
+    assert emit.builtin_value("len") == "v_len_"
+    assert emit.global_value("argv") == "g_argv_"
+    assert emit.method_table("größe", 2).isascii()
 
 
 def test_a_function_deeper_than_python_allows_is_named_and_its_maker_walks() -> None:

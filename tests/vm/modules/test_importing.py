@@ -11,7 +11,7 @@ import pytest
 
 import harnpy.vm.compile
 from harnpy import Vm, VmError, shipped
-from harnpy.syntax.errors import SourceFault
+from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.run.backtrace import render
 from harnpy.world import World
 from harnpy.world.streams import RealStreams

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.vm.modules import paths
+from harnpy.vm import modules
 from harnpy.world.files import RealFiles
 
 Make = Callable[..., Path]
@@ -33,7 +33,7 @@ def find(tmp_path: Path) -> Callable[..., str | None]:
     """The file that an import means in ``app/src``."""
 
     def find(path: str, directory: str = "app/src") -> str | None:
-        place = paths.find(RealFiles(), path, str(tmp_path / directory))
+        place = modules.find_module(RealFiles(), path, str(tmp_path / directory))
         return place and place.name
 
     return find

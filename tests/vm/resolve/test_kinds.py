@@ -6,9 +6,9 @@ import pytest
 
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse
-from harnpy.vm.resolve.kinds import Kinds, join
 from harnpy.vm.resolve.names import Resolver
 from harnpy.vm.resolve.tree import walk
+from harnpy.vm.resolve.types import Kinds, join
 
 
 def kind_of_last(source: str) -> str:

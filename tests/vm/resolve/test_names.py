@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse
-from harnpy.vm.modules.offers import Imports
+from harnpy.vm.imports import Imports
+from harnpy.vm.resolve import Declared, Reference, Resolution
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.scopes import Declared, Reference, Resolution
 from harnpy.vm.resolve.tree import entry_pipeline, walk
 
 BUILTINS = {"len", "println", "range", "schema_is"}

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.vm.declare.builtin import Signature
+from harnpy.vm.declare import Signature
 from harnpy.vm.errors import Thrown, TypeFault
-from harnpy.vm.run.methods import receivers
-from harnpy.vm.run.pacing import handle, iterator, paced
+from harnpy.vm.run import methods
+from harnpy.vm.values import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
-from harnpy.vm.values.sizes import Sizes
+from harnpy.vm.values.iterators import handle, iterator, paced
+from harnpy.vm.values.operators import Sizes
 from harnpy.vm.vm import Signal
 
 
@@ -44,7 +44,7 @@ class FakeVm:
 
 def call(receiver: Any, name: str, *args: Any) -> Any:
     """``receiver.name(args)``, bound as generated code binds it."""
-    declaration = receivers.find(type(receiver), name)
+    declaration = methods.method_of(type(receiver), name)
     assert declaration is not None, name
     return declaration.bind().call(FakeVm(), receiver, *args)
 
@@ -297,7 +297,7 @@ def test_present_nil_is_present() -> None:
 
 @pytest.mark.parametrize("name", ["map", "len", "empty", "any", "find"])
 def test_dicts_have_no_such_method(name: str) -> None:
-    assert receivers.find(dict, name) is None
+    assert methods.method_of(dict, name) is None
 
 
 # Sets
@@ -391,7 +391,7 @@ def test_other_methods_of_a_range_run_over_a_fresh_iterator() -> None:
     assert isinstance(doubled, Iter)
     assert items(doubled) == [2, 4, 6, 8]
     assert (call(r, "sum"), call(r, "sum")) == (10, 10)
-    assert receivers.find(Range, "nonsense") is None
+    assert methods.method_of(Range, "nonsense") is None
 
 
 def test_a_huge_range_is_lazy() -> None:
@@ -590,8 +590,8 @@ def test_next_and_iter(kind: type[Generator]) -> None:
 
 @pytest.mark.parametrize("name", ["map", "take", "to_list", "count"])
 def test_other_names_of_a_generator_are_unknown(name: str) -> None:
-    assert receivers.find(Generator, name) is None
-    assert receivers.find(Stream, name) is None
+    assert methods.method_of(Generator, name) is None
+    assert methods.method_of(Stream, name) is None
 
 
 # Declarations
@@ -611,11 +611,11 @@ RECEIVERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("receiver", RECEIVERS)
 def test_every_method_is_declared_properly(receiver: str) -> None:
-    names = receivers.names(receiver)
+    names = methods.method_names(receiver)
     assert names == sorted(set(names))
     assert "iter" in names
     for name in names:
-        declaration = receivers.find(type(RECEIVERS[receiver]), name)
+        declaration = methods.method_of(type(RECEIVERS[receiver]), name)
         assert declaration is not None
         assert declaration.receiver == receiver
         assert declaration.summary
@@ -625,13 +625,13 @@ def test_every_method_is_declared_properly(receiver: str) -> None:
 
 @pytest.mark.parametrize("value", [5, 1.5, True, None, b"a", Pair(1, 2), Duration(1), Struct("P")])
 def test_kinds_without_methods(value: Any) -> None:
-    assert receivers.find(type(value), "count") is None
+    assert methods.method_of(type(value), "count") is None
 
 
 def test_lists_have_no_len() -> None:
-    assert receivers.find(list, "len") is None
+    assert methods.method_of(list, "len") is None
 
 
 @pytest.mark.parametrize("receiver", ["int", "nonsense"])
 def test_no_names_for_other_kinds(receiver: str) -> None:
-    assert receivers.names(receiver) == []
+    assert methods.method_names(receiver) == []

@@ -8,8 +8,8 @@ import pytest
 
 from harnpy import Vm
 from harnpy.cli.testing import conformance
+from harnpy.cli.testing.conformance import find_cases
 from harnpy.cli.testing.sandbox import run_program
-from harnpy.cli.testing.suite import find_cases
 from harnpy.spans import Span, Spans, summary
 from tests.clock import SimulatedClock
 from tests.support import ROOT

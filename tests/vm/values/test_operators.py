@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harnpy.vm.errors import PlainFault, RuntimeFault, TypeFault, VmError
-from harnpy.vm.values import operators
+from harnpy.vm.values import Duration, EnumValue, Generator, Iter, Pair, Range, Set, Struct, operators
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.objects import Duration, EnumValue, Generator, Iter, Pair, Range, Set, Struct
 
 MIN, MAX = -(2**63), 2**63 - 1
 INTS = st.integers(MIN, MAX) | st.integers(-5, 5) | st.sampled_from([MIN, MAX])

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.vm.values.equality import compare, contains_value, equal, structural_key
-from harnpy.vm.values.objects import (
+from harnpy.vm.values import (
     Atomic,
     Builtin,
     Duration,
@@ -32,6 +31,7 @@ from harnpy.vm.values.objects import (
     display,
     type_name,
 )
+from harnpy.vm.values.equality import compare, contains_value, equal, structural_key
 
 INTS = st.integers(-(2**63), 2**63 - 1)
 # Beyond 2**53 two ints may equal the same float, as converting the int first wants it (02 §3.1).

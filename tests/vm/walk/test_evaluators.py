@@ -10,11 +10,11 @@ import pytest
 
 from harnpy import Vm, VmError, World
 from harnpy.syntax import ast
-from harnpy.syntax.errors import CompileFault
-from harnpy.vm.emit.tables import WRITERS
-from harnpy.vm.resolve import annotations
+from harnpy.syntax.diagnostic import CompileFault
+from harnpy.vm.emit.program import WRITERS
+from harnpy.vm.resolve import types
 from harnpy.vm.run import parameter_types
-from harnpy.vm.walk.tables import EVALUATORS
+from harnpy.vm.walk.program import EVALUATORS
 
 
 def test_both_know_every_node() -> None:
@@ -24,7 +24,7 @@ def test_both_know_every_node() -> None:
 
 
 def test_every_checked_type_has_its_classes() -> None:
-    assert set(parameter_types.SCALARS) == annotations.SCALARS
+    assert set(parameter_types.SCALARS) == types.SCALARS
 
 
 def test_an_unknown_evaluator_is_refused() -> None:

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.text.json.writer import to_json
-from harnpy.workflow.artifacts.artifact import normalised, read_artifacts
-from harnpy.workflow.artifacts.selection import read_context_policy, render, select, select_adaptive
+from harnpy.formats.json import to_json
+from harnpy.workflow.artifacts import (
+    normalised_artifact,
+    read_artifacts,
+    read_context_policy,
+    render_artifacts,
+    select_artifacts,
+    select_artifacts_adaptive,
+)
 from harnpy.world import World
 
 Dict = dict[str, Any]
 
 
 def artifact(**fields: Any) -> Dict:
-    return normalised(fields, World())
+    return normalised_artifact(fields, World())
 
 
 def titles(artifacts: list[Dict]) -> list[Any]:
@@ -25,7 +31,7 @@ def titles(artifacts: list[Dict]) -> list[Any]:
 
 
 def chosen(artifacts: list[Dict], **policy: Any) -> list[Any]:
-    return titles(select(artifacts, read_context_policy(policy)))
+    return titles(select_artifacts(artifacts, read_context_policy(policy)))
 
 
 # The normal form.
@@ -174,17 +180,17 @@ def test_outdated_and_repeated_ones_are_dropped() -> None:
     again = artifact(title="again", text="same")
     empty = [artifact(title="e1", text=""), artifact(title="e2", text="")]
     policy = read_context_policy({})
-    kept = select_adaptive([fresh, outdated, recent, other, again, *empty], policy)
+    kept = select_artifacts_adaptive([fresh, outdated, recent, other, again, *empty], policy)
     assert sorted(titles(kept)) == ["e1", "e2", "fresh", "other", "recent"]
 
 
 def test_long_ones_are_cut_to_their_share() -> None:
     long, short = artifact(title="long", text="word " * 4000), artifact(title="short", text="x")
-    kept = select_adaptive([long, short], read_context_policy({"max_tokens": 1200}))
+    kept = select_artifacts_adaptive([long, short], read_context_policy({"max_tokens": 1200}))
     cut = next(each for each in kept if each["title"] == "long")
     assert cut["estimated_tokens"] == 600
     assert len(cut["text"]) < 600 * 4 + 100
-    assert titles(select([long, short], read_context_policy({"max_tokens": 1200}))) == ["short"]
+    assert titles(select_artifacts([long, short], read_context_policy({"max_tokens": 1200}))) == ["short"]
 
 
 # Rendering.
@@ -193,13 +199,13 @@ def test_long_ones_are_cut_to_their_share() -> None:
 def test_rendering_as_tags_and_as_json() -> None:
     one = artifact(id="i", kind="note", title="A & <b>", text="<raw>", source="s", freshness="live")
     other = artifact(id="j", kind="note", data={"k": 1})
-    assert render([one, other], None, to_json) == (
+    assert render_artifacts([one, other], None, to_json) == (
         "<artifact>\n<title>A &amp; &lt;b&gt;</title>\n<kind>note</kind>\n<source>s</source>\n"
         "<freshness>live</freshness>\n<priority>40</priority>\n<body>\n<raw>\n</body>\n</artifact>\n\n"
         "<artifact>\n<title>note j</title>\n<kind>note</kind>\n<source>unknown</source>\n"
         '<freshness>normal</freshness>\n<priority>40</priority>\n<body>\n{"k":1}\n</body>\n</artifact>'
     )
-    assert render([other], "json", to_json) == (
+    assert render_artifacts([other], "json", to_json) == (
         '{"freshness":null,"id":"j","kind":"note","priority":40,"source":null,"text":null,"title":null}'
     )
-    assert render([], None, to_json) == ""
+    assert render_artifacts([], None, to_json) == ""

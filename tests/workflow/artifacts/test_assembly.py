@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.workflow.artifacts.assembly import assemble
-from harnpy.workflow.artifacts.chunks import split
+from harnpy.workflow.context_assembly import assemble, split_text
 from tests.worlds import world_with
 
 Dict = dict[str, Any]
@@ -88,14 +87,14 @@ def test_no_two_chunks_say_the_same(options: Dict) -> None:
 
 @given(TEXTS, st.integers(4, 40))
 def test_pieces_are_small_and_together_the_text(text: str, limit: int) -> None:
-    pieces = split(text, limit)
+    pieces = split_text(text, limit)
     assert all(len(piece.encode()) <= limit for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1), st.integers(12, 40))
 def test_paragraphs_that_fit_stay_whole_and_fill_the_pieces(paragraphs: list[str], limit: int) -> None:
-    pieces = split("\n\n".join(paragraphs), limit)
+    pieces = split_text("\n\n".join(paragraphs), limit)
     assert [part for piece in pieces for part in piece.split("\n\n")] == paragraphs
     for piece, following in pairwise(pieces):
         first = following.split("\n\n")[0]

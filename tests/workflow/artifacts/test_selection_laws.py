@@ -7,8 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.workflow.artifacts.artifact import normalised
-from harnpy.workflow.artifacts.selection import read_context_policy, select, select_adaptive
+from harnpy.workflow.artifacts import (
+    normalised_artifact,
+    read_context_policy,
+    select_artifacts,
+    select_artifacts_adaptive,
+)
 from tests.worlds import world_with
 
 Dict = dict[str, Any]
@@ -32,7 +36,7 @@ ARTIFACTS = st.lists(
         },
     ),
     max_size=8,
-).map(lambda given: [normalised({**each, "id": f"a{n}"}, WORLD) for n, each in enumerate(given)])
+).map(lambda given: [normalised_artifact({**each, "id": f"a{n}"}, WORLD) for n, each in enumerate(given)])
 POLICIES = st.fixed_dictionaries(
     {},
     optional={
@@ -60,7 +64,7 @@ def tokens(artifacts: list[Dict]) -> int:
 
 @given(ARTIFACTS, POLICIES)
 def test_limits_hold(artifacts: list[Dict], policy: Dict) -> None:
-    for chosen in (select(artifacts, policy), select_adaptive(artifacts, policy)):
+    for chosen in (select_artifacts(artifacts, policy), select_artifacts_adaptive(artifacts, policy)):
         if policy["max_artifacts"] is not None:
             assert len(chosen) <= policy["max_artifacts"]
         if policy["max_tokens"] is not None:
@@ -69,7 +73,7 @@ def test_limits_hold(artifacts: list[Dict], policy: Dict) -> None:
 
 @given(ARTIFACTS, POLICIES)
 def test_only_what_the_policy_lets_through_is_taken(artifacts: list[Dict], policy: Dict) -> None:
-    for each in select(artifacts, policy):
+    for each in select_artifacts(artifacts, policy):
         assert each in artifacts
         assert not policy["include_kinds"] or each["kind"] in policy["include_kinds"]
         assert each["kind"] not in (policy["exclude_kinds"] or [])
@@ -78,14 +82,14 @@ def test_only_what_the_policy_lets_through_is_taken(artifacts: list[Dict], polic
 
 @given(ARTIFACTS, POLICIES)
 def test_a_second_selection_changes_nothing(artifacts: list[Dict], policy: Dict) -> None:
-    once = select(artifacts, policy)
-    assert select(once, policy) == once
+    once = select_artifacts(artifacts, policy)
+    assert select_artifacts(once, policy) == once
 
 
 @given(ARTIFACTS, POLICIES)
 def test_limits_take_from_the_order_of_a_selection_without_them(artifacts: list[Dict], policy: Dict) -> None:
-    everything = ids(select(artifacts, policy | {"max_artifacts": None, "max_tokens": None}))
-    chosen = ids(select(artifacts, policy))
+    everything = ids(select_artifacts(artifacts, policy | {"max_artifacts": None, "max_tokens": None}))
+    chosen = ids(select_artifacts(artifacts, policy))
     assert chosen == [id for id in everything if id in chosen]
 
 
@@ -95,13 +99,13 @@ def test_pins_kinds_and_priorities_come_first(artifacts: list[Dict], policy: Dic
         pinned, kinds = policy["pinned_ids"] or [], policy["prioritize_kinds"] or []
         return each["id"] in pinned, each["kind"] in kinds, each["priority"]
 
-    ranks = [rank(each) for each in select(artifacts, policy)]
+    ranks = [rank(each) for each in select_artifacts(artifacts, policy)]
     assert ranks == sorted(ranks, reverse=True)
 
 
 @given(ARTIFACTS)
 def test_adaptive_selection_repeats_no_text_and_keeps_what_is_current(artifacts: list[Dict]) -> None:
-    chosen = select_adaptive(artifacts, read_context_policy(None))
+    chosen = select_artifacts_adaptive(artifacts, read_context_policy(None))
     texts = [each["text"] for each in chosen if each["text"]]
     assert len(set(texts)) == len(texts)
     changed = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.workflow.artifacts.text_diff import lines_of, matches, unified
+from harnpy.workflow.records.differences import matching_lines, split_lines, unified_diff
 from tests.support import ends
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "é", ""]), max_size=9)
@@ -13,9 +13,12 @@ TEXTS = LINES.map("\n".join) | st.text(st.sampled_from("ab\n\r\f"), max_size=12)
 
 
 def marked(before: str, after: str) -> list[str]:
-    head, body = unified("p", before, after).split("\n", 2)[:2], unified("p", before, after).split("\n", 2)[2]
+    head, body = (
+        unified_diff("p", before, after).split("\n", 2)[:2],
+        unified_diff("p", before, after).split("\n", 2)[2],
+    )
     assert head == ["--- a/p", "+++ b/p"]
-    return lines_of(body)
+    return split_lines(body)
 
 
 def longest_common(old: list[str], new: list[str]) -> int:
@@ -31,17 +34,17 @@ def longest_common(old: list[str], new: list[str]) -> int:
 
 @given(TEXTS, TEXTS)
 def test_the_kept_and_deleted_lines_are_the_former_text(before: str, after: str) -> None:
-    assert [line[1:] for line in marked(before, after) if line[0] in " -"] == lines_of(before)
+    assert [line[1:] for line in marked(before, after) if line[0] in " -"] == split_lines(before)
 
 
 @given(TEXTS, TEXTS)
 def test_the_kept_and_inserted_lines_are_the_new_text(before: str, after: str) -> None:
-    assert [line[1:] for line in marked(before, after) if line[0] in " +"] == lines_of(after)
+    assert [line[1:] for line in marked(before, after) if line[0] in " +"] == split_lines(after)
 
 
 @given(LINES, LINES)
 def test_no_script_keeps_more_lines(old: list[str], new: list[str]) -> None:
-    assert len(matches(old, new)) == longest_common(old, new)
+    assert len(matching_lines(old, new)) == longest_common(old, new)
 
 
 @given(TEXTS, TEXTS)

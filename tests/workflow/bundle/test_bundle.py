@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.text.secrets.masking import mask_secrets
-from harnpy.text.secrets.names import is_secret_name
+from harnpy.formats.secrets.masking import mask_secrets
+from harnpy.formats.secrets.names import is_secret_name
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle, without_secrets
-from harnpy.workflow.bundle.bundle_format import sealed
-from harnpy.workflow.bundle.environment_masking import Environment
-from harnpy.workflow.bundle.path_masking import Places
+from harnpy.workflow.bundle.redactor import Environment, Places
+from harnpy.workflow.bundle.sections import sealed
 from tests.worlds import world_with
 
 Dict = dict[str, Any]

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.text.secrets.masking import mask_secrets
-from harnpy.workflow.artifacts.artifact import normal_kind
+from harnpy.formats.secrets.masking import mask_secrets
+from harnpy.workflow.artifacts import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.sections import SECTIONS, sections
-from harnpy.workflow.records.plain_json import plain
-from harnpy.workflow.records.record_shapes import RUN
+from harnpy.workflow.records.record_shapes import RUN, plain_json
 from harnpy.workflow.shapes import read
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 
@@ -59,7 +58,7 @@ def dumped(value: Any) -> str:
 
 def raw(run: Dict, sidecar: list[Dict]) -> Dict:
     """What a bundle takes from a run, as it is."""
-    known = read(RUN, plain(run))
+    known = read(RUN, plain_json(run))
     for stage in known["stages"]:
         stage["artifacts"] = [{"kind": normal_kind(artifact["kind"])} for artifact in stage["artifacts"]]
     return sections(known, known["replay_fixture"], sidecar)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy.faults import MisuseError
-from harnpy.workflow.evals.pack_manifest import load
-from harnpy.workflow.evals.run_pack import run_pack
+from harnpy.workflow.evaluation import load_pack, run_pack
 from harnpy.world import World
 from tests.worlds import world_with
 
@@ -32,7 +31,7 @@ def run(id: str, **fields: Any) -> Dict:
 
 def report(path: str) -> Dict:
     world = World()
-    return run_pack(load(path, world), world)
+    return run_pack(load_pack(path, world), world)
 
 
 def test_toml(tmp_path: Path) -> None:
@@ -66,7 +65,7 @@ def test_toml(tmp_path: Path) -> None:
     )
     write(tmp_path / "fixtures" / "base.json", run("r0"))
     write(tmp_path / "runs" / "a.json", run("r1"))
-    pack = load(path, World())
+    pack = load_pack(path, World())
     assert (pack["id"], pack["base_dir"]) == ("nightly", f"{tmp_path}/")
     assert pack["metadata"] == {"since": "2026-01-02T03:04:05+00:00"}
     case = report(path)["cases"][0]
@@ -78,7 +77,7 @@ def test_toml(tmp_path: Path) -> None:
 def test_json(tmp_path: Path) -> None:
     path = write(tmp_path / "pack.json", {"version": 2, "id": "p", "cases": [{"run": "a.json"}]})
     write(tmp_path / "a.json", run("r1"))
-    assert load(path, World())["version"] == 2
+    assert load_pack(path, World())["version"] == 2
     assert report(path)["cases"][0]["run_id"] == "r1"
 
 
@@ -99,7 +98,7 @@ def test_relative_paths_begin_at_the_working_directory(tmp_path: Path) -> None:
     write(tmp_path / "sub" / "pack.json", {"id": "p", "cases": [{"run": "a.json"}]})
     write(tmp_path / "sub" / "a.json", run("r1"))
     world = world_with(cwd=lambda: str(tmp_path))
-    case = run_pack(load("sub/pack.json", world), world)["cases"][0]
+    case = run_pack(load_pack("sub/pack.json", world), world)["cases"][0]
     assert case["source_path"] == "sub/a.json"
 
 
@@ -151,12 +150,12 @@ def test_expectations_of_friction_in_a_file(tmp_path: Path) -> None:
 )
 def test_files_that_hold_no_pack(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(MisuseError, match=message):
-        load(write(tmp_path / name, text), World())
+        load_pack(write(tmp_path / name, text), World())
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(MisuseError, match="failed to read eval pack: No such file or directory"):
-        load(str(tmp_path / "pack.toml"), World())
+        load_pack(str(tmp_path / "pack.toml"), World())
 
 
 @pytest.mark.parametrize(

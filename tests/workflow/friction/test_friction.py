@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.faults import MisuseError
-from harnpy.workflow.friction.event_redaction import redacted
-from harnpy.workflow.friction.friction_event import normalised
-from harnpy.workflow.friction.friction_log import FrictionLog
+from harnpy.workflow.friction import FrictionLog, normalised_event, redacted
 from harnpy.world import World
 from tests.worlds import world_with
 
@@ -85,5 +83,5 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     st.dictionaries(st.sampled_from(["a", "my_token", "b"]), st.recursive(st.text(), st.lists), max_size=3)
 )
 def test_a_normal_event_stays_as_it_is(metadata: Dict) -> None:
-    once = normalised(event("s", metadata=metadata), World(), top_level_keys=True)
-    assert normalised(once, World(), top_level_keys=True) == once
+    once = normalised_event(event("s", metadata=metadata), World(), top_level_keys=True)
+    assert normalised_event(once, World(), top_level_keys=True) == once

@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.agent.rules.approval import ApprovalPolicy
+from harnpy.agent.rules.permissions import ApprovalPolicy
 from harnpy.agent.rules.policy import Policy, PolicyError
 from harnpy.faults import MisuseError
-from harnpy.workflow.graph import editing, graph_shapes
-from harnpy.workflow.graph.normalise import normalise_graph
-from harnpy.workflow.graph.policies import BUILT_IN, stage_approval, stage_policy, with_granted_tools
-from harnpy.workflow.graph.validate import validate
+from harnpy.workflow import graph_editing, graph_shapes
+from harnpy.workflow.graph import normalise_graph
+from harnpy.workflow.graph_validation import (
+    BUILT_IN_CEILING,
+    stage_approval,
+    stage_policy,
+    validate_graph,
+    with_granted_tools,
+)
 from harnpy.world import World
 from tests.workflow.graphs import GRAPHS, WITH_NODES
 
@@ -43,7 +48,7 @@ def test_every_key_is_there(graph: Dict) -> None:
 @given(GRAPHS)
 def test_reading_changes_nothing(graph: Dict) -> None:
     before = deepcopy(graph)
-    validate(normalise_graph(graph, WORLD))
+    validate_graph(normalise_graph(graph, WORLD))
     assert graph == before
 
 
@@ -56,7 +61,7 @@ def test_graphs_share_no_defaults() -> None:
 @given(GRAPHS)
 def test_validation_finds_nodes_that_are_reachable(graph: Dict) -> None:
     normal = normalise_graph(graph, WORLD)
-    found = validate(normal)
+    found = validate_graph(normal)
     assert found["valid"] == (not found["errors"])
     assert normal["entry"] in found["reachable_nodes"]
     for edge in normal["edges"]:
@@ -65,14 +70,14 @@ def test_validation_finds_nodes_that_are_reachable(graph: Dict) -> None:
 
 
 EDITS: list[Callable[[Dict], Dict]] = [
-    lambda graph: editing.clone(graph, WORLD),
-    lambda graph: editing.insert_node(graph, {"kind": "fork"}, {"from": "a", "to": "b"}, WORLD),
-    lambda graph: editing.replace_node(graph, "a", {"system": "new"}, WORLD),
-    lambda graph: editing.rewire(graph, "a", "b", "failed", WORLD),
-    lambda graph: editing.set_policy(
+    lambda graph: graph_editing.clone(graph, WORLD),
+    lambda graph: graph_editing.insert_node(graph, {"kind": "fork"}, {"from": "a", "to": "b"}, WORLD),
+    lambda graph: graph_editing.replace_node(graph, "a", {"system": "new"}, WORLD),
+    lambda graph: graph_editing.rewire(graph, "a", "b", "failed", WORLD),
+    lambda graph: graph_editing.set_policy(
         graph, next(iter(graph["nodes"])), "model_policy", {"model": "m"}, WORLD
     ),
-    lambda graph: editing.set_output_visibility(graph, next(iter(graph["nodes"])), "public", WORLD),
+    lambda graph: graph_editing.set_output_visibility(graph, next(iter(graph["nodes"])), "public", WORLD),
 ]
 
 
@@ -100,13 +105,14 @@ def graph(policy: Any = None, **node: Any) -> tuple[Dict, Dict]:
 
 
 def test_a_stage_without_policies_has_the_ceiling() -> None:
-    assert stage_policy(BUILT_IN, *graph()) == BUILT_IN
+    assert stage_policy(BUILT_IN_CEILING, *graph()) == BUILT_IN_CEILING
 
 
 def test_a_stage_has_what_all_grant() -> None:
     given_policy = {"tools": ["a", "b"], "recursion_limit": 4, "side_effect_level": "process_exec"}
     policy = stage_policy(
-        BUILT_IN, *graph(given_policy, capability_policy={"tools": ["b"], "side_effect_level": "network"})
+        BUILT_IN_CEILING,
+        *graph(given_policy, capability_policy={"tools": ["b"], "side_effect_level": "network"}),
     )
     assert policy == Policy(tools=("b",), recursion_limit=4, side_effect_level="process_exec")
 
@@ -118,7 +124,7 @@ def test_a_stage_takes_over_what_its_tools_say() -> None:
              capabilities={"workspace": ["list", "read_text"], "process": ["exec"]}),
         tool("plain"),
     ]  # fmt: skip
-    policy = stage_policy(BUILT_IN, *graph(tools=tools))
+    policy = stage_policy(BUILT_IN_CEILING, *graph(tools=tools))
     assert policy.tools == ("read", "run", "plain")
     assert policy.capabilities == {"workspace": ("read_text", "list"), "process": ("exec",)}
     assert policy.side_effect_level == "process_exec"
@@ -132,19 +138,19 @@ def test_a_stage_takes_over_what_its_tools_say() -> None:
 @pytest.mark.parametrize("whole_first", [True, False])
 def test_a_capability_that_one_tool_needs_whole_is_needed_whole(whole_first: bool) -> None:
     tools = [tool("a", capabilities={"net": []}), tool("b", capabilities={"net": ["get"]})]
-    policy = stage_policy(BUILT_IN, *graph(tools=tools if whole_first else tools[::-1]))
+    policy = stage_policy(BUILT_IN_CEILING, *graph(tools=tools if whole_first else tools[::-1]))
     assert policy.capabilities == {"net": ()}
 
 
 def test_a_stage_that_asks_for_more_than_its_graph_grants() -> None:
     with pytest.raises(PolicyError, match=r"^requested tools exceed host ceiling: b$"):
-        stage_policy(BUILT_IN, *graph({"tools": ["a"]}, capability_policy={"tools": ["b"]}))
+        stage_policy(BUILT_IN_CEILING, *graph({"tools": ["a"]}, capability_policy={"tools": ["b"]}))
 
 
 def test_tools_that_say_more_than_the_graph_grants() -> None:
     tools = [tool("a", kind="read"), tool("b", kind="read")]
     with pytest.raises(PolicyError, match=r"^requested tools exceed host ceiling: b$"):
-        stage_policy(BUILT_IN, *graph({"tools": ["a"]}, tools=tools))
+        stage_policy(BUILT_IN_CEILING, *graph({"tools": ["a"]}, tools=tools))
 
 
 @pytest.mark.parametrize("registry", [True, False])

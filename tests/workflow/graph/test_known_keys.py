@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harnpy.workflow.graph.known_keys import VERIFICATION, VERIFY_KEYS
-from harnpy.workflow.stages import verification_contracts
+from harnpy.workflow.execution import verification
+from harnpy.workflow.graph import VERIFICATION, VERIFY_KEYS
 
 
 def test_verify_has_the_keys_of_contracts() -> None:
     contracts = {"contract", "contract_path", "verification_contract_path"}
-    assert set(VERIFY_KEYS) == contracts | set(verification_contracts._FIELDS)
+    assert set(VERIFY_KEYS) == contracts | set(verification._FIELDS)
     assert set(VERIFICATION) <= set(VERIFY_KEYS)

@@ -12,7 +12,7 @@ import pytest
 from harnpy import Vm
 from harnpy.faults import MisuseError
 from harnpy.workflow.records import record
-from harnpy.workflow.records.record_writer import RunWriter
+from harnpy.workflow.records.record_files import RunWriter
 from tests.worlds import world_with
 
 Dict = dict[str, Any]

@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harnpy.faults import MisuseError
-from harnpy.workflow.artifacts.artifact import normalised as artifact
-from harnpy.workflow.records import record, record_files, record_writer
-from harnpy.workflow.records.plain_json import plain, pretty
-from harnpy.workflow.records.record_diff import diff
-from harnpy.workflow.records.record_writer import RunWriter
+from harnpy.workflow.artifacts import normalised_artifact as artifact
+from harnpy.workflow.records import record, record_files
+from harnpy.workflow.records import record_files as record_writer
+from harnpy.workflow.records.differences import run_diff
+from harnpy.workflow.records.record_files import RunWriter
+from harnpy.workflow.records.record_shapes import plain_json, pretty_record
 from harnpy.world import World
 from tests.worlds import world_with
 
@@ -65,13 +66,13 @@ def test_the_writers_text_is_that_of_the_record_and_of_saving_it(world: World, t
             run["artifacts"].append(artifact({"kind": "handoff", "data": HANDOFF}, world))
         out.save()
         text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
-        assert text == pretty(run)
-        assert record_files.load("runs/r.json", world) == run
+        assert text == pretty_record(run)
+        assert record_files.load_run("runs/r.json", world) == run
     run["status"], run["finished_at"] = "completed", "later"
     run["replay_fixture"] = record.fixture_of(run, world)
     out.save()
     text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
-    record_files.save(record_files.load("runs/r.json", world), world, "runs/r.json")
+    record_files.save_run(record_files.load_run("runs/r.json", world), world, "runs/r.json")
     assert (tmp_path / "runs/r.json").read_text(encoding="utf-8") == text
 
 
@@ -80,17 +81,17 @@ def test_memory_file_and_copy_are_identical(world: World) -> None:
     out = RunWriter(run, "r.json", world)
     add_stage(run, 1, world, worker={"id": "w", "child_run_path": "c.json"})
     out.save()
-    loaded = record_files.load("r.json", world)
-    copied = record_files.save(loaded, world, "else/where.json")
+    loaded = record_files.load_run("r.json", world)
+    copied = record_files.save_run(loaded, world, "else/where.json")
     for left, right in ((run, loaded), (loaded, copied), (run, copied)):
-        assert diff(left, right, world)["identical"]
+        assert run_diff(left, right, world)["identical"]
 
 
 def test_a_save_makes_the_texts_of_what_is_new_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     def counted(value: Any) -> str:
-        text = pretty(value)
+        text = pretty_record(value)
         made[-1] += len(text)
         return text
 
@@ -110,7 +111,7 @@ def test_functions_and_what_json_has_no_word_for_are_left_out(world: World) -> N
     add_stage(run, 1, world, model_policy={"post_turn_callback": print, "nan": float("nan")}, list=[print, 1])
     out.save()
     assert run["stages"][0]["metadata"] == {"model_policy": {"nan": None}, "list": [1]}
-    assert record_files.load("r.json", world) == run
+    assert record_files.load_run("r.json", world) == run
 
 
 def test_lists_keep_their_identity_so_that_an_executor_may_hold_them(world: World) -> None:
@@ -149,19 +150,19 @@ RUNS = st.fixed_dictionaries(
 @given(RUNS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_any_record_comes_back_from_its_file_as_it_was(world: World, run: Dict) -> None:
-    saved = record_files.save(run, world, "r.json")
-    loaded = record_files.load("r.json", world)
+    saved = record_files.save_run(run, world, "r.json")
+    loaded = record_files.load_run("r.json", world)
     assert loaded == saved
-    assert record.normalised(saved, world) == saved
-    assert diff(saved, loaded, world)["identical"]
+    assert record.normalised_run(saved, world) == saved
+    assert run_diff(saved, loaded, world)["identical"]
     out = RunWriter(loaded, "r.json", world)
     out.save()
-    assert world.files.read_text(os.path.join(world.files.cwd(), "r.json")) == pretty(saved)
+    assert world.files.read_text(os.path.join(world.files.cwd(), "r.json")) == pretty_record(saved)
 
 
 @given(JSON)
 def test_what_is_plain_already_stays_the_same_object(value: Any) -> None:
-    assert plain(value) is value
+    assert plain_json(value) is value
 
 
 CRASH = """
@@ -178,13 +179,13 @@ record_files.save({"id": "new", "task": "x" * 100_000}, world_with(rename=crash)
 
 def test_a_crash_before_the_rename_leaves_the_former_file(world: World, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    record_files.save({"id": "old"}, world, str(path))
+    record_files.save_run({"id": "old"}, world, str(path))
     done = subprocess.run([sys.executable, "-c", CRASH, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(os.listdir(tmp_path)) == 2
-    assert record_files.load(str(path), world)["id"] == "old"
-    record_files.save({"id": "newest"}, world, str(path))
-    assert record_files.load(str(path), world)["id"] == "newest"
+    assert record_files.load_run(str(path), world)["id"] == "old"
+    record_files.save_run({"id": "newest"}, world, str(path))
+    assert record_files.load_run(str(path), world)["id"] == "newest"
 
 
 def test_what_was_saved_is_on_the_disk(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_what_was_saved_is_on_the_disk(tmp_path: Path) -> None:
         written.append(durable)
         Path(path).write_text(text, encoding="utf-8")
 
-    record_files.save({}, world_with(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
+    record_files.save_run({}, world_with(cwd=lambda: str(tmp_path), write_text=write_text), "r.json")
     assert written == [True]
 
 
@@ -206,7 +207,7 @@ def test_the_temporary_file_lies_beside_the_record(path: str, tmp_path: Path) ->
         renamed.append((old, new))
         os.replace(old, new)
 
-    record_files.save({}, world_with(cwd=lambda: str(tmp_path), rename=rename), path)
+    record_files.save_run({}, world_with(cwd=lambda: str(tmp_path), rename=rename), path)
     ((temporary, record),) = renamed
     assert record == str(tmp_path / path)
     assert os.path.dirname(temporary) == os.path.dirname(record)
@@ -216,11 +217,11 @@ def test_the_temporary_file_lies_beside_the_record(path: str, tmp_path: Path) ->
 def test_a_record_that_was_cut_off_anywhere_is_refused(world: World, tmp_path: Path) -> None:
     run = new_run(world)
     add_stage(run, 1, world)
-    text = pretty(record_files.save(run, world, "r.json")).encode()
+    text = pretty_record(record_files.save_run(run, world, "r.json")).encode()
     for length in range(0, len(text), 37):
         (tmp_path / "r.json").write_bytes(text[:length])
         with pytest.raises(MisuseError, match=r"^failed to (parse|read) run record: "):
-            record_files.load("r.json", world)
+            record_files.load_run("r.json", world)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_a_record_that_was_cut_off_anywhere_is_refused(world: World, tmp_path: P
 def test_a_corrupt_file_is_refused(content: bytes, message: str, world: World, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_bytes(content)
     with pytest.raises(MisuseError) as refused:
-        record_files.load("r.json", world)
+        record_files.load_run("r.json", world)
     assert refused.value.message == message
 
 

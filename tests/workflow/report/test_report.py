@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record import read_run
-from harnpy.workflow.records.record_diff import diff
 from harnpy.workflow.records.record_shapes import RUN
-from harnpy.workflow.report import figures, html_diff, html_evaluation, html_report
+from harnpy.workflow.report import html_diff, html_evaluation, html_report, markup
 from harnpy.workflow.report.markup import Markup, element, text
 from harnpy.workflow.shapes import read
 from harnpy.world import World
@@ -291,7 +291,7 @@ def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str
 @given(left=RUNS, right=RUNS)
 def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
     left, right = (read(RUN, planted(one, HOSTILE)) for one in (left, right))
-    found = diff(left, right, World())
+    found = run_diff(left, right, World())
     outline = sound(html_diff(left, right, found))
     assert ("= identical" if found["identical"] else "≠ different").split()[1] in outline.text
 
@@ -299,14 +299,14 @@ def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
 def test_a_diff_tells_what_changed() -> None:
     left = read(RUN, run(id="one", stages=[stage("a", visible_text="first"), stage("b")]))
     right = read(RUN, run(id="two", stages=[stage("a", visible_text="second", outcome="stuck")]))
-    said = sound(html_diff(left, right, diff(left, right, World()))).text
+    said = sound(html_diff(left, right, run_diff(left, right, World()))).text
     for part in ("≠ different", "one", "two", "outcome: success -> stuck", "first", "second", "− removed"):
         assert part in said
 
 
 def test_identical_runs() -> None:
     record = read_run(FULL, World())
-    said = sound(html_diff(record, record, diff(record, record, World()))).text
+    said = sound(html_diff(record, record, run_diff(record, record, World()))).text
     assert "✓ identical" in said
     assert "The same stages" in said
 
@@ -367,4 +367,4 @@ def test_an_element() -> None:
      (3_599_000, "59 min 59 s"), (7_440_000, "2 h 4 min"), (None, "–")],
 )  # fmt: skip
 def test_durations(ms: float | None, said: str) -> None:
-    assert figures.duration(ms) == said
+    assert markup.duration(ms) == said

@@ -9,12 +9,11 @@ import pytest
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import MisuseError
 from harnpy.session import SessionStore
-from harnpy.workflow.artifacts.artifact import normalised
-from harnpy.workflow.graph.normalise import normalise_node
-from harnpy.workflow.stages.loop_options import loop_settings
-from harnpy.workflow.stages.stage_kinds import run
-from harnpy.workflow.stages.stage_session import StageSession
-from harnpy.workflow.stages.work import Ended, Work
+from harnpy.workflow.artifacts import normalised_artifact
+from harnpy.workflow.execution.stage import loop_settings
+from harnpy.workflow.execution.stage_kinds import run_node
+from harnpy.workflow.execution.stage_work import Ended, StageSession, Work
+from harnpy.workflow.graph import normalise_node
 from harnpy.world import World
 from harnpy.world.processes import Ended as Process
 from tests.worlds import models_with, world_with
@@ -28,9 +27,9 @@ def a_runtime(**methods: Any) -> Runtime:
 
 
 def do(runtime: Runtime, node: Dict, texts: tuple[str, ...] = (), **work: Any) -> Ended:
-    artifacts = [normalised({"text": text}, World()) for text in texts]
+    artifacts = [normalised_artifact({"text": text}, World()) for text in texts]
     given = {"execution": None, "session": StageSession("s", given=False), **work}
-    return run(
+    return run_node(
         Work(
             runtime=runtime,
             node=normalise_node(node, "n"),

@@ -9,8 +9,8 @@ import pytest
 from harnpy.agent.runtime import Runtime
 from harnpy.faults import MisuseError
 from harnpy.session import SessionStore
-from harnpy.workflow.stages.stage import Stage, StageResult, read_stage_node
-from harnpy.workflow.stages.stage_session import StageSession
+from harnpy.workflow.execution.stage import Stage, StageResult, read_stage_node
+from harnpy.workflow.execution.stage_work import StageSession
 from tests.worlds import models_with, world_with
 
 Dict = dict[str, Any]

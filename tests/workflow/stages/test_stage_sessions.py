@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harnpy.reading.dicts import Dict
+from harnpy.formats.dicts import Dict
 from harnpy.session import SessionStore
-from harnpy.workflow.graph.normalise import normalise_graph, normalise_node
-from harnpy.workflow.stages.stage_session import StageSession, close_minted, run_session, worker_session
+from harnpy.workflow.execution.stage_work import StageSession, close_minted, run_session, worker_session
+from harnpy.workflow.graph import normalise_graph, normalise_node
 
 MINTED = StageSession("workflow_stage_r_n", given=False)
 NAMED = StageSession("mine", given=True, shared=True)

@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.workflow.graph.normalise import normalise_graph
-from harnpy.workflow.viz.chart import Arrow, Chart, Shape
-from harnpy.workflow.viz.chart_layout import lay_out
-from harnpy.workflow.viz.grid import Size
-from harnpy.workflow.viz.mermaid import mermaid
-from harnpy.workflow.viz.pictures import graph_chart, run_chart
-from harnpy.workflow.viz.svg import svg
+from harnpy.workflow.chart import Arrow, Chart, Shape, mermaid
+from harnpy.workflow.chart_svg import Size, lay_out, svg
+from harnpy.workflow.graph import normalise_graph
+from harnpy.workflow.graph_charts import graph_chart, run_chart
 from harnpy.world import World
 from tests.workflow.graphs import GRAPHS
 

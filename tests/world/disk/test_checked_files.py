@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harnpy.world.disk import reached, temporaries
-from harnpy.world.disk.checked_files import checked_files
+from harnpy.world import checked_files as reached
+from harnpy.world import file_io
+from harnpy.world.checked_files import checked_files
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ def test_whatever_call_of_the_system_they_are_swapped_in_before(
         meddled = Meddled(at, swap_in, bool if stays else swap_back)
         with monkeypatch.context() as patched, suppress(OSError, Refused):
             patched.setattr(reached, "os", meddled)
-            patched.setattr(temporaries, "os", meddled)
+            patched.setattr(file_io, "os", meddled)
             result = {**ACTS, **ENTRIES}[act](files, path)
             assert result not in ("secret", 10**9)
             assert not (isinstance(result, list) and {"below", "below/"} & {*result})

@@ -12,7 +12,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
-from harnpy.world.disk.checked_files import checked_files
+from harnpy.world.checked_files import checked_files
 from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.world.disk import temporaries
-from harnpy.world.disk.temporaries import Temporary
+from harnpy.world import file_io
+from harnpy.world.file_io import Temporary
 from harnpy.world.files import RealFiles
 from tests.support import PATIENCE, ROOT
 
@@ -54,7 +54,7 @@ def test_only_files_that_are_named_as_ours_are_removed(tmp_path: Path) -> None:
 def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = temporaries.fcntl.flock
+    lock = file_io.fcntl.flock
     late: list[bool] = []
 
     def locked_late(file: int, how: int) -> None:
@@ -63,7 +63,7 @@ def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
             os.remove(temporary.path)
         lock(file, how)
 
-    monkeypatch.setattr(temporaries.fcntl, "flock", locked_late)
+    monkeypatch.setattr(file_io.fcntl, "flock", locked_late)
     temporary = Temporary(str(tmp_path), ".partial")
     temporary.create()
     assert (late, os.listdir(tmp_path)) == ([True], [os.path.basename(temporary.path)])
@@ -90,6 +90,6 @@ def test_a_directory_that_cannot_be_synced(
     monkeypatch.setattr(os, "fsync", refuse)
     if fails:
         with pytest.raises(OSError, match="Input/output"):
-            temporaries.sync_directory(str(tmp_path))
+            file_io.sync_directory(str(tmp_path))
     else:
-        temporaries.sync_directory(str(tmp_path))
+        file_io.sync_directory(str(tmp_path))

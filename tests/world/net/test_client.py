@@ -11,11 +11,10 @@ import httpx2
 import openai
 import pytest
 
+from harnpy.world.egress import Egress, EgressBlocked, Forbidden
 from harnpy.world.http import RealHttp, Unreachable
-from harnpy.world.net.client import admitted
-from harnpy.world.net.connecting import Connecting
-from harnpy.world.net.egress import Egress, EgressBlocked, Forbidden
-from harnpy.world.redirects import careful
+from harnpy.world.http_client import Connecting, admitted
+from harnpy.world.responses import careful
 
 
 class Allowing(Egress):

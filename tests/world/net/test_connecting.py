@@ -11,10 +11,10 @@ import anyio
 import httpcore2
 import pytest
 
-from harnpy.world.net import connecting
-from harnpy.world.net.connecting import Connecting
-from harnpy.world.net.egress import Egress, Forbidden
-from harnpy.world.net.rules import Policy, read_policy
+from harnpy.world import http_client
+from harnpy.world.egress import Egress, Forbidden
+from harnpy.world.egress_rules import Policy, read_policy
+from harnpy.world.http_client import Connecting
 
 
 def denying(*rules: str) -> Policy:
@@ -103,7 +103,7 @@ def test_an_address_that_is_down_may_come_up_and_so_is_what_failed(connect: Any)
 def test_the_next_address_is_tried_while_one_takes_its_time(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "_HEAD_START", 0)
+    monkeypatch.setattr(http_client, "_HEAD_START", 0)
     net = Net(["fd00::1", "1.1.1.1"], hangs=("fd00::1",))
     asyncio.run(connect(net, Egress()))
     assert net.connected == ["1.1.1.1"]

@@ -19,10 +19,10 @@ import httpx2
 import pytest
 from hypothesis import given, settings
 
+from harnpy.world.connections import Settings
+from harnpy.world.egress import Egress, EgressBlocked
+from harnpy.world.egress_rules import read_policy
 from harnpy.world.http import RealHttp
-from harnpy.world.net.egress import Egress, EgressBlocked
-from harnpy.world.net.rules import read_policy
-from harnpy.world.net.settings import Settings
 from tests.world.net.places import BY_ADDRESS, NAMES, Host, PolicyOf, Scenario, UrlOf, scenarios, urls
 
 EXAMPLES = int(os.environ.get("HARNPY_EGRESS", "100"))

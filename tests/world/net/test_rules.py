@@ -6,9 +6,8 @@ import pickle
 
 import pytest
 
-from harnpy.world.net.egress import Egress, EgressBlocked, Forbidden, environment_egress
-from harnpy.world.net.redaction import redacted_url
-from harnpy.world.net.rules import PolicyError, read_policy, read_rule
+from harnpy.world.egress import Egress, EgressBlocked, Forbidden, environment_egress, redacted_url
+from harnpy.world.egress_rules import PolicyError, read_policy, read_rule
 
 NOTHING = "no allow rule matched"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from harnpy.world.net.listeners import Place
-from harnpy.world.net.web_server import listen
+from harnpy.world.connections import Place
+from harnpy.world.web_server import listen
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:

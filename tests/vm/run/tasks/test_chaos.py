@@ -9,8 +9,7 @@ from io import StringIO
 import pytest
 
 from harnpy import Vm
-from harnpy.cli.testing.conformance import run_case
-from harnpy.cli.testing.suite import find_cases
+from harnpy.cli.testing.conformance import find_cases, run_case
 from harnpy.vm.errors import VmError
 from tests.clock import SimulatedClock, simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory

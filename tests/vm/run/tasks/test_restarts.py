@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.vm.run.tasks.restarts import RestartPolicy
+from harnpy.vm.run.supervisors import RestartPolicy
 
 
 @pytest.mark.parametrize(

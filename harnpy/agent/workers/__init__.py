@@ -1,1 +1,0 @@
-"""Work in the background of the program: workers, their snapshots and what they carry over. Spec: 07 §11."""

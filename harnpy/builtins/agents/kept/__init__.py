@@ -1,1 +1,0 @@
-"""What programs keep for their next run."""

@@ -1,1 +1,0 @@
-"""Run records for programs: making, keeping, judging and comparing them. Spec: 08 §8."""

@@ -1,1 +1,0 @@
-"""Tools: registries, their descriptions for models, surfaces, synthesized tools. Spec: 07 §4."""

@@ -1,1 +1,0 @@
-"""Bytes, encodings, hashes, keys, tokens, compression, archives: over `harnpy.crypto`, `harnpy.archives`."""

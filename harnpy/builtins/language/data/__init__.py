@@ -1,1 +1,0 @@
-"""Values: collections, numbers, schemas, results, errors, assertions."""

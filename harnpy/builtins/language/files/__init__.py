@@ -1,1 +1,0 @@
-"""Files and paths: reading, writing, looking around; paths as text."""

@@ -1,0 +1,418 @@
+"""Numbers: rounding, powers, roots, angles, logarithms, statistics. Spec: 04 §10.
+
+For anything but a number the result is nil. Python's arithmetic errors are never raised: what has no real
+value is NaN or an infinity, as IEEE 754 defines it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from harnpy.vm.declare import builtin as declare
+from harnpy.vm.errors import RuntimeFault, TypeFault
+from harnpy.vm.values import operators
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.vm.values import Value
+    from harnpy.vm.vm import Vm
+
+#: What all declarations here have in common.
+builtin = partial(declare, family="math")
+
+_MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
+_INT_BITS = 64
+
+
+def is_number(value: Value) -> bool:
+    """Whether `n` is an int or a float; a bool is neither."""
+    return type(value) is int or type(value) is float
+
+
+@builtin("abs(n: any) -> any")
+def absolute(vm: Vm, n: Value) -> Value:
+    """The distance from zero, of the number's own type; a float for the least int.
+
+    Example:
+        [abs(-3), abs(2.5)]  // [3, 2.5]
+    """
+    if not is_number(n):
+        return None
+    return float(-n) if n == _MIN_INT else abs(n)
+
+
+@builtin("min(a: any, b: any) -> any")
+def least(vm: Vm, a: Value, b: Value) -> Value:
+    """The smaller of two numbers, a float if either is one. For lists use the method.
+
+    Example:
+        min(2, 3)  // 2
+    """
+    return _extreme(a, b, min)
+
+
+@builtin("max(a: any, b: any) -> any")
+def greatest(vm: Vm, a: Value, b: Value) -> Value:
+    """The greater of two numbers, a float if either is one. For lists use the method.
+
+    Example:
+        max(2, 3.5)  // 3.5
+    """
+    return _extreme(a, b, max)
+
+
+def _extreme(a: Value, b: Value, choose: Callable[[Value, Value], Value]) -> Value:
+    if not is_number(a) or not is_number(b):
+        return None
+    if type(a) is type(b) is int:
+        return choose(a, b)
+    a, b = float(a), float(b)
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    return choose(a, b)
+
+
+@builtin("floor(n: any) -> any")
+def floor(vm: Vm, n: Value) -> int | None:
+    """The greatest int not above `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
+
+    Example:
+        [floor(1.8), floor(-1.2)]  // [1, -2]
+    """
+    return _to_int(n, math.floor)
+
+
+@builtin("ceil(n: any) -> any")
+def ceil(vm: Vm, n: Value) -> int | None:
+    """The least int not below `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
+
+    Example:
+        [ceil(1.2), ceil(-1.2)]  // [2, -1]
+    """
+    return _to_int(n, math.ceil)
+
+
+@builtin("round(n: any) -> any")
+def round_away(vm: Vm, n: Value) -> int | None:
+    """The nearest int, halves away from zero. Fails for infinities, NaN and what doesn't fit 64 bits.
+
+    Example:
+        [round(2.5), round(-2.5)]  // [3, -3]
+    """
+    return _to_int(n, _round)
+
+
+def _round(x: float) -> int:
+    whole = math.trunc(x)
+    return whole + int(math.copysign(1, x)) if abs(x - whole) >= 0.5 else whole
+
+
+def _to_int(n: Value, rounded: Callable[[float], int]) -> int | None:
+    if type(n) is not float:
+        return n if type(n) is int else None
+    if not math.isfinite(n):
+        raise RuntimeFault("cannot convert non-finite float to int")
+    result = rounded(n)
+    if not _MIN_INT <= result <= _MAX_INT:
+        raise RuntimeFault("float is outside the representable int range")
+    return result
+
+
+@builtin("pow(base: any, exponent: any) -> any")
+def power(vm: Vm, base: Value, exponent: Value) -> Value:
+    """`base` to the `exponent`: an int for ints that give one in 64 bits, otherwise a float.
+
+    Example:
+        [pow(2, 10), pow(2, -1)]  // [1024, 0.5]
+    """
+    if not is_number(base) or not is_number(exponent):
+        return None
+    exact = _int_power(base, exponent) if type(base) is type(exponent) is int else None
+    return operators.power(float(base), float(exponent)) if exact is None else exact
+
+
+def _int_power(base: int, exponent: int) -> int | None:
+    """The exact power, None if it doesn't fit 64 bits; not computed when it clearly doesn't."""
+    if exponent >= _INT_BITS:
+        if base not in (-1, 0, 1):
+            return None
+        exponent = exponent % 2 + 2
+    power: int | None = base**exponent if exponent >= 0 else None
+    return power if power is not None and _MIN_INT <= power <= _MAX_INT else None
+
+
+@builtin("sqrt(n: any) -> any")
+def sqrt(vm: Vm, n: Value) -> float | None:
+    """The square root as a float; NaN below zero.
+
+    Example:
+        sqrt(16)  // 4.0
+    """
+    return _real(n, math.sqrt)
+
+
+@builtin("sin(n: any) -> float")
+def sin(vm: Vm, n: Value) -> float | None:
+    """The sine of an angle in radians.
+
+    Example:
+        sin(0)  // 0.0
+    """
+    return _real(n, math.sin)
+
+
+@builtin("cos(n: any) -> float")
+def cos(vm: Vm, n: Value) -> float | None:
+    """The cosine of an angle in radians.
+
+    Example:
+        cos(0)  // 1.0
+    """
+    return _real(n, math.cos)
+
+
+@builtin("tan(n: any) -> float")
+def tan(vm: Vm, n: Value) -> float | None:
+    """The tangent of an angle in radians.
+
+    Example:
+        tan(0)  // 0.0
+    """
+    return _real(n, math.tan)
+
+
+@builtin("asin(n: any) -> float")
+def asin(vm: Vm, n: Value) -> float | None:
+    """The angle in radians whose sine is `n`; NaN outside -1 to 1.
+
+    Example:
+        asin(0)  // 0.0
+    """
+    return _real(n, math.asin)
+
+
+@builtin("acos(n: any) -> float")
+def acos(vm: Vm, n: Value) -> float | None:
+    """The angle in radians whose cosine is `n`; NaN outside -1 to 1.
+
+    Example:
+        acos(1)  // 0.0
+    """
+    return _real(n, math.acos)
+
+
+@builtin("atan(n: any) -> float")
+def atan(vm: Vm, n: Value) -> float | None:
+    """The angle in radians whose tangent is `n`.
+
+    Example:
+        atan(1) * 4 == pi  // true
+    """
+    return _real(n, math.atan)
+
+
+@builtin("atan2(y: any, x: any) -> float")
+def atan2(vm: Vm, y: Value, x: Value) -> float | None:
+    """The angle in radians of the point (`x`, `y`), in its quadrant.
+
+    Example:
+        atan2(-1, -1) < atan(1)  // true
+    """
+    return math.atan2(y, x) if is_number(y) and is_number(x) else None
+
+
+@builtin("ln(n: any) -> float")
+def ln(vm: Vm, n: Value) -> float | None:
+    """The natural logarithm; `-inf` of zero, NaN below.
+
+    Example:
+        ln(e)  // 1.0
+    """
+    return _log(n, math.log)
+
+
+@builtin("log2(n: any) -> float")
+def log2(vm: Vm, n: Value) -> float | None:
+    """The logarithm to base 2; `-inf` of zero, NaN below.
+
+    Example:
+        log2(8)  // 3.0
+    """
+    return _log(n, math.log2)
+
+
+@builtin("log10(n: any) -> float")
+def log10(vm: Vm, n: Value) -> float | None:
+    """The logarithm to base 10; `-inf` of zero, NaN below.
+
+    Example:
+        log10(1000)  // 3.0
+    """
+    return _log(n, math.log10)
+
+
+@builtin("exp(n: any) -> float")
+def exp(vm: Vm, n: Value) -> float | None:
+    """e to the power of `n`.
+
+    Example:
+        exp(0)  // 1.0
+    """
+    return _real(n, math.exp)
+
+
+def _log(n: Value, logarithm: Callable[[float], float]) -> float | None:
+    return -math.inf if is_number(n) and n == 0 else _real(n, logarithm)
+
+
+def _real(n: Value, function: Callable[[float], float]) -> float | None:
+    if not is_number(n):
+        return None
+    try:
+        return function(float(n))
+    except ValueError:
+        return math.nan
+    except OverflowError:
+        return math.inf
+
+
+@builtin("sign(n: any) -> int")
+def sign(vm: Vm, n: Value) -> Value:
+    """-1, 0 or 1, an int for floats too; NaN of NaN.
+
+    Example:
+        [sign(-2.5), sign(0), sign(9)]  // [-1, 0, 1]
+    """
+    if not is_number(n):
+        return None
+    return n if n != n else (n > 0) - (n < 0)
+
+
+@builtin("is_nan(n: any) -> bool")
+def is_nan(vm: Vm, n: Value) -> bool:
+    """Whether `n` is the float NaN.
+
+    Example:
+        is_nan(sqrt(-1))  // true
+    """
+    return type(n) is float and math.isnan(n)
+
+
+@builtin("is_infinite(n: any) -> bool")
+def is_infinite(vm: Vm, n: Value) -> bool:
+    """Whether `n` is an infinite float.
+
+    Example:
+        is_infinite(1.0 / 0)  // true
+    """
+    return type(n) is float and math.isinf(n)
+
+
+# Statistics of a list of numbers, as floats. Spec: 04 §10.
+#
+# Sums run left to right in plain floats, so that a result is the same on every Python.
+
+
+#: What all declarations here have in common.
+
+
+@builtin("mean(items: list) -> float")
+def mean(vm: Vm, items: Value) -> float:
+    """The arithmetic mean; `0.0` for an empty list.
+
+    Example:
+        mean([1, 2, 6])  // 3.0
+    """
+    numbers = _numbers("mean", items)
+    return _mean(numbers) if numbers else 0.0
+
+
+@builtin("median(items: list) -> float")
+def median(vm: Vm, items: Value) -> float:
+    """The middle item in order, or the mean of the two middle ones.
+
+    Example:
+        median([9, 1, 4, 2])  // 3.0
+    """
+    return _percentile(_some_numbers("median", items), 50.0)
+
+
+@builtin("percentile(items: list, p: any) -> float")
+def percentile(vm: Vm, items: Value, p: Value) -> float:
+    """The value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7).
+
+    Example:
+        percentile([10, 20, 30, 40, 50], 90)  // 46.0
+    """
+    numbers = _some_numbers("percentile", items)
+    if not is_number(p):
+        raise TypeFault("percentile must be numeric")
+    if not 0 <= p <= 100:
+        raise RuntimeFault("percentile must be between 0 and 100")
+    return _percentile(numbers, float(p))
+
+
+@builtin("variance(items: list, sample: bool = false) -> float")
+def variance(vm: Vm, items: Value, sample: Value) -> float:
+    """The mean squared distance from the mean; with `sample`, divided by one item less.
+
+    Example:
+        [variance([1, 2, 3, 4, 5]), variance([1, 2, 3, 4, 5], true)]  // [2.0, 2.5]
+    """
+    return _variance("variance", items, sample)
+
+
+@builtin("stddev(items: list, sample: bool = false) -> float")
+def stddev(vm: Vm, items: Value, sample: Value) -> float:
+    """The square root of the `variance`.
+
+    Example:
+        stddev([2, 4, 4, 4, 5, 5, 7, 9])  // 2.0
+    """
+    return math.sqrt(_variance("stddev", items, sample))
+
+
+def _numbers(name: str, items: Value) -> list[float]:
+    if type(items) is not list:
+        raise TypeFault(f"{name}: items must be a list")
+    if not all(is_number(item) for item in items):
+        raise TypeFault(f"{name} must be numeric")
+    return [float(item) for item in items]
+
+
+def _some_numbers(name: str, items: Value) -> list[float]:
+    numbers = _numbers(name, items)
+    if not numbers:
+        raise RuntimeFault(f"{name}: items must not be empty")
+    return numbers
+
+
+def _sum(numbers: list[float]) -> float:
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def _mean(numbers: list[float]) -> float:
+    return _sum(numbers) / len(numbers)
+
+
+def _percentile(numbers: list[float], p: float) -> float:
+    ordered = sorted(numbers)
+    rank = p / 100 * (len(ordered) - 1)
+    below = int(rank)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    return low if rank == below else low + (high - low) * (rank - below)
+
+
+def _variance(name: str, items: Value, sample: Value) -> float:
+    numbers = _some_numbers(name, items)
+    if sample and len(numbers) < 2:
+        raise RuntimeFault("sample variance requires at least 2 values")
+    center = _mean(numbers)
+    squares = _sum([(number - center) * (number - center) for number in numbers])
+    return squares / (len(numbers) - 1 if sample else len(numbers))

@@ -1,0 +1,235 @@
+"""The parts of a path, as text. Spec: 04 §18."""
+
+from __future__ import annotations
+
+import os.path
+
+from harnpy.formats import paths
+from harnpy.vm.declare import builtin
+from harnpy.vm.values import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from harnpy.vm.values import Value
+    from harnpy.vm.vm import Vm
+
+# The rules of the system.
+
+_SEPARATORS = os.path.sep + (os.path.altsep or "")
+
+
+def _cut(path: str) -> tuple[str, str]:
+    """The directory and the last component; a trailing separator or `.` doesn't count."""
+    head, tail = os.path.split(path.rstrip(_SEPARATORS))
+    while tail == "." and head:
+        head, tail = os.path.split(head.rstrip(_SEPARATORS))
+    return head, tail
+
+
+def _name(path: str) -> str:
+    name = _cut(path)[1]
+    return "" if name in (".", "..") else name
+
+
+@builtin("dirname(path: string) -> string", family="strings")
+def dirname(vm: Vm, path: str) -> str:
+    """The path without its last component; `""` if that was all.
+
+    Example:
+        dirname("notes/today.md")  // "notes"
+    """
+    return _cut(path)[0]
+
+
+@builtin("basename(path: string) -> string", family="strings")
+def basename(vm: Vm, path: str) -> str:
+    """The last component; `""` if there is none.
+
+    Example:
+        basename("notes/today.md")  // "today.md"
+    """
+    return _name(path)
+
+
+@builtin("extname(path: string) -> string", family="strings")
+def extname(vm: Vm, path: str) -> str:
+    """The last extension of the file name with its dot; `""` if there is none, as for `.env`.
+
+    Example:
+        extname("archive.tar.gz")  // ".gz"
+    """
+    stem, dot, extension = _name(path).rpartition(".")
+    return dot + extension if stem else ""
+
+
+@builtin("path_join(...parts: any) -> string", family="files")
+def path_join(vm: Vm, *parts: Value) -> str:
+    """The parts as one path; an absolute part replaces what is before it.
+
+    Example:
+        path_join("notes", "2024", "may.md")  // "notes/2024/may.md"
+    """
+    return os.path.join("", *map(display, parts))
+
+
+@builtin("temp_dir() -> string", family="files")
+def temp_dir(vm: Vm) -> str:
+    """The directory of the system for files that don't last.
+
+    Example:
+        path_is_absolute(temp_dir())  // true
+    """
+    return vm.unguarded.environment.get("TMPDIR") or "/tmp"
+
+
+# The same on every system.
+
+
+@builtin("path_parts(path: string) -> dict", family="paths")
+def path_parts(vm: Vm, path: str) -> dict[str, Value]:
+    """`{dir, file, stem, ext, segments}`; `ext` has its dot.
+
+    Example:
+        path_parts("notes/today.md").stem  // "today"
+    """
+    cut = paths.path_text(path)
+    return {
+        "dir": cut.parent.text(),
+        "file": cut.name,
+        "stem": cut.stem,
+        "ext": cut.extension,
+        "segments": [*cut.names],
+    }
+
+
+@builtin("path_parent(path: string) -> string", family="paths")
+def path_parent(vm: Vm, path: str) -> str:
+    """The path without its last name; of `/` that is `/`.
+
+    Example:
+        path_parent("notes/today.md")  // "notes"
+    """
+    return paths.path_text(path).parent.text()
+
+
+@builtin("path_basename(path: string) -> string", family="paths")
+def path_basename(vm: Vm, path: str) -> str:
+    """The last name; `""` if there is none.
+
+    Example:
+        path_basename("notes/today.md")  // "today.md"
+    """
+    return paths.path_text(path).name
+
+
+@builtin("path_stem(path: string) -> string", family="paths")
+def path_stem(vm: Vm, path: str) -> str:
+    """The last name without its last extension.
+
+    Example:
+        path_stem("archive.tar.gz")  // "archive.tar"
+    """
+    return paths.path_text(path).stem
+
+
+@builtin("path_extension(path: string) -> string", family="paths")
+def path_extension(vm: Vm, path: str) -> str:
+    """The last extension with its dot; `""` if there is none, as for `.env`.
+
+    Example:
+        path_extension("archive.tar.gz")  // ".gz"
+    """
+    return paths.path_text(path).extension
+
+
+@builtin("path_with_extension(path: string, ext: string) -> string", family="paths")
+def path_with_extension(vm: Vm, path: str, ext: str) -> str:
+    """The path with another last extension, given with or without its dot; `""` takes it away.
+
+    Example:
+        path_with_extension("today.md", "html")  // "today.html"
+    """
+    cut = paths.path_text(path)
+    dot = "." if ext and not ext.startswith(".") else ""
+    return cut.with_name(cut.stem + dot + ext).text()
+
+
+@builtin("path_with_stem(path: string, stem: string) -> string", family="paths")
+def path_with_stem(vm: Vm, path: str, stem: str) -> str:
+    """The path with another stem and the same last extension.
+
+    Example:
+        path_with_stem("notes/today.md", "index")  // "notes/index.md"
+    """
+    cut = paths.path_text(path)
+    return cut.with_name(stem + cut.extension).text()
+
+
+@builtin("path_is_absolute(path: string) -> bool", family="paths")
+def path_is_absolute(vm: Vm, path: str) -> bool:
+    """Whether the path begins with `/` or `X:/`.
+
+    Example:
+        path_is_absolute("/etc/hosts")  // true
+    """
+    return paths.path_text(path).is_absolute
+
+
+@builtin("path_is_relative(path: string) -> bool", family="paths")
+def path_is_relative(vm: Vm, path: str) -> bool:
+    """Whether the path is not absolute.
+
+    Example:
+        path_is_relative("notes/today.md")  // true
+    """
+    return not paths.path_text(path).is_absolute
+
+
+@builtin("path_normalize(path: string) -> string", family="paths")
+def path_normalize(vm: Vm, path: str) -> str:
+    """The path without `.`, `//` and the `..` that can be done without; `.` if nothing is left.
+
+    Example:
+        path_normalize("a/./b//../c")  // "a/c"
+    """
+    return paths.normalized(path)
+
+
+@builtin("path_relative_to(path: string, base: string) -> string | nil", family="paths")
+def path_relative_to(vm: Vm, path: str, base: str) -> str | None:
+    """The way from `base` to the path; nil when there is none that text can tell.
+
+    Example:
+        [path_relative_to("/a/b/c", "/a"), path_relative_to("/a/b", "/a/c")]  // ["b/c", "../b"]
+    """
+    return paths.relative_to(path, base)
+
+
+@builtin("path_segments(path: string) -> list", family="paths")
+def path_segments(vm: Vm, path: str) -> list[Value]:
+    """The names in the path.
+
+    Example:
+        path_segments("/usr/local/bin")  // ["usr", "local", "bin"]
+    """
+    return [*paths.path_text(path).names]
+
+
+@builtin("path_to_posix(path: string) -> string", family="paths")
+def path_to_posix(vm: Vm, path: str) -> str:
+    r"""The path with `/` between its names.
+
+    Example:
+        path_to_posix("a\\b")  // "a/b"
+    """
+    return path.replace("\\", "/")
+
+
+@builtin("path_to_native(path: string) -> string", family="paths")
+def path_to_native(vm: Vm, path: str) -> str:
+    """The path with the system's separator between its names.
+
+    Example:
+        path_to_native("a/b")  // "a/b"
+    """
+    return path.replace("\\", "/").replace("/", os.path.sep)

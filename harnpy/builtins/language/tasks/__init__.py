@@ -1,1 +1,0 @@
-"""Tasks, channels and streams: what runs at the same time, and what it shares."""

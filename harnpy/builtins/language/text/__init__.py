@@ -1,1 +1,0 @@
-"""Text: strings, regular expressions, JSON, templates, ids."""

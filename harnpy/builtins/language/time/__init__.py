@@ -1,1 +1,0 @@
-"""Time: dates, durations, clocks, timers."""

@@ -1,1 +1,0 @@
-"""Builtins over `harnpy.mcp`: servers of the Model Context Protocol. Spec: 07 §15.1."""

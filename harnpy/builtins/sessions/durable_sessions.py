@@ -1,0 +1,222 @@
+"""Durable sessions: creating, listing, deleting, forking, activating; their registers.
+
+Spec: 10 §A2.5, §C3.1, §C7-C9.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harnpy.agent.context import ActiveSession
+from harnpy.builtins.bridge.contexts import context_of
+from harnpy.builtins.sessions.session_values import invalid
+from harnpy.builtins.sessions.verbs import builtin
+from harnpy.session import hooks
+from harnpy.session.agents import AgentDef
+from harnpy.session.errors import SessionNotFound
+from harnpy.session.registers import REGISTERS
+from harnpy.session.runtime import SessionQuery
+from harnpy.storage.opening import shown
+
+if TYPE_CHECKING:
+    from harnpy.builtins.sessions.verbs import Call
+    from harnpy.vm.values import Value
+
+    Dict = dict[str, Any]
+
+_ORDERS = ("updated", "created", "id")
+
+
+@builtin("__session_store(url?: string) -> string")
+def store(call: Call, url: str | None) -> str:
+    """Set the store of this program's sessions, if a URL is given. Return its URL."""
+    if url is not None:
+        call.durable.runtime(url)
+        call.durable.url = url
+    return shown(call.durable.default_url())
+
+
+@builtin(
+    "__session_create(opts?: dict) -> dict",
+    "id?: string, agent?: string | dict, label?: string, system_prompt?: string, metadata?: dict, "
+    "seed?: list | dict, auto_resize?: bool, parent_id?: string",
+)
+def create(call: Call, opts: Dict) -> Dict:
+    """Make a session, and return its info."""
+    given = {key: value for key, value in opts.items() if value is not None}
+    runtime, durable = call.runtime, call.durable
+    id = given.pop("id", None) or durable.new_id()
+    named, parent = given.pop("agent", ""), given.pop("parent_id", None)
+    agent = AgentDef.of(named) if isinstance(named, dict) else named
+    session = call.alone(
+        id, partial(runtime.create, agent, id=id, parent=parent, caller=durable.caller(), **given)
+    )
+    return call.shown(runtime.info(session.id))
+
+
+@builtin("__session_info(id: string, opts?: dict) -> dict | nil")
+def info(call: Call, id: str, opts: Dict) -> Dict | None:
+    """What lists show of a session, and who of this program listens to it; nil when there is none."""
+    try:
+        return call.shown(call.info(id))
+    except SessionNotFound:
+        return None
+
+
+@builtin("__session_exists(id: string, opts?: dict) -> bool")
+def exists(call: Call, id: str, opts: Dict) -> bool:
+    """Whether the store has a session of that id."""
+    return call.runtime.exists(id)
+
+
+@builtin("__session_seq(id: string, opts?: dict) -> int")
+def seq(call: Call, id: str, opts: Dict) -> int:
+    """The number of a session's last event."""
+    return call.session(id).seq
+
+
+@builtin("__session_revision(id: string, opts?: dict) -> int")
+def revision(call: Call, id: str, opts: Dict) -> int:
+    """How many times a session was saved."""
+    return call.info(id).revision
+
+
+@builtin("__session_cost(id: string, opts?: dict) -> float")
+def cost(call: Call, id: str, opts: Dict) -> float:
+    """What a session has cost, in USD."""
+    return call.session(id).total_cost
+
+
+@builtin(
+    "__session_list(filter?: dict) -> dict",
+    "status?: string, agent?: string, parent?: string, deleted?: bool, limit?: int, after?: string, "
+    "order?: string",
+)
+def list_(call: Call, filter: Dict) -> Dict:
+    """The sessions of a store, a page of them."""
+    given = {key: value for key, value in filter.items() if value is not None}
+    if given.get("order", "id") not in _ORDERS:
+        raise invalid(f"{call.name}: option `order` must be one of {', '.join(_ORDERS)}")
+    if given.get("limit", 1) < 1:
+        raise invalid(f"{call.name}: option `limit` must be at least 1")
+    page = call.runtime.list(SessionQuery(**given))
+    return {
+        "items": [call.shown(info) for info in page.items],
+        "next": page.next,
+        "errors": [{"id": id, "reason": reason} for id, reason in page.errors],
+    }
+
+
+@builtin("__session_delete(id: string, opts?: dict) -> bool", "hard?: bool")
+def delete(call: Call, id: str, opts: Dict) -> bool:
+    """Hide a session from lists, or drop its log; false when there is none."""
+    runtime, hard = call.runtime, bool(opts.get("hard"))
+    try:
+        call.alone(id, partial(runtime.delete, id, hard=hard))
+    except SessionNotFound:
+        return False
+    if hard:
+        call.durable.listening.over(id)
+    return True
+
+
+# Who descends from whom. Spec: 10 §C7, §C9.
+
+
+@builtin(
+    "__session_fork(id: string, opts?: dict) -> string",
+    "id?: string, at?: int | string, label?: string, reason?: string",
+)
+def fork(call: Call, id: str, opts: Dict) -> str:
+    """Make a session with the past of another one, and return its id."""
+    label, reason = opts.get("label") or "", opts.get("reason") or ""
+    return call.session(id).fork(opts.get("id"), at=opts.get("at"), label=label, reason=reason).id
+
+
+@builtin("__session_parent(id: string, opts?: dict) -> dict | nil")
+def parent(call: Call, id: str, opts: Dict) -> Dict | None:
+    """The session that another one was forked from; nil when there is none any more."""
+    found = call.runtime.parent(id)
+    return None if found is None else call.shown(found)
+
+
+@builtin("__session_children(id: string, opts?: dict) -> list")
+def children(call: Call, id: str, opts: Dict) -> list[Dict]:
+    """The forks of a session, oldest first."""
+    return [call.shown(info) for info in call.runtime.children(id)]
+
+
+@builtin("__session_lineage(id: string, opts?: dict) -> list")
+def lineage(call: Call, id: str, opts: Dict) -> list[Dict]:
+    """The sessions that one descends from, the first one first, and itself."""
+    return [call.shown(info) for info in call.runtime.lineage(id)]
+
+
+@builtin("__session_save_ancestry(record: dict, opts?: dict) -> bool")
+def save_ancestry(call: Call, record: Dict, opts: Dict) -> bool:
+    """Keep what another system knows of a session's descent; false when there is a record of it."""
+    return call.runtime.save_ancestry(record)
+
+
+# The active session of a task: the default one of `agent_loop` and `llm_call`. Spec: 10 §A2.5, §C9.
+
+
+@builtin("__session_activate(id?: string, opts?: dict) -> string")
+def activate(call: Call, id: str | None, opts: Dict) -> str:
+    """Make a session the default one of this task, a new one if there is none of that id."""
+    runtime = call.runtime
+    known = runtime.open(id, create=True) if id is not None else runtime.create(id=call.durable.new_id())
+    context_of(call.vm).active = ActiveSession(known.id, runtime)
+    call.durable.events.emit(hooks.ACTIVATED, {"session_id": known.id, "agent_name": known.info.agent_name})
+    return known.id
+
+
+@builtin("__session_deactivate() -> nil")
+def deactivate(call: Call) -> None:
+    """Let the task have no default session."""
+    context = context_of(call.vm)
+    active, context.active = context.active, None
+    if active is not None:
+        call.durable.events.emit(hooks.DEACTIVATED, {"session_id": active.id})
+
+
+@builtin("__session_active() -> string | nil")
+def active(call: Call) -> str | None:
+    """The id of the task's default session; nil when there is none."""
+    found = context_of(call.vm).active
+    return None if found is None else found.id
+
+
+# What a session keeps beside its messages. Spec: 10 §C3.1, §C8.1, §C9.
+
+
+@builtin("__session_memo(id: string, opts?: dict) -> any")
+def memo(call: Call, id: str, opts: Dict) -> Value:
+    """What is remembered beside the messages; nil at first."""
+    return call.session(id).memo
+
+
+@builtin("__session_set_memo(id: string, value: any, opts?: dict) -> int")
+def set_memo(call: Call, id: str, value: Value, opts: Dict) -> int:
+    """Set the memo, and return its version."""
+    return call.session(id).set("memo", value)
+
+
+@builtin("__session_get(id: string, key: string, default?: any, opts?: dict) -> any")
+def get(call: Call, id: str, key: str, default: Value, opts: Dict) -> Value:
+    """The value of a register; `default` when it was never set, or cleared."""
+    return call.session(id).get(key, default)
+
+
+@builtin(
+    "__session_set(id: string | nil, key: string, value: any, opts?: dict) -> int",
+    "source?: string, reason?: string, metadata?: dict",
+)
+def set_(call: Call, id: str | None, key: str, value: Value, opts: Dict) -> int:
+    """Set a register, and return its new version; without a session, a setting of this program."""
+    if id is not None:
+        return call.session(id).set(key, value, **opts)
+    if not key.startswith(REGISTERS):
+        raise invalid(f'{call.name}: without a session only settings can be set, and "{key}" is none')
+    return call.durable.set_setting(key, value)

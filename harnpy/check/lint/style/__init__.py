@@ -1,1 +1,0 @@
-"""Rules about layout, style and idiom."""

@@ -1,1 +1,0 @@
-"""Rules about how names are used and how control flows."""

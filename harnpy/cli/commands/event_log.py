@@ -1,0 +1,214 @@
+"""`harnpy waitpoint` and `harnpy tokens`: what people do with an event log.
+
+Spec: 08 §16, 10 §C18, §C21, §C22.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from datetime import timedelta
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harnpy.cli import FAILED, OK, tables
+from harnpy.cli.console import complain, one_line, say
+from harnpy.eventlog.bearer import BearerSessions, CreateSession, utc_now
+from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
+from harnpy.eventlog.waitpoints import UnknownWaitpoint, Waitpoints
+from harnpy.faults import Fault
+from harnpy.formats.json import JsonError, compact_json, parse_json
+from harnpy.project import ManifestError
+from harnpy.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.eventlog.waitpoints import Changed, Waitpoint
+
+# What every verb needs that works on an event log: the log, and errors in one line. Spec: 10 §C21, §C22.
+
+
+store_option = click.option(
+    "--store", metavar="URL", help="Where events are kept, in place of the configured one."
+)
+
+
+def verb(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a verb the event log, that of the context's URL or the project's, and report what goes wrong."""
+
+    @click.pass_obj
+    @wraps(function)
+    def run(url: str | None, /, **arguments: Any) -> int:
+        try:
+            if url is None:
+                url = (event_log_settings(World()) or usual_settings(World())).url
+            with closing(StoreEventLog(opened(url))) as log:
+                return function(log, **arguments)
+        except (Fault, ManifestError) as error:
+            complain(f"error: {one_line(error.message)}")
+            return FAILED
+
+    return run
+
+
+# `harnpy waitpoint`: telling programs that what they wait for has happened. Spec: 10 §C18, §C21.
+
+
+_WIDTHS = {"id": 48, "value": 48}
+_by = click.option("--by", metavar="NAME", help="Who says so.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group("waitpoint", short_help="Complete what programs wait for.")
+@store_option
+@click.pass_context
+def waitpoint(context: click.Context, store: str | None) -> None:
+    """What programs wait for, and telling them that it has happened.
+
+    A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
+    """
+    context.obj = store
+
+
+@waitpoint.command("list")
+@click.option(
+    "--status", type=click.Choice(["open", "completed", "cancelled"]), help="Only those with that status."
+)
+@_json
+@verb
+def list_waitpoints(log: StoreEventLog, status: str | None, as_json: bool) -> int:
+    """List the waitpoints."""
+    found = Waitpoints(log).list(status)
+    if as_json:
+        say(compact_json([point.to_dict() for point in found]))
+    elif found:
+        columns = ("waitpoint", "status", "since", "by", "value")
+        tables.show(tables.table(columns, [_row(point) for point in found], ()), tables.UNBROKEN)
+    else:
+        say(f"no {f'{status} ' if status else ''}waitpoints in {log.store.url}")
+    return OK
+
+
+@waitpoint.command("complete")
+@click.argument("id")
+@click.argument(
+    "value", required=False, metavar="[JSON]", callback=lambda context, _, text: _value(context, text)
+)
+@click.option("--create", is_flag=True, help="Complete it even if nobody has created it.")
+@_by
+@_json
+@verb
+def complete(log: StoreEventLog, id: str, value: Any, create: bool, by: str | None, as_json: bool) -> int:
+    """Complete ID: all who wait for it get the value, null by default."""
+    try:
+        done = Waitpoints(log).complete(id, value, by=by, create=create)
+    except UnknownWaitpoint:
+        return _unknown(log, id, "; with --create it is completed all the same")
+    return _tell(done, as_json)
+
+
+@waitpoint.command("cancel")
+@click.argument("id")
+@click.option("--reason", metavar="TEXT", help="Why.")
+@_by
+@_json
+@verb
+def cancel(log: StoreEventLog, id: str, reason: str | None, by: str | None, as_json: bool) -> int:
+    """Call ID off: it won't happen any more."""
+    try:
+        off = Waitpoints(log).cancel(id, reason=reason, by=by)
+    except UnknownWaitpoint:
+        return _unknown(log, id)
+    return _tell(off, as_json)
+
+
+def _tell(done: Changed, as_json: bool) -> int:
+    """Print what a waitpoint is now. It is a failure when it was over before."""
+    point, changed = done
+    if as_json:
+        say(compact_json(done.to_dict()))
+    elif changed:
+        say(one_line(f"{point.status} {point.id}"))
+    else:
+        complain(
+            one_line(f"error: {point.id} was {point.status} before{_by_whom(point)}: nothing has changed")
+        )
+    return OK if changed else FAILED
+
+
+def _unknown(log: StoreEventLog, id: str, advice: str = "") -> int:
+    complain(one_line(f"error: {log.store.url} has no waitpoint {id}{advice}"))
+    return FAILED
+
+
+def _by_whom(point: Waitpoint) -> str:
+    by = point.completed_by or point.cancelled_by
+    return f", by {by}" if by else ""
+
+
+def _row(point: Waitpoint) -> tuple[Any, ...]:
+    value = point.reason or "" if point.status != "completed" else compact_json(point.value)
+    return (
+        tables.cell(point.id, _WIDTHS["id"]),
+        tables.cell(point.status),
+        tables.cell(point.completed_at or point.cancelled_at or point.created_at or ""),
+        tables.cell(point.completed_by or point.cancelled_by or ""),
+        tables.cell(value, _WIDTHS["value"]),
+    )
+
+
+def _value(context: click.Context, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return parse_json(text)
+    except JsonError:
+        message = f"the value {one_line(text)} is no JSON; a text is in quotes: '\"approved\"'"
+        raise click.UsageError(message, context) from None
+
+
+# `harnpy tokens`: who may call a service, until when. Spec: 10 §C21, 08 §16.
+
+
+@click.group("tokens", short_help="Give out and revoke tokens of a service.")
+@store_option
+@click.pass_context
+def tokens(context: click.Context, store: str | None) -> None:
+    """Who may call a service that stands behind BearerAuth.
+
+    A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
+    """
+    context.obj = store
+
+
+@tokens.command("create")
+@click.argument("principal")
+@click.option(
+    "--days", type=click.FloatRange(0, 36_500, min_open=True), default=30, show_default=True, metavar="N"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole session as JSON.")
+@verb
+def create(log: StoreEventLog, principal: str, days: float, as_json: bool) -> int:
+    """Begin a session of PRINCIPAL and print its token. It is shown this once and kept nowhere."""
+    now = utc_now()
+    request = CreateSession(principal, now + timedelta(days=days), created_at=now)
+    session = BearerSessions(log).create(request)
+    say(compact_json(session.to_dict()) if as_json else str(session.id))
+    return OK
+
+
+@tokens.command("expire")
+@click.argument("token")
+@verb
+def expire(log: StoreEventLog, token: str) -> int:
+    """End the session of TOKEN at once. With - the token is read from stdin, where no one else sees it."""
+    if token == "-":
+        token = sys.stdin.readline().strip()
+    if BearerSessions(log).expire(token):
+        say("expired")
+        return OK
+    complain(f"error: {log.store.url} has no live session with that token")
+    return FAILED

@@ -1,0 +1,274 @@
+"""The REPL without its terminal: inputs in, coloured text out, one session behind. Spec: 09 §5.
+
+A `Shell` gets complete inputs. It classifies each by its first word, runs it once and prints its result.
+Lines that begin with `:` are commands to the shell itself. The session survives every failure.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harnpy import Vm
+from harnpy.cli import Stopped, console
+from harnpy.cli.console import complain, show_warnings
+from harnpy.cli.project_setup import bind_manifest
+from harnpy.project import project_root
+from harnpy.vm.values import display, type_name
+
+if TYPE_CHECKING:
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.lexers import Lexer
+
+    from harnpy.session.registry import SessionRegistry
+    from harnpy.vm.front_end import ReplSession
+
+# Harn text as coloured pieces, for the REPL's input line and for shown code. Spec: 09 §5.
+#
+# A lexer for display: it takes any text, even an incomplete program, and classifies pieces only as
+# far as colours need. `harnpy.syntax` knows what a program means.
+
+
+_PIECE = re.compile(
+    r"""
+      (?P<comment>     //[^\n]* | /\*.*?(?:\*/|\Z) )
+    | (?P<string>      \"{3}.*?\"{3} | r"[^"]*" | "(?!"")(?:\\.|[^"\\])*" )
+    | (?P<open_string> r?"+.* )
+    | (?P<number>      \d+(?:\.\d+)?(?:ms|[smhdw]\b)? )
+    | (?P<name>        [^\W\d]\w* )
+    | (?P<open>        [{(\[] )
+    | (?P<close>       [})\]] )
+    | (?P<other>       \s+ | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_CONSTANTS = frozenset({"true", "false", "nil"})
+
+#: Piece kind to prompt-toolkit style; what isn't here is plain.
+STYLES = {
+    "comment": "ansibrightblack",
+    "string": "ansigreen",
+    "open_string": "ansigreen",
+    "number": "ansicyan",
+    "constant": "ansiyellow",
+    "word": "bold ansiblue",
+}
+
+
+def pieces(text: str, words: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """`text` cut into `(kind, piece)`; the names in `words` have the kind ``word``."""
+    for match in _PIECE.finditer(text):
+        kind, piece = match.lastgroup or "other", match.group()
+        if kind == "name":
+            kind = "constant" if piece in _CONSTANTS else "word" if piece in words else kind
+        yield kind, piece
+
+
+def is_unfinished(text: str) -> bool:
+    """True while a string or a bracket is open; surplus closing brackets don't count."""
+    depth = 0
+    for kind, _ in pieces(text):
+        if kind == "open_string":
+            return True
+        depth += (kind == "open") - (kind == "close")
+    return depth > 0
+
+
+def prompt_lexer(words: Collection[str]) -> Lexer:
+    """`pieces` as a prompt-toolkit lexer."""
+    from prompt_toolkit.lexers import Lexer
+
+    class HarnLexer(Lexer):
+        def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+            lines = _styled_lines(document.text, words)
+            return lambda number: lines[number] if number < len(lines) else []
+
+    return HarnLexer()
+
+
+def _styled_lines(text: str, words: Collection[str]) -> list[StyleAndTextTuples]:
+    """`text` as styled fragments, line by line."""
+    lines: list[StyleAndTextTuples] = [[]]
+    for kind, piece in pieces(text, words):
+        first, *rest = piece.split("\n")
+        style = STYLES.get(kind, "")
+        lines[-1].append((style, first))
+        lines += [[(style, line)] for line in rest]
+    return lines
+
+
+#: The first words of inputs that show no value.
+DEFINITIONS = frozenset(
+    "fn struct enum type pub import impl interface pipeline override tool skill eval_pack".split()
+)
+STATEMENTS = frozenset(
+    "let var if for while return break continue match try throw log print println assert assert_eq "
+    "assert_ne spawn guard require deadline retry parallel defer mutex select emit yield".split()
+)
+
+_FIRST_WORD = re.compile(r"(?:gen\s+(?=fn\b))?([^\W\d]\w*)")
+_COMPARISON = re.compile(r"[=!<>]=")
+
+_HELP = """\
+Type an expression to see its value, or any statement; everything you define stays.
+The values of expressions are also in _1, _2, ...
+
+  :help         this text
+  :doc NAME     what a builtin does, in the specification's words
+  :type EXPR    the type of an expression's value
+  :vars         what you have defined
+  :sessions     the sessions that are open
+  :session ID   one of them in full; the beginning of its id will do
+  :tree         which session was forked from which
+  :load FILE    run a file here
+  :reset        forget everything
+  :quit         leave (so does Ctrl+D)
+"""
+
+
+class Shell:
+    """One REPL conversation; `done` becomes true when the user leaves."""
+
+    session: ReplSession
+
+    def __init__(self) -> None:
+        self.done = False
+        self._commands: dict[str, Callable[[str], None]] = {
+            "help": lambda _: _say(_HELP.rstrip("\n")),
+            "quit": self._quit,
+            "doc": self._doc,
+            "type": self._type,
+            "vars": self._vars,
+            "sessions": self._sessions,
+            "session": self._session,
+            "tree": self._tree,
+            "load": self._load,
+            "reset": lambda _: self.reset(),
+        }
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every variable, session and counter."""
+        vm = Vm()
+        vm.on_warnings = show_warnings
+        bind_manifest(vm, project_root(vm.unguarded.files.cwd(), vm.unguarded.files))
+        self.session = vm.repl()
+        self._count = 0
+
+    @property
+    def command_names(self) -> list[str]:
+        """The shell's own commands, as typed."""
+        return [":" + name for name in self._commands]
+
+    def feed(self, text: str) -> None:
+        """Run one complete input and print what it shows; a failure goes to stderr."""
+        source = text.strip()
+        if source.startswith(":"):
+            name, _, argument = source[1:].partition(" ")
+            command = self._commands.get(name)
+            if command is None:
+                complain(f"Error: unknown command `:{name}` (try `:help`)")
+                return
+            self._guarded(command, argument.strip())
+        elif source:
+            self._guarded(self._run, text)
+
+    def _guarded(self, action: Callable[[str], None], argument: str) -> None:
+        """Do `action`; show its failure instead of raising it."""
+        try:
+            action(argument)
+        except Stopped:
+            raise
+        except KeyboardInterrupt:
+            complain("Error: interrupted")
+        except Exception as error:
+            sys.stdout.flush()
+            sys.stderr.write(console.rendered_for_repl(error))
+
+    def _run(self, source: str) -> None:
+        if not is_expression(source):
+            self.session.run(source)
+            return
+        self._count += 1
+        value = self.session.run(source)
+        self.session.bind(f"_{self._count}", value)
+        _say(display(value))
+
+    def _quit(self, argument: str) -> None:
+        self.done = True
+
+    def _type(self, expression: str) -> None:
+        _say(type_name(self.session.run(expression)))
+
+    def _load(self, path: str) -> None:
+        self.session.run(Path(path).expanduser().read_text(encoding="utf-8"))
+
+    def _vars(self, argument: str) -> None:
+        for name, value in sorted(self.session.values.items()):
+            _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+
+    def session_ids(self) -> list[str]:
+        """The sessions that are open, the least recently used first."""
+        return self.live_sessions().ids()
+
+    def live_sessions(self) -> SessionRegistry:
+        from harnpy.builtins.bridge.live_sessions import sessions_of
+
+        return sessions_of(self.session.vm)
+
+    def _sessions(self, argument: str) -> None:
+        from harnpy.cli.session_views import live_table
+        from harnpy.cli.tables import show
+
+        show(live_table(self.live_sessions()))
+
+    def _session(self, argument: str) -> None:
+        from harnpy.cli.session_views import live_transcript
+        from harnpy.cli.tables import show
+
+        ids = self.session_ids()
+        found = [id for id in ids if id == argument] or [id for id in ids if id.startswith(argument)]
+        if len(found) == 1:
+            show(live_transcript(self.live_sessions().snapshot_value(found[0]) or {}))
+        elif found:
+            complain(f"Error: {len(found)} sessions begin with `{argument}` (try `:sessions`)")
+        else:
+            complain(f"Error: unknown session id '{argument}' (try `:sessions`)")
+
+    def _tree(self, argument: str) -> None:
+        from harnpy.cli.session_views import live_tree
+        from harnpy.cli.tables import show
+
+        show(live_tree(self.live_sessions()))
+
+    def _doc(self, name: str) -> None:
+        from harnpy.cli import builtin_help
+
+        try:
+            builtin_help.print_help(name)
+        except LookupError as error:
+            complain(f"Error: {error}")
+
+
+def is_expression(source: str) -> bool:
+    """True for an input whose value is shown: no definition, statement or assignment. Spec: 09 §5."""
+    first = _FIRST_WORD.match(source.lstrip())
+    if first and first[1] in DEFINITIONS | STATEMENTS:
+        return False
+    # A `=` in a string or a comment assigns nothing.
+    code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))
+    return "=" not in code or _COMPARISON.search(code) is not None
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _short(text: str, width: int = 60) -> str:
+    line = text.replace("\n", " ")
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,1 +1,0 @@
-"""Everything shown to people: tables, lines, charts, error texts, live views."""

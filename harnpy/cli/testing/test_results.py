@@ -1,0 +1,170 @@
+"""The results of a test run: one `Result` for each test, as lines for people, as JSON and JUnit XML.
+
+Spec: 09 §3.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+from xml.sax.saxutils import escape, quoteattr
+
+from harnpy.cli.console import has_colour, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The results of a test run: one `Result` for each test, as JSON and JUnit XML too. Spec: 09 §3.
+
+
+Status = Literal["pass", "fail", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One test.
+
+    `name` is the path relative to the suite (conformance) or the pipeline's name (user tests), `ms`
+    the time it took, `detail` why it failed ("" otherwise) and `full` the details that `--verbose`
+    adds.
+    """
+
+    name: str
+    status: Status
+    ms: float = 0.0
+    detail: str = ""
+    full: str = ""
+
+    def as_json(self) -> str:
+        """The `--json` line of this test."""
+        record = {"name": self.name, "status": self.status, "ms": round(self.ms, 3), "detail": self.detail}
+        return json.dumps(record, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many passed, failed and were skipped."""
+
+    passed: int
+    failed: int
+    skipped: int
+
+    @property
+    def total(self) -> int:
+        """The tests that ran."""
+        return self.passed + self.failed
+
+    def as_json(self) -> str:
+        """The last line of `--json`."""
+        return json.dumps({"passed": self.passed, "failed": self.failed, "skipped": self.skipped})
+
+
+def tally(results: Sequence[Result]) -> Tally:
+    """Count `results` by status."""
+    statuses = [result.status for result in results]
+    return Tally(statuses.count("pass"), statuses.count("fail"), statuses.count("skip"))
+
+
+def junit(results: Sequence[Result]) -> str:
+    """The tests that ran as a JUnit XML document."""
+    ran = [result for result in results if result.status != "skip"]
+    count = tally(ran)
+    seconds = sum(result.ms for result in ran) / 1000
+    head = f'tests="{count.total}" failures="{count.failed}" time="{seconds:.3f}"'
+    cases = "".join(_testcase(result) for result in ran)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="harn" {head}>\n{cases}</testsuite>\n'
+
+
+def _testcase(result: Result) -> str:
+    head = f'  <testcase name={quoteattr(result.name)} time="{result.ms / 1000:.3f}"'
+    if result.status == "pass":
+        return head + "/>\n"
+    text = escape(_without_controls(result.detail), {'"': "&quot;", "'": "&apos;"})
+    return f'{head}>\n    <failure message="test failed">{text}</failure>\n  </testcase>\n'
+
+
+def _without_controls(text: str) -> str:
+    """XML 1.0 has no way to write most control characters."""
+    return "".join(c if c >= " " or c in "\t\n\r" else "�" for c in text)
+
+
+# Test results for people: the lines, the progress bar, the failures at the end. Spec: 09 §3.2–3.3.
+
+
+_WORDS = {"pass": ("PASS", "green"), "fail": ("FAIL", "red")}
+
+
+def status_line(result: Result, place: str = "", timed: bool = False) -> str:
+    """`  PASS  NAME [PLACE] (N ms)`, the last two parts on request."""
+    word, style = _WORDS[result.status]
+    where = f" [{place}]" if place else ""
+    time = f" ({result.ms:.0f} ms)" if timed else ""
+    return f"  {paint(word, style, sys.stdout)}  {result.name}{where}{time}"
+
+
+def summary_line(count: Tally) -> str:
+    """The closing line of a conformance run."""
+    text = f"{count.passed} passed, {count.failed} failed, {count.total} total"
+    return paint(text, "red" if count.failed else "green", sys.stdout)
+
+
+def failures(results: Iterable[Result], verbose: bool) -> Iterator[str]:
+    """The failures in full, each line indented by two."""
+    for result in results:
+        if result.status != "fail":
+            continue
+        text = f"{result.detail}\n{result.full}" if verbose and result.full else result.detail
+        for line in text.split("\n"):
+            yield "  " + _coloured(line)
+
+
+def _coloured(line: str) -> str:
+    style = {"- ": "red", "+ ": "green"}.get(line[:2])
+    return paint(line, style, sys.stdout) if style else line
+
+
+def statistics(results: Sequence[Result]) -> Iterator[str]:
+    """Total, average, percentiles and the slowest tests."""
+    ran = sorted((result for result in results if result.status != "skip"), key=lambda result: result.ms)
+    times = [result.ms for result in ran]
+    if not times:
+        return
+
+    def percentile(share: float) -> float:
+        return times[min(len(times) - 1, int(len(times) * share))]
+
+    yield f"Total time: {sum(times):.0f} ms"
+    yield (
+        f"Per-test: avg={sum(times) / len(times):.0f} ms  p50={percentile(0.5):.0f} ms"
+        f"  p95={percentile(0.95):.0f} ms  p99={percentile(0.99):.0f} ms"
+    )
+    yield ""
+    slowest = ran[:-11:-1]
+    yield f"Slowest {len(slowest)} tests:"
+    yield from (f"  {result.ms:6.0f} ms  {result.name}" for result in slowest)
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[Result], None]]:
+    """Yields a function that counts a result; on a terminal a bar below the report shows the count."""
+    if not (total > 1 and sys.stdout.isatty() and has_colour(sys.stderr)):
+        yield lambda result: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        seen: list[Result] = []
+
+        def count(result: Result) -> None:
+            seen.append(result)
+            failed = tally(seen).failed
+            bar.update(task, advance=1, description=f"{failed} failed" if failed else "")
+
+        yield count

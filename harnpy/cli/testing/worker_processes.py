@@ -1,0 +1,59 @@
+"""Processes that run tests. They end with the command, and only the command receives Ctrl+C."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
+from typing import TYPE_CHECKING
+
+from harnpy.cli import INTERRUPTED
+from harnpy.cli.process import end_children
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+
+@contextmanager
+def worker_processes(count: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield an ordered `map` over that many processes; they end with the block, however that is left."""
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
+
+    def ordered(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        with _interrupts_held():
+            return pool.map(work, items)
+
+    try:
+        yield ordered
+    except BaseException:
+        for process in active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Receive Ctrl+C after the block. The processes that start in it inherit that, and don't receive it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin() -> None:
+    """In a worker: ignore Ctrl+C, in a way that programs which it starts do not inherit."""
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(*_: object) -> None:
+    end_children()
+    os._exit(INTERRUPTED)

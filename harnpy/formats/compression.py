@@ -1,0 +1,150 @@
+"""Compressed data: gzip, Brotli and Zstandard; bytes in, bytes out. Spec: 04 §22.
+
+Compressors and decompressors take and yield pieces, so that a caller decides how much is too much and may
+stop in the middle.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from harnpy.faults import NamedMisuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class DataError(NamedMisuse):
+    """Data that is damaged, incomplete or not of the format; or entries that no archive can hold."""
+
+
+def too_much(most: int) -> DataError:
+    """Return the error for data that would unpack to more than ``most`` bytes."""
+    return DataError(f"the data unpacks to more than max_bytes = {most}")
+
+
+# gzip (RFC 1952), by the standard library. Spec: 04 §22.
+
+
+#: `zlib`'s word for the gzip format; it writes no time and no name into the header.
+_GZIP = 31
+#: The most that comes at once.
+_GZIP_PIECE = 1 << 20
+
+
+def gzip_compressed(pieces: Iterable[bytes], level: int) -> Iterator[bytes]:
+    """Yield one member that holds ``pieces``. ``level``: 0 to 9."""
+    packer = zlib.compressobj(level, wbits=_GZIP)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def gzip_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the contents of all members, one after the other; zeros may follow each. Raises DataError."""
+    member = zlib.decompressobj(_GZIP)
+    for piece in pieces:
+        left = piece
+        while True:
+            if member.eof:
+                left = left.lstrip(b"\0")
+                if not left:
+                    break
+                member = zlib.decompressobj(_GZIP)
+            yield from _unpacked(member, left)
+            if not member.eof:
+                break
+            left = member.unused_data
+    if not member.eof:
+        raise DataError("the data ends too early")
+
+
+def _unpacked(member: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
+    """Yield what ``piece`` adds to the member's content."""
+    try:
+        while True:
+            out = member.decompress(piece, _GZIP_PIECE)
+            yield out
+            piece = member.unconsumed_tail
+            if len(out) < _GZIP_PIECE:
+                return
+    except zlib.error as error:
+        raise DataError(f"not gzip data, or damaged: {str(error).rpartition(': ')[2]}") from None
+
+
+# Brotli (RFC 7932), by `brotli`: its authors' own binding. Spec: 04 §22.
+
+
+#: The most that comes at once, roughly.
+_BROTLI_PIECE = 1 << 20
+
+
+def brotli_compressed(pieces: Iterable[bytes], quality: int) -> Iterator[bytes]:
+    """Yield a stream that holds ``pieces``. ``quality``: 0 to 11."""
+    from brotli import Compressor
+
+    packer = Compressor(quality=quality)
+    for piece in pieces:
+        yield packer.process(piece)
+    yield packer.finish()
+
+
+def brotli_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the content of a stream, after which nothing may follow. Raises DataError."""
+    from brotli import Decompressor, error
+
+    unpacker = Decompressor()
+    try:
+        for piece in pieces:
+            given = piece
+            while True:
+                out = unpacker.process(given, output_buffer_limit=_BROTLI_PIECE)
+                if not out and unpacker.can_accept_more_data():
+                    break
+                yield out
+                given = b""
+    except error:
+        raise DataError("not brotli data, or damaged") from None
+    if not unpacker.is_finished():
+        raise DataError("the data ends too early")
+
+
+# Zstandard (RFC 8878), by `zstandard`, a binding of its authors' library. Spec: 04 §22.
+#
+# The standard library has one from Python 3.14 on.
+
+
+#: Bytes that are unpacked at once. A block of four can hold 128 KiB: that bounds what one step makes.
+_STEP = 512
+
+
+def zstd_compressed(pieces: Iterable[bytes], level: int, size: int) -> Iterator[bytes]:
+    """Yield one frame that holds ``pieces``, ``size`` bytes, and their checksum. ``level``: -131072 to 22."""
+    from zstandard import ZstdCompressor
+
+    packer = ZstdCompressor(level=level, write_checksum=True).compressobj(size=size)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def zstd_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the contents of all frames, one after the other. Raises DataError."""
+    from zstandard import ZstdDecompressor, ZstdError
+
+    unpacker = ZstdDecompressor()
+    frame = unpacker.decompressobj()
+    try:
+        for piece in pieces:
+            for at in range(0, len(piece), _STEP):
+                left = piece[at : at + _STEP]
+                while left:
+                    if frame.eof:
+                        frame = unpacker.decompressobj()
+                    yield frame.decompress(left)
+                    left = frame.unused_data if frame.eof else b""
+    except ZstdError as error:
+        raise DataError(f"not zstd data, or damaged: {str(error).rpartition(': ')[2]}") from None
+    if not frame.eof:
+        raise DataError("the data ends too early")

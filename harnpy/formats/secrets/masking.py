@@ -1,0 +1,494 @@
+"""Masking secrets in texts and JSON values, by what they look like and by known values. Pure.
+
+What no form and no name gives away is found by its randomness. Words, also in `camelCase` or glued to
+numbers, change between lower case, upper case and digits rarely; a random run does at about every second
+character, one without capitals or small letters at every fifth. Hashes, UUIDs, versions and ids with a known
+prefix are random, too, but harmless. A run of more than `_MOST` characters is data. Spec: 08 §17.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from itertools import pairwise
+from math import log2
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus, unquote
+
+from harnpy.formats.secrets.forms import FORMS, WEBHOOKS
+from harnpy.formats.secrets.names import (
+    BETWEEN,
+    KEY,
+    NAME,
+    PASSWORD,
+    decoded_base64,
+    is_docker_auth,
+    is_secret_flag,
+    is_secret_header,
+    is_secret_member,
+    names_secret,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+# Secret values in XML, SQL, forms, blocks of YAML and code: no plain `name=value`. Pure.
+#
+# Each rule keeps what is in its group ``keep``; what follows is masked. Spec: 08 §17.
+
+
+_FLAGS = re.VERBOSE | re.IGNORECASE
+_WHOLE_NAME = rf"(?:(?:[\w.-]{{0,80}}{BETWEEN})?{NAME}|\w{{0,40}}{PASSWORD})"
+_NEW_LINE = r"(?:\r?\n|(?:\\r)?\\n)"
+_QUOTED = r"""(?!\[redacted|-|\$|(?-i:[A-Z_]+[\\"']))[^"'\n\\\s]{3,400}(?=\\*["'])"""
+
+_ELEMENT = rf"(?P<keep><{_WHOLE_NAME}(?:\s[^<>]{{0,100}})?>)(?!\[redacted)[^<>\s][^<>]{{0,400}}(?=</)"
+_SQL = (
+    r"""(?P<keep>\b(?:identified\s+by|(?:with|encrypted)\s+password|password\s+for\s+\S{1,80}\s*=)\s*\\*["'])"""
+    + _QUOTED
+)
+_PART_OF_FORM = rf"""(?P<keep>name=\\*"{_WHOLE_NAME}\\*"{_NEW_LINE}{{2}})(?!\[redacted)[^\s"'\\]+"""
+_BLOCK = rf"""(?P<keep>(?<![A-Za-z0-9]){NAME}:[ ]*[|>][+-]?{_NEW_LINE}[ \t]+)(?!\[redacted)[^\s\\]+"""
+#: ``environ['API_TOKEN'] = 'x'``, ``define('DB_PASSWORD', 'x')``
+_PAIR = (
+    rf"""(?P<keep>(?:\[\\*["']{_WHOLE_NAME}\\*["']\s{{0,4}}\]\s{{0,4}}=(?!=)|\(\\*["']{_WHOLE_NAME}\\*["']\s{{0,4}},)
+        \s{{0,4}}\\*["'])"""
+    + _QUOTED
+)
+_CALL = rf"""(?P<keep>(?<![A-Za-z0-9])(?!get|ask|check)[A-Za-z]{{0,40}}{PASSWORD}\(\\*["'])""" + _QUOTED
+_ORACLE = r"(?P<keep>jdbc:oracle:\w{1,20}:[^\s/@]{1,64}/)(?!\[redacted)[^\s@]+(?=@)"
+
+DOCUMENT_RULES = tuple(
+    re.compile(pattern, _FLAGS) for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _ORACLE)
+)
+
+
+# Values that their surroundings give away: behind a name, in a header, a URL or a command. Pure.
+#
+# Each rule keeps what is in its group ``keep`` and masks the rest of the match. Spec: 08 §17.
+
+
+MASK = "[redacted:secret]"
+
+
+#: The start of a word, also behind an escape: much text is JSON or a URL inside a string.
+BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+#: Blanks, also escaped ones.
+_BLANK = r"(?:\s|\\[nrt]|%20|\+)"
+#: A quote, its escapes for JSON inside JSON included.
+_QUOTE = r"""\\*["']"""
+#: Not masked before, and no reference to a value elsewhere.
+_FRESH = r"(?!\[redacted|<redacted|\*{3}|\$[A-Za-z_{(]|\{\{|%\(|<[a-z_ -]+>)"
+
+#: A block without an end was cut: it reaches to the end of the text.
+_PEM = re.compile(
+    r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)"
+    r"|PuTTY-User-Key-File-\d:.*?(?:Private-MAC: *[0-9a-f]+|\Z)",
+    re.DOTALL,
+)
+
+#: A member of a JSON object inside the text, its quotes escaped or not.
+_MEMBER = re.compile(
+    rf"""(?P<keep>(?<!\\)(?P<quote>{_QUOTE})(?:(?:[^"'\\]{{0,80}}{BETWEEN})?(?:{NAME}|pwd)
+         |[^"'\\]{{0,80}}{PASSWORD})(?P=quote)\s*(?::|=>)\s*(?:u|b)?(?P=quote))
+         (?!\[redacted:\w+\](?P=quote)) (?P<value>.+?) (?P<end>(?<!\\)(?P=quote)|\Z)""",
+    _FLAGS | re.DOTALL,
+)
+_DOCKER_AUTH = re.compile(
+    rf"""(?P<keep>(?<![A-Za-z0-9])_?auth(?:{_QUOTE})?\s*[:=]\s*(?:{_QUOTE})?)(?P<value>[A-Za-z0-9+/_-]{{6,}}={{0,2}})""",
+    _FLAGS,
+)
+
+#: Words that follow "bearer" in prose.
+_PROSE = r"(?:tokens?|auth|authentication|authorization|headers?|schemes?|credentials?|of|the|and|or|is|in)"
+_BEARER = re.compile(
+    rf"""(?P<keep>{BEGIN}bearer{_BLANK}+
+         | authorization["']?\s*[:=]\s*["']?
+           (?:basic|apikey|bot|key|digest|negotiate|ssws|[a-z0-9-]{{0,20}}hmac[a-z0-9-]{{0,20}})\s+)
+         (?!{_PROSE}[.,;:!?)]?(?:\s|$)) (?-i:(?![a-z]{{1,12}}[.,;:!?)]?(?:\s|$)))
+         [A-Za-z0-9._~+/=-]{{3,}}""",
+    _FLAGS,
+)
+_COOKIES = re.compile(
+    r"""(?P<keep>(?<![A-Za-z0-9])(?:set-)?cookie["']?\s*:\s*["']?)
+        (?!\[redacted)[^\s=;,"'\\]{1,128}=[^\s;"'\\]+(?:;\s*[^\s=;,"'\\]{1,128}=[^\s;"'\\]+)*""",
+    _FLAGS,
+)
+
+#: One without quotes.
+_VALUE = r"""[^\s&"'`;,<>(){}\[\]\\$]"""
+_IS = r"(?:=>|:=|=(?!=)|:(?!//))"
+#: A header, variable or parameter with its value. In prose and code words and calls follow, but a key
+#: contains digits.
+_ASSIGNED = re.compile(
+    rf"""(?P<keep>{BEGIN}(?:{NAME})(?:{_QUOTE})?[ \t]{{0,8}}{_IS}[ \t]{{0,8}}(?:{_QUOTE})?(?:token[ \t]+)?)
+         (?={_VALUE}{{0,200}}[A-Za-z])(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{6,}}+(?!\()""",
+    _FLAGS,
+)
+_CONTEXTS_QUOTED = re.compile(
+    rf"""(?P<keep>{BEGIN}(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|pwd|pass)|{KEY})[ \t]{{0,8}}
+         (?::[ ]{{0,2}}[A-Za-z]{{1,40}}[ ]{{0,2}}=|{_IS})[ \t]{{0,8}}(?P<quote>{_QUOTE}))
+         {_FRESH}(?P<value>[^"'\n\\]{{3,400}})(?=(?P=quote))""",
+    _FLAGS,
+)
+#: Words: people choose them as passwords, and keys without digits exist. Not what continues a sentence.
+_WORDS = re.compile(
+    rf"""(?P<keep>(?<![A-Za-z0-9])(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|(?<=[_-])pass
+         |(?<=[;_-])pwd|(?<=user=)pwd)|{KEY})
+         (?:{_QUOTE})?(?:[ \t]{{0,8}}(?:=>|:=|=(?!=)|:(?!//|:))[ \t]{{0,8}}))
+         {_FRESH}(?P<value>[^\s"'`,;&\\()\[\]{{}}<>]{{4,200}}+)(?![(\["'`])""",
+    _FLAGS,
+)
+_MORE_WORDS = re.compile(r"[ \t]+[A-Za-z]{2,}")
+_NO_VALUES = frozenset(
+    "none null nil true false undefined string str text bytes int integer bool boolean object any "
+    "optional required missing empty hidden default value values example placeholder redacted masked "
+    "xxxx invalid expired incorrect wrong input field prompt self this must should see from type name "
+    "unset your what when which based bearer basic digest negotiate process environ getenv config "
+    "settings request response params options args data file literal char number float list dict array "
+    "enum function option flag argument parameter user acct uname with instead and changed change reset "
+    "length policy manager hash hashed strength forgot forgotten".split()
+)
+_REFERENCE = re.compile(
+    r"(?:[A-Za-z_]\w*[.:])+[A-Za-z_]\w*[.:!?]?|[A-Za-z]+_\w*[A-Za-z]|(?:[A-Z][a-z]+){2,}|[A-Z]+_[A-Z_]+|[A-Z]{2,5}|[./~].*"
+)
+
+_PARAMETER = re.compile(
+    rf"""(?P<keep>[?&](?:[\w.-]{{0,40}}[_-])?(?:key|sig|signature|auth|pwd|jwt|assertion|{NAME})=)
+         {_FRESH}[^&\s"'<>\#\\]{{8,}}""",
+    _FLAGS,
+)
+_SIGNATURE = re.compile(r"(?P<keep>\bSignature=)[0-9a-f]{64}", re.IGNORECASE)
+#: User and password in a URL.
+_USERINFO = re.compile(r"""(?P<keep>://)(?P<value>[^\s/?\#"'<>\\]{1,400})(?=@)""")
+_TOKEN = re.compile(r"(?=[A-Za-z_.~-]*[0-9])[^:]{12,}|[^:]{20,}")
+
+_FLAG = re.compile(
+    rf"""(?P<keep>(?<![\w-])--?(?:[a-z0-9]{{1,20}}[_-]){{0,6}}(?:(?P<password>[a-z]{{0,20}}{PASSWORD}|pass)|{KEY})
+         (?:=|[ \t]+|["'],\s*["'])(?:{_QUOTE})?){_FRESH}(?P<value>[^\s"'\\,;)|-][^\s"'\\,;)|]{{3,200}})""",
+    _FLAGS,
+)
+_CURL_USER = re.compile(
+    r"""(?P<keep>\b(?:curl|wget|http|xh)\b[^\n]{0,300}?\s(?:-u|-U|-a|--user|--proxy-user|--auth)
+        (?:[ \t]*=?[ \t]*)\\*["']?[^\s:"'\\]{0,80}:)(?!\[redacted|//)[^\s"'\\]{1,200}""",
+    re.VERBOSE,
+)
+_CLIENT_PASSWORD = re.compile(
+    r"""(?P<keep>\b(?:sshpass|mysql(?:dump|admin)?|mariadb|(?:docker|podman)[ ]login|redis-cli
+        |mongo(?:sh)?|ldap\w+)\b[^\n|]{0,300}?[ ](?:-p|-a|-w|--pass)[ ]?\\*["']?)
+        (?!\[redacted)[^\s"'\\-][^\s"'\\]{2,200}""",
+    re.VERBOSE,
+)
+_NETRC = re.compile(
+    rf"""(?P<keep>\b(?:machine|login|default){_BLANK}+(?!and\b|or\b|with\b)\S{{1,128}}?{_BLANK}+
+         (?:account{_BLANK}+\S{{1,128}}?{_BLANK}+)?password{_BLANK}+)(?!\[redacted)[^\s\\"']+""",
+    _FLAGS,
+)
+_PGPASS = re.compile(
+    r"""(?P<keep>(?<![\w.*-])[\w.*-]{1,128}:(?:\d{4,5}|\*):[A-Za-z*][\w*-]{0,64}:[\w.*-]{1,64}:)(?!\[redacted)[^\s:"'\\]{4,}""",
+    re.VERBOSE,
+)
+
+
+def mask_in_context(text: str) -> str:
+    """Return ``text`` with `MASK` in place of values that a name, a header, a URL or a command gives away."""
+    text = _PEM.sub(MASK, text)
+    text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
+    for pattern in DOCUMENT_RULES:
+        text = pattern.sub(_mask, text)
+    for pattern, apply in _RULES:
+        text = pattern.sub(apply, text)
+    return text
+
+
+def _mask(found: re.Match[str]) -> str:
+    return found["keep"] + MASK
+
+
+def _docker(found: re.Match[str]) -> str:
+    return _mask(found) if is_docker_auth(found["value"]) else found[0]
+
+
+def _quoted(found: re.Match[str]) -> str:
+    value = found["value"]
+    is_text = " " in value if found["password"] is None else False
+    return found[0] if is_text or _is_no_value(value) else _mask(found)
+
+
+def _words(found: re.Match[str]) -> str:
+    value = found["value"].rstrip(".!?:")
+    least = 12 if found["password"] is None else 4
+    # After a blank, more words make it a sentence; `a=b and c` is an assignment.
+    if found["keep"][-1].isspace() and _MORE_WORDS.match(found.string, found.end()):
+        return found[0]
+    if len(value) < least or _is_no_value(value) or _REFERENCE.fullmatch(value):
+        return found[0]
+    if found["password"] is None and value.isdigit():
+        return found[0]
+    return _mask(found) + found["value"][len(value) :]
+
+
+def _flag(found: re.Match[str]) -> str:
+    value = found["value"]
+    is_word = value.isalpha() and (found["password"] is None or value.isupper())
+    return found[0] if is_word or _is_no_value(value) else _mask(found)
+
+
+def _userinfo(found: re.Match[str]) -> str:
+    user, colon, password = found["value"].partition(":")
+    if "[redacted" in found["value"]:
+        return found[0]
+    shown = MASK if _TOKEN.fullmatch(user) else user
+    return found["keep"] + shown + (colon and colon + (MASK if password else ""))
+
+
+def _is_no_value(value: str) -> bool:
+    return (
+        value.lower() in _NO_VALUES
+        or re.fullmatch(NAME, value, re.IGNORECASE) is not None
+        or len(set(value)) == 1
+    )
+
+
+_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (_COOKIES, _mask),
+    (_DOCKER_AUTH, _docker),
+    (_BEARER, _mask),
+    (_USERINFO, _userinfo),
+    (_ASSIGNED, _mask),
+    (_CONTEXTS_QUOTED, _quoted),
+    (_WORDS, _words),
+    (_PARAMETER, _mask),
+    (_SIGNATURE, _mask),
+    (_FLAG, _flag),
+    (_CURL_USER, _mask),
+    (_CLIENT_PASSWORD, _mask),
+    (_NETRC, _mask),
+    (_PGPASS, _mask),
+)
+
+
+# Finding secrets inside base64 and percent-encoded text. Pure.
+
+
+#: Base64 in lines, as `base64` and PEM write it, and in one run.
+_BASE64 = re.compile(
+    r"(?:[A-Za-z0-9+/]{60,76}(?:\r?\n|\\n)[ \t]*)+[A-Za-z0-9+/]{1,76}={0,2}|[A-Za-z0-9+/_-]{16,}={0,2}"
+)
+_BREAKS = re.compile(r"\\n|\s")
+_PERCENT = re.compile(r"(?>(?:[\w.~+*!-]|%[0-9A-Fa-f]{2}){8,})")
+
+
+def mask_encoded(text: str, has_secret: Callable[[str], bool], mask: str) -> str:
+    """Return ``text`` with ``mask`` in place of runs whose decoded text has a secret."""
+
+    def base64_run(found: re.Match[str]) -> str:
+        decoded = decoded_base64(_BREAKS.sub("", found[0]))
+        return mask if decoded is not None and has_secret(decoded) else found[0]
+
+    def percent_run(found: re.Match[str]) -> str:
+        return mask if "%" in found[0] and has_secret(unquote(found[0])) else found[0]
+
+    text = _BASE64.sub(base64_run, text)
+    return _PERCENT.sub(percent_run, text) if "%" in text else text
+
+
+_LEAST, _MOST = 20, 180
+_RUN = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+
+#: Random, and known by design: ids of calls, messages and models' replies, hashes with their algorithm.
+_HARMLESS = re.compile(
+    r"""(?:toolu|srvtoolu|call|chatcmpl|msg|resp|req|rs|fc|run|bundle|gen|cmpl|batch|file|thread|asst|step|evt|event|tool
+         |session|task|trace|span|org|proj|user|cus|sub|pi|ch|in|price|prod|acct)[_-][A-Za-z0-9_-]+
+        |sha(?:1|224|256|384|512)[-:=/_][A-Za-z0-9+/=_-]+ | md5-[A-Za-z0-9+/=]+ | h1[-:][A-Za-z0-9+/=]+
+        |[0-7][0-9A-HJKMNP-TV-Z]{25}""",
+    re.VERBOSE,
+)
+_BEFORE = re.compile(r"(?:SHA256|sha256|sha512|h1|integrity=?[\"']?sha\d+)[:-]$")
+#: Parts that say nothing: hexadecimal digits, numbers, words with or without capitals, times.
+_PLAIN = re.compile(
+    r"[0-9a-f]+|[0-9A-F]+|[A-Z]?[a-z]+\d{0,4}|[A-Z]+\d{0,4}|(?:[A-Z]?[a-z]{2,}){2,}\d{0,4}|v?\d+[a-z]{0,2}|\d+T\d+Z?"
+)
+_SMALL = re.compile("[a-z]{3,}")
+_SPLIT = re.compile(r"[+/_=-]+")
+_CLASSES = str.maketrans(
+    {
+        **{chr(c): "a" for c in range(ord("a"), ord("z") + 1)},
+        **{chr(c): "A" for c in range(ord("A"), ord("Z") + 1)},
+        **{chr(c): "0" for c in range(ord("0"), ord("9") + 1)},
+    }
+)
+_CHANGES = 0.26
+_CHANGES_IN_ONE_CASE = 0.16
+_BITS = 3.2
+
+
+def mask_random(text: str, mask: str) -> str:
+    """Return ``text`` with ``mask`` in place of runs that are random and not known to be harmless."""
+    return _RUN.sub(lambda found: mask if _is_key(found) else found[0], text)
+
+
+def _is_key(found: re.Match[str]) -> bool:
+    run = found[0].strip("=-_/+")
+    if not _LEAST <= len(run) <= _MOST or _HARMLESS.fullmatch(run):
+        return False
+    if _BEFORE.search(found.string, max(0, found.start() - 24), found.start()):
+        return False
+    return is_random(run)
+
+
+def is_random(run: str) -> bool:
+    """Return whether the parts of a run that aren't plain are long, varied and change class often."""
+    odd = [part for part in _SPLIT.split(run) if not _is_plain(part)]
+    rest = "".join(odd)
+    if len(rest) < 12 or not any(len(part) >= 6 for part in odd):
+        return False
+    classes = rest.translate(_CLASSES)
+    changes = sum(a != b for a, b in pairwise(classes)) / (len(rest) - 1)
+    least = _CHANGES if {"a", "A"} <= set(classes) else _CHANGES_IN_ONE_CASE
+    return changes >= least and _bits(rest) >= _BITS
+
+
+def _is_plain(part: str) -> bool:
+    if _PLAIN.fullmatch(part):
+        return True
+    # Words in capitals and small letters with a number among them.
+    return len(part) >= 16 and not part.islower() and sum(map(len, _SMALL.findall(part))) * 5 >= len(part) * 3
+
+
+def _bits(text: str) -> float:
+    """Return the Shannon entropy of a character."""
+    shares = [text.count(char) / len(text) for char in set(text)]
+    return -sum(share * log2(share) for share in shares)
+
+
+#: Base64 of base64 is looked into, no deeper.
+_DEPTH = 2
+
+# The lookahead skips most words at once: no form is shorter.
+_FORMS = re.compile(rf"{BEGIN}(?=[A-Za-z0-9_.:/+=$-]{{6}})(?:{'|'.join(form.pattern for form in FORMS)})")
+_WEBHOOKS = re.compile(
+    rf"(?P<keep>https?:(?:\\?/){{2}})(?:{'|'.join(form.pattern for form in WEBHOOKS)})"
+    r"(?!\[redacted)[^\s\"'<>\\]+"
+)
+
+
+def mask_secrets(text: str) -> str:
+    """Return ``text`` with `MASK` in place of whatever looks like a secret."""
+    return _masked_text(text, _DEPTH)
+
+
+def _masked_text(text: str, depth: int) -> str:
+    text = _WEBHOOKS.sub(lambda found: found["keep"] + MASK, text)
+    text = _FORMS.sub(MASK, mask_in_context(text))
+    if depth:
+        text = mask_encoded(text, lambda inner: _masked_text(inner, depth - 1) != inner, MASK)
+    return mask_random(text, MASK)
+
+
+# Masking secrets in JSON values, where keys tell more than texts do. Pure. Spec: 08 §17.
+
+
+def mask_value(value: Any) -> Any:
+    """Return a value with secrets masked in its texts, and the whole texts under keys that name a secret."""
+    if isinstance(value, str):
+        return mask_secrets(value)
+    if isinstance(value, dict):
+        hidden = "value" if names_secret(value) else None
+        return {
+            key: _masked(item) if key == hidden or is_secret_member(key, item) else mask_value(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        places = {at + 1 for at, item in enumerate(value) if is_secret_flag(item)}
+        places |= {1} if is_secret_header(value) else set()
+        return [_masked(item) if at in places else mask_value(item) for at, item in enumerate(value)]
+    return value
+
+
+def _masked(value: Any) -> Any:
+    """Mask all texts of a secret's value; in a dict only its own secrets: it may be a schema of one."""
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    return MASK if isinstance(value, str) and value else mask_value(value)
+
+
+# Masking values that are known to be secret, in any encoding and also cut short. Pure. Spec: 08 §17.
+#
+# A value is found as it is, reversed, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64
+# wherever it stands in what was encoded. `_WINDOW` characters in a row of any of these are enough.
+
+
+_WINDOW = 12
+#: A part with fewer different characters occurs by chance.
+_DIFFERENT = 5
+#: Shorter values in another encoding are too short to be told from other text.
+_LEAST_ENCODED = 6
+
+_LONG_WORD = re.compile(rf"\S{{{_WINDOW},}}")
+
+
+class SecretValues:
+    """Some secret values; empty ones are ignored."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        known = [value for value in values if value]
+        forms = {form for value in known for form in _forms(value)}
+        longest_first = sorted(forms, key=lambda form: (-len(form), form))
+        self._whole = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+        # Parts of an address are no secret.
+        self._parts = {
+            part for value in known if "://" not in value for form in _forms(value) for part in _parts(form)
+        }
+
+    def masked(self, text: str, mask: str) -> str:
+        """Return ``text`` with ``mask`` in place of each value."""
+        if self._whole is None:
+            return text
+        # A mask that happens to contain a value stays.
+        pieces = [self._whole.sub(mask, piece) for piece in text.split(mask)]
+        if self._parts:
+            pieces = [
+                _LONG_WORD.sub(lambda word: self._without_parts(word[0], mask), piece) for piece in pieces
+            ]
+        return mask.join(pieces)
+
+    def _without_parts(self, word: str, mask: str) -> str:
+        shown: list[str] = []
+        start = end = 0
+        for at in range(len(word) - _WINDOW + 1):
+            if word[at : at + _WINDOW] in self._parts:
+                if at > end or not shown:
+                    shown += [word[end:at], mask]
+                end = at + _WINDOW
+            start = end
+        return "".join(shown) + word[start:]
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    if len(value) < _LEAST_ENCODED:
+        return
+    yield value[::-1]
+    yield quote(value, safe="", errors="replace")
+    yield quote(value, errors="replace")
+    yield quote_plus(value, errors="replace")
+    raw = value.encode("utf-8", "surrogatepass")
+    yield raw.hex()
+    yield raw.hex().upper()
+    for shift in range(3):
+        # The value may begin at any byte of a group of three. Characters that depend on its neighbours are
+        # left out.
+        whole = raw[: (len(raw) + shift) // 3 * 3 - shift]
+        for encode in (b64encode, urlsafe_b64encode):
+            yield encode(b"\0" * shift + whole).decode()[(0, 2, 3)[shift] :]
+
+
+def _parts(form: str) -> Iterator[str]:
+    for at in range(len(form) - _WINDOW + 1):
+        part = form[at : at + _WINDOW]
+        if len(set(part)) >= _DIFFERENT and not any(map(str.isspace, part)):
+            yield part

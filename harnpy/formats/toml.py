@@ -1,0 +1,131 @@
+"""TOML to values, by `tomllib`, and back, by our own writer. Spec: 04 §11.1, §11.5."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from harnpy.formats.display import float_with_point, type_name
+from harnpy.formats.json import quote
+from harnpy.formats.nesting import DEEPEST, TOO_DEEP, refuse_deep, refuse_endless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# TOML, read in time that grows with the text's length whatever it says. Spec: 04 §11.1, §11.5.
+
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+#: A dotted key that is too deep. `tomllib` takes quadratic time for it.
+_DEEP_KEY = re.compile(rf"(?<![\w\\-])(?:{_PART}\.[ \t]*+){{{DEEPEST}}}{_PART}")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the table. Raises ValueError, also for nesting that is too deep and integers of over 64 bits."""
+    import tomllib
+
+    if _DEEP_KEY.search(text):
+        raise ValueError(TOO_DEEP)
+    try:
+        table = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    refuse_deep(table)
+    _check_integers(table)
+    return table
+
+
+def _check_integers(table: dict[str, Any]) -> None:
+    left: list[Any] = [table]
+    while left:
+        outer = left.pop()
+        for item in outer.values() if isinstance(outer, dict) else outer:
+            if isinstance(item, dict | list):
+                left.append(item)
+            elif isinstance(item, int) and not -(2**63) <= item < 2**63:
+                raise ValueError(f"integer out of range: {item}")
+
+
+# Values to TOML, keys in ascending order. Spec: 04 §11.5.
+#
+# In a table, what fits a line comes first, then the tables within it, each under its header.
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class TomlError(ValueError):
+    """A value that TOML has no word for."""
+
+
+def to_toml(value: Any, items: Callable[[Any], list[Any] | None], look: Callable[[], object] = int) -> str:
+    """Return the text of a table. Raises ValueError, and TooLarge for parts that are shared without end.
+
+    ``items`` returns the items of a list or set and None for anything else. ``look`` is called at every part,
+    and may raise to stop.
+    """
+    if not isinstance(value, dict):
+        raise TomlError(f"the root must be a dict, not {type_name(value)}")
+    refuse_endless([value])
+    refuse_deep(value, items)
+    writer = _Writer(items, look)
+    writer.table(value, ())
+    return "".join(writer.pieces)
+
+
+class _Writer:
+    def __init__(self, items: Callable[[Any], list[Any] | None], look: Callable[[], object]) -> None:
+        self.pieces: list[str] = []
+        self._items = items
+        self._look = look
+
+    def table(self, table: dict[str, Any], path: tuple[str, ...]) -> None:
+        """Write the entries of a table that has its header already; ``path`` is that of keys."""
+        later = []
+        for key in sorted(table):
+            value = table[key]
+            if isinstance(value, dict) or self._is_list_of_tables(value):
+                later.append(key)
+            else:
+                self.pieces.append(f"{_key(key)} = {self._inline(value, (*path, key))}\n")
+        for key in later:
+            self._under_header(table[key], (*path, key))
+
+    def _is_list_of_tables(self, value: Any) -> bool:
+        items = self._items(value) or ()
+        return len(items) > 0 and all(isinstance(item, dict) for item in items)
+
+    def _under_header(self, value: Any, path: tuple[str, ...]) -> None:
+        name, one = ".".join(map(_key, path)), isinstance(value, dict)
+        for table in [value] if one else self._items(value) or ():
+            self._look()
+            gap = "\n" if self.pieces else ""
+            self.pieces.append(f"{gap}[{name}]\n" if one else f"{gap}[[{name}]]\n")
+            self.table(table, path)
+
+    def _inline(self, value: Any, path: tuple[str, ...]) -> str:
+        self._look()
+        if isinstance(value, dict):
+            inner = [f"{_key(key)} = {self._inline(value[key], (*path, key))}" for key in sorted(value)]
+            return f"{{ {', '.join(inner)} }}" if inner else "{}"
+        items = self._items(value)
+        if items is not None:
+            inner = [self._inline(item, (*path, str(i))) for i, item in enumerate(items)]
+            return f"[{', '.join(inner)}]"
+        return _scalar(value, path)
+
+
+def _scalar(value: Any, path: tuple[str, ...]) -> str:
+    if value is True or value is False:
+        return str(value).lower()
+    if type(value) is str:
+        return quote(value)
+    if type(value) is int:
+        return str(value)
+    if type(value) is float:
+        return float_with_point(value) if value - value == 0 else str(value)
+    raise TomlError(f"TOML has no {type_name(value)} (at {'.'.join(map(_key, path))})")
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else quote(key)

@@ -1,1 +1,0 @@
-"""Tool calls as text: splitting a reply into blocks and calls. Spec: 07 §6.6."""

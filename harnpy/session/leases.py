@@ -1,0 +1,211 @@
+"""The leases of the sessions that a runtime works on, on a store that others may share. Spec: 10 §C7.2.
+
+A lease outlasts its action by a moment, as the next action on the session is often near, and taking a lease
+costs more than what is written under it. Whoever else wants it gets it when the action ends, or soon after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import contextmanager, suppress
+from threading import Condition, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+from weakref import finalize
+
+from harnpy.session.log import KIND
+from harnpy.storage.errors import LeaseLost, StorageError, StoreClosed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.session.calling import Caller
+    from harnpy.storage.contract import Store
+    from harnpy.storage.leases import Lease
+
+#: Seconds that a lease lasts unless it is renewed, that it is kept without an action, and between two looks
+#: whether somebody else wants it; those after which one that still isn't free has an action.
+TTL: Final = 30.0
+IDLE: Final = 0.1
+LOOK: Final = 0.01
+LEAST_WAIT: Final = 0.05
+
+
+class Held:
+    """A lease that a runtime has. ``call`` calls the functions of the action that has it, if one does."""
+
+    def __init__(self, lease: Lease, call: Caller) -> None:
+        self.lease = lease
+        self.call: Caller | None = call
+        self.lost: LeaseLost | None = None
+        self.renewed = self.used = self.looked = monotonic()
+
+    @property
+    def may_be_unused(self) -> bool:
+        """Whether no action has it, or one that has only just begun and may soon end."""
+        return self.call is None or monotonic() - self.used < IDLE
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for it, as far as anyone has looked lately."""
+        now = monotonic()
+        if now - self.looked < LOOK:
+            return False
+        self.looked = now
+        try:
+            return self.lease.is_wanted()
+        except StorageError:
+            return True  # nobody knows
+
+    def renew(self) -> None:
+        """Renew it. If it is lost, stop the action."""
+        try:
+            self.lease.renew()
+            self.renewed = monotonic()
+        except LeaseLost as lost:
+            self.lost, call = lost, self.call
+            if call is not None:
+                call.stop()
+        except StorageError:
+            pass  # the next round tries again; if none succeeds, the next append says so
+
+    def release(self) -> None:
+        with suppress(StorageError):  # it ends by itself
+            self.lease.release()
+
+
+class Leases:
+    """Takes, keeps and renews leases, with one thread for all of them."""
+
+    def __init__(self, store: Store, ttl: float = TTL) -> None:
+        self._store = store
+        self._ttl = ttl
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without leases: a process that was forked off has none of the other's."""
+        self._process = os.getpid()
+        self._held: dict[str, Held] = {}
+        self._changed = Condition()
+        self._looks = False  # the thread waits no longer than `LOOK`
+        self._thread: Thread | None = None
+        finalize(self, _release_all, self._held, self._process)
+
+    @contextmanager
+    def lease(self, id: str, wait: float, call: Caller, kind: str = KIND) -> Iterator[Lease]:
+        """Have the lease of a session, or of what else ``kind`` says, for an action, whose functions ``call``
+        calls.
+
+        Raises `LeaseHeld` when it isn't free within ``wait`` seconds, `LeaseLost` when it was lost meanwhile,
+        which stops the action.
+        """
+        key = f"{kind}:{id}"
+        if os.getpid() != self._process:
+            self._begin()
+        held = self._kept(key, call) or self._taken(key, wait, call)
+        try:
+            yield held.lease
+        except asyncio.CancelledError as error:
+            if held.lost is None:
+                raise
+            raise held.lost from error
+        except LeaseLost as lost:
+            held.lost = lost
+            raise
+        finally:
+            self._leave(key, held)
+
+    def close(self) -> None:
+        """Let go of the leases; those of actions go when these end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        for key, held in self._unused():
+            self._let_go(key, held)
+
+    def _kept(self, key: str, call: Caller) -> Held | None:
+        with self._changed:
+            held = self._held.get(key)
+            if held is None:
+                return None
+            held.call = call
+        used, held.used = held.used, monotonic()
+        if held.used - used < self._ttl / 3:
+            return held
+        with self._changed:  # the process has stood still: somebody else may have it
+            del self._held[key]
+        held.release()
+        return None
+
+    def _taken(self, key: str, wait: float, call: Caller) -> Held:
+        def check() -> None:
+            call.check()
+            if self._closed:
+                raise StoreClosed("the runtime")
+
+        wait = max(wait, LEAST_WAIT)
+        held = Held(self._store.lease(key, ttl=self._ttl, wait=wait, check=check), call)
+        with self._changed:
+            self._held[key] = held
+            self._wake()
+        return held
+
+    def _leave(self, key: str, held: Held) -> None:
+        is_over = held.is_wanted() or held.lost is not None
+        held.used = monotonic()
+        with self._changed:
+            held.call = None
+            self._wake()
+        if is_over or self._closed:
+            self._let_go(key, held)
+
+    def _let_go(self, key: str, held: Held) -> None:
+        """Release a lease, unless an action has it again."""
+        with self._changed:
+            if held.call is not None or self._held.get(key) is not held:
+                return
+            del self._held[key]
+        held.release()
+
+    def _unused(self) -> list[tuple[str, Held]]:
+        with self._changed:
+            return [(key, held) for key, held in self._held.items() if held.call is None]
+
+    # The thread.
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name=f"leases of {self._store.url}", daemon=True)
+            self._thread.start()
+        elif not self._looks:
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while self._wait():
+            for key, held in self._unused():
+                if held.lost or monotonic() - held.used > IDLE or held.is_wanted():
+                    self._let_go(key, held)
+            with self._changed:
+                due = [held for held in self._held.values() if held.call is not None and held.lost is None]
+            for held in due:
+                if monotonic() - held.renewed > self._ttl / 3:
+                    held.renew()
+
+    def _wait(self) -> bool:
+        """Wait for the next round. Return False when there is none."""
+        with self._changed:
+            self._looks = any(held.may_be_unused for held in self._held.values())
+            pause = LOOK if self._looks else self._ttl / 6 if self._held else None
+            if not self._closed:
+                self._changed.wait(pause)
+            return not self._closed
+
+
+def _release_all(held: dict[str, Held], process: int) -> None:
+    """Release what the end of the process finds; a process that was forked off has none."""
+    if os.getpid() == process:
+        for one in [*held.values()]:
+            one.release()

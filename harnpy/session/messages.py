@@ -1,0 +1,449 @@
+"""Messages: their tool calls and results in every shape, and how the two are paired.
+
+Spec: 10 §A1.3, §A1.8, §C5.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.session.transcript import RESULT_ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harnpy.formats.dicts import Dict
+
+# Messages by who says them, in harnpy's shape. Spec: 10 §A1.3.
+
+
+Message = dict[str, Any]
+
+
+def user(content: str | list[Any]) -> Message:
+    """What a user says: a text, or a list of parts."""
+    return {"role": "user", "content": content}
+
+
+def system(content: str | list[Any]) -> Message:
+    """What the model is told beforehand. A strict session's log takes none: set its ``system_prompt``."""
+    return {"role": "system", "content": content}
+
+
+def assistant(
+    content: str | list[Any] = "",
+    *,
+    tool_calls: list[Message] | None = None,
+    reasoning: str | None = None,
+    thinking_blocks: list[Message] | None = None,
+) -> Message:
+    """What a model answers, and the calls that it makes."""
+    more = {"tool_calls": tool_calls, "reasoning": reasoning, "thinking_blocks": thinking_blocks}
+    return {"role": "assistant", "content": content, **{key: value for key, value in more.items() if value}}
+
+
+def tool(name: str, tool_id: str, content: str | list[Any]) -> Message:
+    """What a call came to; ``tool_id`` is the call's id."""
+    return {"role": "tool", "name": name, "tool_call_id": tool_id, "content": content}
+
+
+# The tool calls and results that a message holds, in every shape that messages have. Spec: 10 §C5.
+#
+# Calls are ``tool_calls`` or content blocks of type ``tool_use`` or ``tool_call``; a result is a message of
+# role ``tool`` or ``tool_result``, or a ``tool_result`` block of a user message.
+
+
+_RESULT_IDS = ("tool_call_id", "tool_use_id", "tool_id")
+_CALL_BLOCKS = ("tool_use", "tool_call")
+
+
+class Call(NamedTuple):
+    """``id`` is None for a call that nobody could answer by name."""
+
+    id: str | None
+    name: str | None
+    block: bool
+
+
+def as_dict(message: Any) -> Any:
+    """Return a message object, which has a role and a content, as a dict; all else as it is."""
+    if not isinstance(message, dict) and hasattr(message, "role") and hasattr(message, "content"):
+        return {"role": message.role, "content": message.content}
+    return message
+
+
+def calls_of(message: Message) -> list[Call]:
+    """Return an assistant's calls, in order."""
+    if message.get("role") != "assistant":
+        return []
+    listed = [Call(_text(call.get("id")), _name(call), False) for call in _dicts(message.get("tool_calls"))]
+    blocks = (block for block in _dicts(message.get("content")) if block.get("type") in _CALL_BLOCKS)
+    return [*listed, *(Call(_text(block.get("id")), _name(block), True) for block in blocks)]
+
+
+def with_calls(message: Message, kept: Sequence[bool]) -> Message:
+    """Return the message with those of its calls that are ``kept``."""
+    if all(kept):
+        return message
+    made = dict(message)
+    flags = iter(kept)
+    listed = [call for call in _list(message.get("tool_calls")) if not isinstance(call, dict) or next(flags)]
+    if listed:
+        made["tool_calls"] = listed
+    else:
+        made.pop("tool_calls", None)
+    return _with_blocks(made, lambda block: block.get("type") not in _CALL_BLOCKS or next(flags))
+
+
+def results_of(message: Message) -> list[str | None] | None:
+    """Return the ids of the calls that a message answers, None for an answer without id; None unless it is
+    a result."""
+    role = message.get("role")
+    if role in RESULT_ROLES:
+        return [_result_id(message)]
+    if role != "user":
+        return None
+    found = [_result_id(block) for block in _dicts(message.get("content")) if _is_result(block)]
+    return found or None
+
+
+def with_results(message: Message, answered: Sequence[str | None]) -> Message | None:
+    """Return the message with the results that answer a call, under the id of that call, which is empty when
+    the call has none; None when nothing is left of it."""
+    if message.get("role") in RESULT_ROLES:
+        id = answered[0]
+        if not id or id == _result_id(message):
+            return message if id is not None else None
+        return {**message, "tool_call_id": id}
+    if None in answered:
+        flags = iter(answered)
+        message = _with_blocks(message, lambda block: not _is_result(block) or next(flags) is not None)
+    ids = iter([id for id in answered if id is not None])
+    content = [_identified(block, ids) for block in message["content"]]
+    if not content:
+        return None
+    return message if content == message["content"] else {**message, "content": content}
+
+
+def result_of_call(call: Call, text: str) -> Message:
+    """Return a result of ``call``, in the shape that answers its message."""
+    if call.block:
+        block = {"type": "tool_result", "tool_use_id": call.id, "content": text}
+        return {"role": "user", "content": [block]}
+    return {"role": "tool", "tool_call_id": call.id, "content": text}
+
+
+def has_payload(message: Message) -> bool:
+    """Whether an assistant's message says anything. Spec: 10 §A1.3."""
+    if message.get("tool_calls") or message.get("thinking_blocks"):
+        return True
+    if any(_is_said(message.get(key)) for key in ("content", "reasoning")):
+        return True
+    return any(_is_said(part.get("text")) for part in _dicts(message.get("parts")))
+
+
+def _is_said(content: Any) -> bool:
+    if isinstance(content, list):
+        return any(
+            _is_said(part if isinstance(part, str) else part.get("text", "x"))
+            for part in content
+            if isinstance(part, str | dict)
+        )
+    return isinstance(content, str) and bool(content.strip())
+
+
+def _identified(block: Any, ids: Any) -> Any:
+    """Return a result's block under its call's id."""
+    if not isinstance(block, dict) or not _is_result(block):
+        return block
+    id = next(ids)
+    return block if not id or _result_id(block) == id else {**block, "tool_use_id": id}
+
+
+def _with_blocks(message: Message, kept: Callable[[Message], bool]) -> Message:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [part for part in content if not isinstance(part, dict) or kept(part)]}
+
+
+def _is_result(block: Message) -> bool:
+    return block.get("type") == "tool_result"
+
+
+def _result_id(result: Message) -> str | None:
+    return next((text for key in _RESULT_IDS if (text := _text(result.get(key)))), None)
+
+
+def _name(call: Message) -> str | None:
+    function = call.get("function")
+    return _text(function.get("name") if isinstance(function, dict) else call.get("name"))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dicts(value: Any) -> list[Message]:
+    return [item for item in _list(value) if isinstance(item, dict)]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+# Tool repair: every call of a conversation gets its result right behind it, or goes. Spec: 10 §A1.8, §C5.
+#
+# A conversation in order stays as it is, message by message.
+
+
+class Record(NamedTuple):
+    """What the log knows of a call: the events of its start and its end, and their data."""
+
+    tool: str
+    args: Any
+    key: str | None
+    completed: Any = None
+    output: str | None = None
+    error: str | None = None
+
+    def text(self) -> str:
+        """Return the result as the model is shown it."""
+        text = self.output or ""
+        if self.error and self.error not in text:
+            text = f"{text}\nError: {self.error}"
+        return text.strip()
+
+
+class Answer(NamedTuple):
+    """A result behind its call: number ``source`` of the messages, or one made from ``record``."""
+
+    message: Message
+    source: int | None
+    call: Call
+    record: Record | None
+
+
+class Round(NamedTuple):
+    """An assistant's message as it is after the repair, and its answers."""
+
+    message: Message
+    answers: list[Answer]
+
+
+def rounds(messages: Sequence[Message], lookup: Callable[[int, int], dict[str, Record]]) -> list[Any]:
+    """Return the messages in order as (number, message), with a `Round` for each message that calls tools.
+
+    Results that answer no call are gone. ``lookup(at, end)`` returns what the log knows of the calls of
+    message number ``at``; the next that isn't a result is number ``end``.
+    """
+    found: list[Any] = []
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        answered = results_of(message)
+        end = at + 1
+        if answered is not None:
+            rest = with_results(message, [None] * len(answered))
+            if rest is not None:
+                found.append((at, rest))
+        elif calls := calls_of(message):
+            while end < len(messages) and results_of(messages[end]) is not None:
+                end += 1
+            found.append((at, _round(messages, at, end, calls, lookup)))
+        else:
+            found.append((at, message))
+        at = end
+    return found
+
+
+def _round(
+    messages: Sequence[Message],
+    at: int,
+    end: int,
+    calls: list[Call],
+    lookup: Callable[[int, int], dict[str, Record]],
+) -> Round:
+    matches = _matches(calls, [results_of(messages[number]) or [] for number in range(at + 1, end)])
+    answered = {call for match in matches for call in match if call is not None}
+    missing = [n for n, call in enumerate(calls) if n not in answered and call.id is not None]
+    records = lookup(at, end) if missing else {}
+    answers: list[tuple[int, Answer]] = []
+    for number, match in enumerate(matches, at + 1):
+        ids = [None if call is None else calls[call].id or "" for call in match]
+        kept = with_results(messages[number], ids)
+        if kept is not None:
+            first = min((call for call in match if call is not None), default=len(calls))
+            call = calls[first] if first < len(calls) else calls[0]
+            answers.append((first, Answer(kept, number, call, None)))
+    for number in missing:
+        record = records.get(calls[number].id or "")
+        if record is not None and record.completed is not None:
+            made = result_of_call(calls[number], record.text())
+            answers.append((number, Answer(made, None, calls[number], record)))
+            answered.add(number)
+    answers.sort(key=lambda item: item[0])
+    message = with_calls(messages[at], [number in answered for number in range(len(calls))])
+    return Round(message, [answer for _, answer in answers])
+
+
+def _matches(calls: list[Call], results: list[list[str | None]]) -> list[list[int | None]]:
+    """Return which call each result answers: by id, first come first used; without id by position."""
+    waiting = list(range(len(calls)))
+    found: list[list[int | None]] = [[None] * len(ids) for ids in results]
+    for row, ids in enumerate(results):
+        for column, id in enumerate(ids):
+            number = next((n for n in waiting if id is not None and calls[n].id == id), None)
+            if number is not None:
+                waiting.remove(number)
+                found[row][column] = number
+    for row, ids in enumerate(results):
+        for column, id in enumerate(ids):
+            if id is None and waiting:
+                found[row][column] = waiting.pop(0)
+    return found
+
+
+# Which result answers which tool call, in every shape that messages have.
+#
+# Calls are `tool_calls` or blocks of type ``tool_use`` or ``tool_call``; results are messages of role
+# ``tool`` or ``tool_result``, or user messages with ``tool_result`` blocks. They pair by id, or by position
+# if a result has none. Spec: 10 §C5.
+
+
+_RESULT_ID = ("tool_call_id", "tool_use_id", "tool_id")
+
+
+class Pairs:
+    """``spans[cut]`` is how many pairs a cut before message number ``cut`` would separate; ``orphans`` are
+    the numbers of the results that answer no call."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        steps = [0] * (len(messages) + 2)
+        self.orphans: set[int] = set()
+        latest: int | None = None
+        by_id: dict[str, int] = {}
+        for number, message in enumerate(messages):
+            if not _has_part(message):
+                continue
+            answered = _answered(message, by_id, latest)
+            if answered is not None:
+                for call in answered:
+                    steps[call + 1] += 1
+                    steps[number + 1] -= 1
+                if not answered:
+                    self.orphans.add(number)
+            calls = _calls(message)
+            if calls:
+                latest = number
+                by_id.update(dict.fromkeys(filter(None, calls), number))
+        self.spans: list[int] = []
+        open_pairs = 0
+        for step in steps[:-1]:
+            open_pairs += step
+            self.spans.append(open_pairs)
+
+    def whole_cut(self, cut: int, start: int) -> int:
+        """Return the cut nearest to ``cut`` that separates no pair: before the call, or behind the result if
+        the call isn't behind ``start``. Orphans at the cut go with what is before it."""
+        before = cut
+        while self.spans[before]:
+            before -= 1
+        cut = before if before > start else self.open_cut(cut)
+        while cut in self.orphans:
+            cut = self.open_cut(cut + 1)
+        return cut
+
+    def open_cut(self, cut: int) -> int:
+        """Return the first cut from ``cut`` on that separates no pair."""
+        while self.spans[cut]:
+            cut += 1
+        return cut
+
+
+def _has_part(message: Message) -> bool:
+    """Whether a message can hold calls or results at all. Most don't."""
+    return (
+        "tool_calls" in message
+        or message.get("role") in RESULT_ROLES
+        or isinstance(message.get("content"), list)
+    )
+
+
+def _answered(message: Message, by_id: dict[str, int], latest: int | None) -> list[int] | None:
+    """Return the numbers of the calls that a message answers; None unless it is a result."""
+    ids = list(_result_ids(message))
+    if not ids:
+        return None
+    found = [latest if id is None else by_id.get(id) for id in ids]
+    return [number for number in found if number is not None]
+
+
+def _calls(message: Message) -> list[str | None]:
+    """Return the ids of the calls that a message makes; None for a call without an id."""
+    return [
+        _pairs_text(call.get("id"))
+        for call in (*_pairs_dicts(message.get("tool_calls")), *_blocks(message, "tool_use", "tool_call"))
+    ]
+
+
+def _result_ids(message: Message) -> Iterator[str | None]:
+    role = message.get("role")
+    if role in RESULT_ROLES:
+        yield _id(message)
+    elif role == "user":
+        for block in _blocks(message, "tool_result"):
+            yield _id(block)
+
+
+def _id(result: Message) -> str | None:
+    return next((text for key in _RESULT_ID if (text := _pairs_text(result.get(key)))), None)
+
+
+def _blocks(message: Message, *types: str) -> list[Message]:
+    return [block for block in _pairs_dicts(message.get("content")) if block.get("type") in types]
+
+
+def _pairs_dicts(value: Any) -> list[Message]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _pairs_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+# The messages that tell a model what its calls came to. Spec: 07 §6.7.
+
+
+#: How messages from the runtime to the model begin.
+_FEEDBACK = "<runtime_feedback "
+_RESULTS_KIND = "tool_results"
+#: How the one of them begins that has results of tools.
+RESULTS = f'{_FEEDBACK}kind="{_RESULTS_KIND}">'
+
+
+def styled_result(call: Dict, text: str, style: str) -> Dict:
+    """Return a tool's result as a message in a provider's ``style``."""
+    if style == "anthropic":
+        block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
+        return {"role": "user", "content": [block]}
+    if style == "ollama":
+        return {"role": "tool", "tool_name": call["name"], "content": text}
+    return {"role": "tool", "tool_call_id": call["id"], "content": text}
+
+
+def results_message(results: Iterable[tuple[str, str]]) -> Dict:
+    """Return the results of a text-format step, (tool, text) each, as one message."""
+    return feedback(_RESULTS_KIND, "\n\n".join(tool_result(name, text) for name, text in results))
+
+
+def tool_result(name: str, text: str) -> str:
+    return f"[result of {name}]\n{text}\n[end of {name} result]"
+
+
+def feedback(kind: str, text: str) -> Dict:
+    """Return a message from the runtime to the model."""
+    kind = escape(kind, quote=True)
+    content = f'{_FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
+    return {"role": "user", "content": content}

@@ -1,1 +1,0 @@
-"""Parts of `Session`, each about one thing that a caller does with it."""

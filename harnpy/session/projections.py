@@ -1,0 +1,566 @@
+"""Projection snapshots: what a view shows, so that a load need not read the log behind it.
+
+Spec: 10 §C4, §C5.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.json import decode as from_json
+from msgspec.json import encode as to_json
+
+from harnpy.session import events as kinds
+from harnpy.session.compaction import joined_summaries
+from harnpy.session.cuts import Created, Cut
+from harnpy.session.events import Summary
+from harnpy.session.info import SNAPSHOT, Digest, info_of
+from harnpy.session.log import Session
+from harnpy.session.registers import Register
+from harnpy.session.rewind import Rewound
+from harnpy.session.view import SummaryCut, View, replay
+from harnpy.session.window import Window
+from harnpy.session.window_rewriting import Rewritten
+from harnpy.storage.memory import LateSpine, Spine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harnpy.session.events import Event, Origin
+    from harnpy.storage.contract import Head, Stream
+
+    Span = tuple[int, int] | dict[str, int]
+    Log = Callable[[int], Sequence[Event]]
+
+# What a window shows, as spans of positions in the log. Spec: 10 §C4.
+#
+# ``[from, to]`` means what those events show by themselves, in the order of a window that holds nothing else;
+# ``{"cut": seq}`` is the summary that the cut with that number made, ``{"cut": seq, "item": n}`` the n-th
+# message (from 0) that a strategy wrote there. So a window is named without a word
+# of it, and is read back without the events before it.
+
+
+#: Types of the events that a window shows, and of those that say in which order.
+_ORDERED = frozenset({
+    kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.BRANCH_SUMMARY,
+    kinds.TURN_STARTED, kinds.STEP_STARTED, kinds.TURN_COMPLETED,
+})  # fmt: skip
+
+
+def extended(spans: Sequence[Span], end: int, until: int) -> list[Span]:
+    """Return the spans, up to event number ``end``, of a window that has only grown since."""
+    last = spans[-1] if spans else (1, end)
+    if isinstance(last, tuple) and last[1] == end:
+        return [*spans[:-1], (last[0], until)]
+    return [*spans, (end + 1, until)]
+
+
+def spans_of(shown: Sequence[Event], log: Callable[[int], Sequence[Event]], until: int) -> list[Span] | None:
+    """Return the spans of what a window shows behind event number ``until``, the last one.
+
+    ``log(seq)`` returns the events from that one on. None for what can't be named: what a fork onto the
+    session brought from another log.
+    """
+    if not all(entry.is_logged or _is_made(entry) for entry in shown):
+        return None
+    first = min((_begin(entry) for entry in shown if entry.is_logged), default=until + 1)
+    events = log(first)
+    order = [event.seq for event in in_order(events)]
+    visible = sorted(order)
+    found: list[Span] = []
+    for piece in _pieces(shown, order):
+        if not piece[0].is_logged:
+            found.append(_made_span(piece[0]))
+            continue
+        seqs = [entry.seq for entry in piece]
+        place = bisect_left(visible, min(seqs))
+        low = visible[place - 1] + 1 if place else first
+        high = until if piece[-1] is shown[-1] else max(seqs)
+        among = [event.seq for event in in_order(events[low - first : high - first + 1])]
+        found += [(low, high)] if among == seqs else ((seq, seq) for seq in seqs)
+    return found
+
+
+def _begin(entry: Event) -> int:
+    """Return the number of the event that the order of the entry depends on first."""
+    return entry.seq if entry.turn is None else entry.turn.seq or entry.seq
+
+
+def _is_made(entry: Event) -> bool:
+    """Whether a cut of this log made the message."""
+    return isinstance(entry, Rewritten) or (isinstance(entry, Summary) and entry.foreign_id is None)
+
+
+def _made_span(entry: Event) -> Span:
+    if isinstance(entry, Rewritten):
+        return {"cut": entry.seq, "item": entry.number}
+    return {"cut": entry.seq}
+
+
+def _pieces(shown: Sequence[Event], order: list[int]) -> list[list[Event]]:
+    """Return the entries in pieces: those that follow each other in ``order``, and each summary alone."""
+    places = {seq: place for place, seq in enumerate(order)}
+    pieces: list[list[Event]] = []
+    next_place: int | None = None
+    for entry in shown:
+        place = places[entry.seq] if entry.is_logged else None
+        if place is not None and place == next_place:
+            pieces[-1].append(entry)
+        else:
+            pieces.append([entry])
+        next_place = None if place is None else place + 1
+    return pieces
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """Return what a window shows that has these events and no others."""
+    view = View()
+    append: list[Event] = []
+    for event in events:
+        if event.type in _ORDERED:
+            append.append(event)
+        if not event.more:
+            view.extend(append)
+            append = []
+    view.extend(append)
+    return view.window.visible()
+
+
+def read_spans(
+    spans: Iterable[Span], stream: Stream, archived: Callable[[int], Iterable[Event]]
+) -> list[Event]:
+    """Return what they name; ``archived(place)`` is what a summary at that place stands for.
+
+    Raises LookupError when it isn't there.
+    """
+    shown: list[Event] = []
+    for span in spans:
+        if isinstance(span, tuple):
+            first, last = span
+            shown += in_order(stream.read(first - 1, last))
+        else:
+            cut = event_at(stream, span["cut"])
+            item = span.get("item")
+            shown.append(_summary(cut, archived(len(shown))) if item is None else _rewritten(cut, item))
+    return shown
+
+
+def event_at(stream: Stream, seq: int) -> Event:
+    """Return the event with that number. Raises LookupError when there is none."""
+    event: Event | None = next(stream.read(seq - 1, seq), None) if seq > 0 else None
+    if event is None:
+        raise LookupError(f"there is no event {seq}")
+    return event
+
+
+def _rewritten(cut: Event, item: int) -> Rewritten:
+    entry = Rewritten(cut.first.owner, _messages_of(cut)[item])
+    entry.made_by(cut, item)
+    return entry
+
+
+def _messages_of(cut: Event) -> list[dict[str, Any]]:
+    if not isinstance(cut.body, Cut):
+        raise LookupError(f"event {cut.seq} is no cut")
+    return cut.body.summaries(cut)
+
+
+def _summary(cut: Event, archived: Iterable[Event]) -> Summary:
+    messages = _messages_of(cut)
+    if len(messages) != 1:
+        raise LookupError(f"event {cut.seq} made {len(messages)} summaries")
+    summary = Summary(cut.first.owner, messages[0], archived)
+    summary.made_by(cut)
+    return summary
+
+
+# Projection snapshots: what a view shows, so that a load need not read the log behind it. Spec: 10 §C5.
+#
+# A snapshot names messages by their place in the log, and registers by the event that set them. What only
+# few ask for (transcript events, history, where turns began) isn't in it: a view that was made from one
+# reads the log when it is wanted.
+
+
+#: A snapshot is due when this many events came after the last one.
+EVENTS = 50
+
+
+class Projection(Struct, omit_defaults=True):
+    """The payload of ``projection_snapshotted``.
+
+    ``shown`` counts the messages and contexts that ``entries`` name; ``live``: the transcript has events
+    about live clients.
+    ``summary`` is ``[seq, cuts]``: that of an earlier snapshot (0: none), and the cuts that went on with it.
+    """
+
+    strategy: str
+    cutoff_seq: int
+    entries: list[tuple[int, int] | dict[str, int]]
+    shown: int
+    live: bool = False
+    floor: int = 0
+    repeated: int = 0
+    registers: dict[str, int] = {}
+    clients: dict[str, dict[str, Any]] = {}
+    pins: list[int] = []
+    summary: tuple[int, list[int]] | None = None
+    metadata: Any = None
+    assets: list[dict[str, Any]] = []
+    state: str | None = None
+    read_files: list[str] = []
+    modified_files: list[str] = []
+    parent_session_id: str | None = None
+    linked_seq: int = 0
+    cleared_seq: int = 0
+    branched_at: int | None = None
+    moved_seq: int = 0
+    undone: list[int] = []
+
+
+class Piece(NamedTuple):
+    """The cuts of the summary that snapshot number ``seq`` names."""
+
+    seq: int
+    cuts: list[int]
+
+
+class Basis(NamedTuple):
+    """What a snapshot builds on: what the one before it, number ``seq``, says of window and summary."""
+
+    seq: int = 0
+    spans: Sequence[Span] = ()
+    summary: tuple[Piece, ...] = ()
+
+
+class Taken(NamedTuple):
+    payload: dict[str, Any]
+    basis: Basis
+
+
+class Loaded(NamedTuple):
+    """A view as of a snapshot, written at ``moment``; ``created`` is the session's first event."""
+
+    view: View
+    basis: Basis
+    created: Event
+    moment: float
+
+
+def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken | None:
+    """Return a snapshot of ``view``, behind event number ``until``; ``log(seq)`` returns the events from that
+    number on. None while a turn is open, and for a window that can't be named (`spans_of`)."""
+    now = view.window
+    if view.open_turns or view.shown.is_waiting or now.groups.are_open:
+        return None
+    if view.cut_at <= basis.seq:
+        spans: list[Span] | None = extended(basis.spans, max(0, basis.seq - 1), until)
+    else:
+        spans = spans_of(now.visible(), log, until)
+    if spans is None:
+        return None
+    summary = _projections_summary(view.summary_cut, basis.summary, until + 1)
+    read_files, modified_files = now.files
+    payload = Projection(
+        strategy=strategy,
+        cutoff_seq=until,
+        entries=spans,
+        shown=len(now) + len(now.contexts),
+        live=now.has_live_events,
+        floor=now.floor,
+        repeated=now.repeated,
+        registers={key: register.seq for key, register in view.registers.items()},
+        clients=view.clients,
+        pins=list(view.pins),
+        summary=_named(summary, until + 1),
+        metadata=now.metadata,
+        assets=now.assets,
+        state=now.state,
+        read_files=list(read_files),
+        modified_files=list(modified_files),
+        parent_session_id=view.parent_id,
+        linked_seq=view.linked_at,
+        cleared_seq=view.cleared_at,
+        branched_at=view.branched_at,
+        moved_seq=view.rewound.at,
+        undone=list(view.rewound.leaves),
+    )
+    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, summary))
+
+
+def _projections_summary(last: SummaryCut | None, before: tuple[Piece, ...], seq: int) -> tuple[Piece, ...]:
+    """Return the pieces of the summary that cut ``last`` made, for snapshot number ``seq``.
+
+    It names the cuts that came after those pieces, and takes over a piece that is no longer than its own: so
+    there are few of them, and each cut is named few times, however many there are.
+    """
+    pieces = list(before)
+    known = pieces[-1].cuts[-1] if pieces else 0
+    cuts: list[int] = []
+    while last is not None and last.seq != known:
+        cuts.append(last.seq)
+        last = last.before
+    cuts.reverse()
+    if last is None:
+        pieces = []
+    if not cuts:
+        return tuple(pieces)
+    while pieces and len(pieces[-1].cuts) <= len(cuts):
+        cuts = pieces.pop().cuts + cuts
+    return (*pieces, Piece(seq, cuts))
+
+
+def _named(summary: tuple[Piece, ...], seq: int) -> tuple[int, list[int]] | None:
+    """Return how snapshot number ``seq`` says the summary: the one that it goes on with, and its own cuts."""
+    if not summary:
+        return None
+    *before, last = summary
+    if last.seq != seq:
+        return last.seq, []
+    return before[-1].seq if before else 0, last.cuts
+
+
+def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
+    """Return the view of snapshot number ``seq``; ``whole()`` is the same, made of the log behind it.
+
+    None when it isn't there, or names what isn't there: the log says it all as well.
+    """
+    try:
+        event = event_at(stream, seq)
+        found = _projection(event)
+        shown = read_spans(found.entries, stream, lambda place: Late(lambda: _archived(whole(), place)))
+        if len(shown) != found.shown or found.cutoff_seq != seq - 1:
+            return None
+        created = event_at(stream, 1)
+        if not isinstance(created.body, Created):
+            return None
+        registers = {key: _register(stream, key, at) for key, at in found.registers.items()}
+        summary = _read_summary(event, stream)
+        text, last = _spelled(summary, stream)
+    except (LookupError, ValidationError):
+        return None
+    window = _window(found, shown, whole)
+    window.summary = text
+    view = View(window)
+    view.summary_cut = last
+    view.registers = registers
+    view.clients = found.clients
+    view.pins = tuple(found.pins)
+    view.created = created.moment
+    view.parent_id, view.linked_at = found.parent_session_id, found.linked_seq
+    view.cleared_at, view.branched_at = found.cleared_seq, found.branched_at
+    view.rewound = Rewound(tuple(found.undone), found.moved_seq)
+    view.turns = LateSpine(lambda: whole().turns.items())
+    return Loaded(view, Basis(seq, found.entries, summary), created, event.moment)
+
+
+def _projection(event: Event) -> Projection:
+    if event.type != kinds.PROJECTION_SNAPSHOTTED:
+        raise LookupError(f"event {event.seq} is no snapshot")
+    return convert(event.body, Projection)
+
+
+def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) -> Window:
+    entries: list[Event] = []
+    contexts: list[tuple[int, Event]] = []
+    for event in shown:
+        if event.type == kinds.MESSAGE_ADDED:
+            entries.append(event)
+        else:
+            contexts.append((len(entries), event))
+    window = Window(Spine(entries), LateSpine(lambda: whole().window.asides.items()))
+    window.contexts = tuple(contexts)
+    window.floor, window.live_before, window.repeated = found.floor, found.live, found.repeated
+    window.past = Late(lambda: whole().window.past_entries()), None
+    window.metadata, window.assets, window.state = found.metadata, found.assets, found.state
+    window.files = found.read_files, found.modified_files
+    return window
+
+
+class Late:
+    """Events that are read when somebody wants to see them."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Iterable[Event]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._read())
+
+
+def _archived(whole: View, place: int) -> Iterable[Event]:
+    summary = whole.window.visible()[place]
+    assert isinstance(summary, Summary), "the log and its snapshot show the same"
+    return summary.archived
+
+
+def _register(stream: Stream, key: str, seq: int) -> Register:
+    event = event_at(stream, seq)
+    payload = event.body
+    if isinstance(payload, Cut) and payload.registers is not None:
+        return Register(*payload.registers[key], seq)
+    if event.type != kinds.REGISTER_SET or payload["key"] != key:
+        raise LookupError(f"event {seq} doesn't set {key}")
+    return Register(payload["version"], payload["value"], seq)
+
+
+def _read_summary(event: Event, stream: Stream) -> tuple[Piece, ...]:
+    """Return the pieces of the summary that a snapshot says."""
+    said = _projection(event).summary
+    if said is None:
+        return ()
+    pieces: list[Piece] = []
+    at = event.seq
+    while True:
+        base, cuts = said
+        if cuts:
+            pieces.append(Piece(at, cuts))
+        if not base:
+            return tuple(reversed(pieces))
+        if base >= at:
+            raise LookupError(f"snapshot {base} is no earlier one")
+        said, at = _projection(event_at(stream, base)).summary, base
+        if said is None:
+            raise LookupError(f"snapshot {base} has no summary")
+
+
+def _spelled(summary: tuple[Piece, ...], stream: Stream) -> tuple[str | None, SummaryCut | None]:
+    """Return the summary that the cuts spell, and the last of them."""
+    texts: list[str] = []
+    last: SummaryCut | None = None
+    for piece in summary:
+        for seq in piece.cuts:
+            cut = event_at(stream, seq)
+            if not isinstance(cut.body, Cut):
+                raise LookupError(f"event {seq} is no cut")
+            texts.append(cut.body.added_summary(cut))
+            last = SummaryCut(seq, last)
+    return joined_summaries(texts), last
+
+
+# Reading a session from a store: from its newest projection snapshot on, or all of it.
+#
+# A view that was made from a snapshot knows the window, registers, clients and statuses. Whoever wants more
+# (transcript events, history, where turns began, what a cut left) makes it read the log behind the snapshot,
+# once. Spec: 10 §C5.
+
+
+class KeptLog(Session):
+    """A session's log on a store, as far as this object has read it. ``heard`` is called with the events that
+    others have appended."""
+
+    __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot", "heard")
+    is_kept = True
+
+    def __init__(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> None:
+        self._attach(origin, stream, view, moment)
+        self.heard: Callable[[Sequence[Event]], None] | None = None
+        self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
+        self._digest = Digest(origin.shared)
+        self._head: dict[str, object] | None = None
+        self._last: Event | None = None  # as this object has seen it: none of those before a fork
+        #: What the next snapshot builds on.
+        self._basis = Basis()
+        self._snapshot = 0  # the one that the view was made from
+        self._former: View | None = None  # the same view, made of the log behind it
+
+    @property
+    def revision(self) -> int:
+        return self._digest.revision
+
+    @property
+    def total_cost(self) -> float:
+        return self._digest.cost
+
+    def agent_facts(self) -> dict[str, Any]:
+        return self._digest.agent()
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        found = list(self.stream.read(after, until, types=types, reverse=reverse, limit=limit))
+        if self._is_light and not all(seq in self._cuts for seq, _ in _cuts(found)):
+            self._whole()
+        return [self.origin.own(self._cuts.get(event.seq, event)) for event in found]
+
+    def refresh(self) -> None:
+        """Take notice of what others have appended."""
+        if self.audience is not None:
+            self.audience.check()
+        if self.stream.refresh() > self.version:
+            news = self._take_in()
+            self._head = None
+            if self.audience is not None:
+                self.audience.pass_on(news)
+            if self.heard is not None:
+                self.heard(news)
+
+    @property
+    def _is_light(self) -> bool:
+        """Whether the log behind a snapshot hasn't been read yet."""
+        return self._snapshot > 0 and self._former is None
+
+    def _read(self, head: Head | None) -> None:
+        """Read the log: behind the newest snapshot that ``head`` knows of, if it knows one."""
+        self.version = 0
+        if head is not None and head.data.get(SNAPSHOT):
+            self._read_from(head.data[SNAPSHOT], head)
+        self._take_in()
+        self._head = self._digest.head()
+
+    def _read_from(self, seq: int, head: Head) -> None:
+        """Read snapshot number ``seq`` and what follows it, up to where the log ended when ``head`` was read.
+
+        Do nothing if the snapshot is damaged.
+        """
+        loaded = load(self.stream, seq, self._whole)
+        if loaded is None:
+            return
+        view, self._basis, created, self.moment = loaded
+        facts = info_of(head)
+        view.log, view.status, view.execution = self.view.log, facts.status, facts.execution
+        self.view, self.version, self._snapshot = view, seq, seq
+        shared = created.body.fork_seq
+        if seq <= shared:  # an ancestor's: the session begins behind what it shares with that
+            self._apply(list(self.stream.read(seq, shared)))
+            view.apply(created)
+        self._apply(list(self.stream.read(self.version, head.version)))
+        open_turns = [turn for turn in view.open_turns if turn > self.origin.shared]
+        self._digest = Digest.of(head, self.origin.shared, open_turns)
+
+    def _whole(self) -> View:
+        """Return the view at the snapshot that this one was made from, made of the log behind it."""
+        if self._former is None:
+            past = list(self.stream.read(until=self._snapshot))
+            self._former = replay(past)
+            self._cuts.update(_cuts(past))
+        return self._former
+
+    def _take_in(self) -> list[Event]:
+        """Apply what the stream has and the view lacks."""
+        news = list(self.stream.read(after=self.version))
+        if news:
+            self._digest.add(news)
+            self._apply(news)
+            self._digest.rewound(self.view.execution)
+        return news
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        if events:
+            self.version += len(events)
+            self._cuts.update(_cuts(events))
+            self._last = events[-1]
+            self.moment = self._last.moment
+            self.view.read(events)
+
+
+def _cuts(events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
+    return ((event.seq, event) for event in events if isinstance(event.body, Cut))

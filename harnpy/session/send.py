@@ -1,0 +1,294 @@
+"""Running an agent on a prompt: which agent, calling it, reading what it returned, and the action.
+
+Spec: 10 §C7.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from abc import ABC, abstractmethod
+from contextlib import aclosing, closing
+from dataclasses import replace
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from harnpy.session import arguments
+from harnpy.session import events as kinds
+from harnpy.session.agent_turn import NO_GUARDS, Turn
+from harnpy.session.agents import OVERFLOW, AgentDef, TurnResult, Waiting
+from harnpy.session.errors import InvalidArgument
+from harnpy.session.lanes import within
+from harnpy.session.log import message_drafts
+from harnpy.session.turns import events_of
+from harnpy.storage.errors import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Mapping
+
+    from harnpy.session.agent_turn import Sink
+    from harnpy.session.agents import Budget
+    from harnpy.session.calling import Caller
+    from harnpy.session.events import Event
+    from harnpy.session.guards import Guards
+    from harnpy.session.log import Session
+    from harnpy.session.transaction import Txn
+
+    Message = dict[str, Any]
+    Prompt = str | Message | Iterable[Message] | None
+
+# Calling agents: functions and generators, sync and async, and objects with ``run``. Spec: 10 §C7.1.
+
+
+def name_of_agent(agent: Any) -> str:
+    """Return what an agent is called."""
+    return str(getattr(agent, "name", None) or getattr(agent, "__name__", type(agent).__name__))
+
+
+def check_agent(agent: Any, session_id: str) -> None:
+    """Raise `Unsupported` where there is no agent, `InvalidArgument` for what is none."""
+    if agent is None:
+        raise Unsupported(f"session '{session_id}' has no agent: pass agent= or create it with a definition")
+    if not callable(agent) and not callable(getattr(agent, "run", None)):
+        kind = type(agent).__name__
+        raise InvalidArgument(f"an agent is a function or has a method `run`, got {kind}", session_id)
+
+
+def run_agent(agent: Any, turn: Turn) -> None:
+    """Run an agent on its turn: whatever it gives, the turn gets."""
+    call = turn.session.caller
+    run = getattr(agent, "run", None)
+    if callable(run):
+        found = call(run, turn)
+    elif _takes_turn(agent):
+        found = call(agent, turn.messages, turn)
+    else:
+        found = call(agent, turn.messages)
+    if inspect.isgenerator(found):
+        with closing(found):
+            for item in found:
+                seen = turn.take(item)
+                if seen is not None:
+                    seen.result()
+                turn.check()
+    elif inspect.isasyncgen(found):
+        call(_drain, turn, found)
+    else:
+        turn.answer(found)
+
+
+async def _drain(turn: Turn, items: AsyncGenerator[Any, None]) -> None:
+    async with aclosing(items):
+        async for item in items:
+            seen = turn.take(item)
+            if seen is not None:
+                await asyncio.wrap_future(seen)
+            turn.check()
+
+
+def _takes_turn(agent: Any) -> bool:
+    """Whether a function wants a second argument: one without a default, or called ``turn``."""
+    if type(agent) is FunctionType and not agent.__dict__:  # not wrapped: it says so itself, and at once
+        names = agent.__code__.co_varnames[: agent.__code__.co_argcount]
+        defaults = len(agent.__defaults__ or ())
+        return len(names) > 1 and (len(names) - defaults > 1 or names[1] == "turn")
+    try:
+        parameters = inspect.signature(agent).parameters.values()
+    except ValueError:  # built in, and tells nothing
+        return False
+    positional = [
+        each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(positional) > 1 and (
+        positional[1].default is inspect.Parameter.empty or positional[1].name == "turn"
+    )
+
+
+# Which agent a turn has: the one that is passed, or the session's definition in a loop. Spec: 10 §C7.1.
+
+
+#: The option of any agent: how often it is called again with a smaller window when a request was too long.
+RETRIES: Final = "overflow_retries"
+
+
+class AgentFactory(ABC):
+    """Makes what runs a definition: an object with ``run(turn)``, for one turn."""
+
+    @abstractmethod
+    def __call__(self, definition: AgentDef, session: Any) -> Any:
+        """Return what runs the definition in the session's next turn.
+
+        Nothing has been appended yet: whatever is wrong with the definition raises here.
+        """
+
+    @abstractmethod
+    def check(self, definition: AgentDef) -> None:
+        """Raise for a definition that can't be run, as far as shows without a session."""
+
+    @abstractmethod
+    def close(self, call: Caller) -> None:
+        """End the connections that were opened for what ``call`` called."""
+
+
+def check_send(agent: Any, session_id: str, options: Mapping[str, Any]) -> None:
+    """Raise `InvalidArgument` for what is no agent, and for options that it can't have."""
+    if agent is None or isinstance(agent, AgentDef | AgentFactory):
+        return
+    if isinstance(agent, type) and (issubclass(agent, AgentDef | AgentFactory) or hasattr(agent, "run")):
+        raise InvalidArgument(f"an agent is no class: pass an instance of {agent.__name__}", session_id)
+    check_agent(agent, session_id)
+    retries = options.get(RETRIES, 0)
+    if type(retries) is not int or retries < 0:
+        raise InvalidArgument(f"send: {RETRIES} must be an int >= 0, got {retries!r}", session_id)
+    given = next((name for name in options if name != RETRIES), None)
+    if given is not None:
+        name = name_of_agent(agent)
+        raise InvalidArgument(
+            f"send: unknown option '{given}': those of a loop are for definitions, and agent {name} is none",
+            session_id,
+        )
+
+
+def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budget | None = None) -> Any:
+    """Return the agent to run in a session: a function, or an object with ``run(turn)``.
+
+    ``options`` are added to those of a definition; a ``budget`` takes the place of its own. Raises
+    `Unsupported` where there is no agent, or no loop for the definition, and whatever is wrong with it.
+    """
+    agents = session.agents
+    if agent is None:
+        agent = agents if agents is not None else session.agent_facts().get("definition")
+    if isinstance(agent, AgentFactory):
+        agents, agent = agent, session.agent_facts().get("definition")
+    if isinstance(agent, dict):
+        agent = AgentDef.stored(agent)
+    check_send(agent, session.id, options)
+    if not isinstance(agent, AgentDef):
+        check_agent(agent, session.id)
+        return agent
+    if not isinstance(agents, AgentFactory):
+        raise Unsupported(
+            f"agent definition '{agent.name}' has no loop to run in: open the runtime with harnpy.runtime(), "
+            "or pass agents=LoopFactory()"
+        )
+    if options:
+        agent = replace(agent, options={**agent.options, **options})
+    if budget is not None:
+        agent = replace(agent, budget=budget)
+    return agents(agent, session)
+
+
+# `Send`: the action that runs an agent on a prompt, and what it leaves in the log. Spec: 10 §C7.1.
+
+
+_TURNS: Final = frozenset({kinds.TURN_STARTED})
+_ANSWERS: Final = ("assistant", "tool")
+
+
+class Send:
+    """Runs an agent on a prompt: a text, a message, messages, or None for what is there.
+
+    Without an ``agent`` it is the session's own; ``options`` are added to those of a definition. ``sink``
+    gets the pieces of a streamed answer; after ``timeout`` seconds the agent is stopped. ``events`` are those
+    of the turn, once it has run.
+    """
+
+    name: ClassVar[str] = "send"
+    mode: ClassVar[str] = "stream"
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        agent: Any = None,
+        *,
+        sink: Sink | None = None,
+        options: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        guards: Guards = NO_GUARDS,
+    ) -> None:
+        given = {"content": prompt} if isinstance(prompt, str) else prompt
+        self._prompt = [] if given is None else message_drafts(given)
+        if given is not None and not self._prompt:
+            raise InvalidArgument("runtime send: prompt must contain at least one message")
+        if sink is not None:
+            arguments.function("stream", sink)
+        self._agent = agent
+        self._sink = sink
+        self._options = options or {}
+        self._timeout = arguments.optional_seconds("timeout", timeout)
+        self._guards = guards
+        self.events: list[Event] = []
+
+    def __call__(self, session: Txn) -> None:
+        agent = resolved(self._agent, session, self._options, self._guards.budget)
+        session.check(*self._prompt)
+        turn = Turn(session, name_of_agent(agent), self._sink, self._guards)
+        # A definition's loop asks its model again by itself.
+        is_loop = getattr(agent, "is_loop", False)
+        retries = 0 if is_loop else self._options.get(RETRIES, 1)
+        turn.begin(self._prompt, session.key, is_looped=is_loop)
+        waiting = None
+        with within(self._timeout, session.caller, session.id):
+            try:
+                _run(agent, turn, retries)
+            except Waiting as wait:
+                waiting = {"reason": wait.reason}
+                if wait.external_id is not None:
+                    waiting["external_id"] = wait.external_id
+            turn.check()
+        turn.finish(waiting)
+        self.events = turn.events
+
+
+def _run(agent: Any, turn: Turn, retries: int) -> None:
+    """Run an agent, once more with a smaller window when its model has refused the request as too long."""
+    attempt = 0
+    while True:
+        try:
+            return run_agent(agent, turn)
+        except Exception as error:
+            attempt += 1
+            is_overflow = getattr(error, "reason", None) == OVERFLOW
+            if not is_overflow or attempt > retries or not turn.recover(attempt, error):
+                raise
+
+
+def recorded(session: Session, key: str) -> list[Event]:
+    """Return the events of the last turn of that key. Raises `InvalidArgument` if another action had it."""
+    for start in session.stream.read(types=_TURNS, reverse=True):
+        if start.body.get("key") == key:
+            return [session.origin.own(event) for event in (start, *events_of(session, start))]
+    raise InvalidArgument(f"idempotency key '{key}' was used by an action that is no turn", session.id)
+
+
+def result_of(session: Session, events: list[Event]) -> TurnResult:
+    """Return what became of an ended turn, from its events."""
+    end = next(event.body for event in reversed(events) if event.type == kinds.TURN_COMPLETED)
+    added = [event.body for event in events if event.type == kinds.MESSAGE_ADDED]
+    messages = [message for message in added if message["role"] in _ANSWERS]
+    said = [message for message in messages if message["role"] == "assistant"]
+    return TurnResult(
+        status=_status(end),
+        stop_reason=end["turn_stop_reason"],
+        text=end["text"] if "text" in end else _text(said[-1]) if said else "",
+        messages=messages,
+        usage=end.get("usage"),
+        cost=float(sum(event.cost for event in events)),
+        steps=end["steps"],
+        turn_id=events[0].id,
+        session=session,
+    )
+
+
+def _status(end: dict[str, Any]) -> Any:
+    if "error" in end:
+        return "failed"
+    reason = end["turn_stop_reason"]
+    return reason if reason in ("completed", "waiting") else "stopped"
+
+
+def _text(message: Message) -> str:
+    content = message.get("content") or message.get("parts")
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return content or ""

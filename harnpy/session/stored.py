@@ -1,0 +1,444 @@
+"""`StoredSession`: a session whose appends are on the store first, and which notices what others append.
+
+Spec: 10 §C4.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from harnpy.session import events as kinds
+from harnpy.session.arguments import validate_session_id
+from harnpy.session.codec import SessionCodec
+from harnpy.session.cuts import Created
+from harnpy.session.drafting import check_fields
+from harnpy.session.errors import SessionConflict, SessionExists
+from harnpy.session.events import Event, EventDraft, Origin, micros
+from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
+from harnpy.session.log import ANY, KIND, why_forked
+from harnpy.session.past import PastStream, past
+from harnpy.session.projections import EVENTS, KeptLog, Taken, take
+from harnpy.session.view import View, replay
+from harnpy.session.watch import CHUNK
+from harnpy.storage.contract import HeadQuery
+from harnpy.storage.errors import LeaseLost, StreamExists, VersionConflict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harnpy.session.past import Until
+    from harnpy.session.watch import Feed, Tail
+    from harnpy.storage.contract import Head, Store, Stream
+    from harnpy.storage.leases import Lease
+    from harnpy.world import World
+
+# The end of a log on a store, as a watch reads it. Spec: 10 §C10.
+
+
+#: How long one wait on the store is at most: a watch that is closed by another thread ends so soon. Seconds.
+_LOOK = 0.5
+
+
+class StoreTail:
+    """The log of a session, with what other objects and processes append.
+
+    It is read by an object of its own, which ``load`` returns: what the session's object has seen, that one
+    alone decides. ``changes`` waits on the store, like `Store.changes`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], KeptLog | None],
+        changes: Callable[[int, float], int],
+        *,
+        is_told: bool,
+    ) -> None:
+        self.is_told = is_told
+        self._load = load
+        self._changes = changes
+        self._log: KeptLog | None = None
+
+    def read(self, after: int) -> list[Event]:
+        log = self._log
+        if log is None:
+            log = self._log = self._load()
+        elif log.version < after + CHUNK:
+            log.refresh()
+        return [] if log is None else log.read(after, min(log.version, after + CHUNK))
+
+    def wait(self, feed: Feed, timeout: float | None) -> None:
+        look = _LOOK if timeout is None else min(timeout, _LOOK)
+        feed.fall_behind(self._changes(feed.seen, look))
+
+
+# A session on a store: what it appends is on the medium, and it takes notice of what others append.
+#
+# What only adds to the log (messages, notes, the events of a turn) goes to its end, whatever others have
+# written meanwhile. What depends on what was seen (cuts, registers) goes right behind that or not at all:
+# `SessionConflict` then, and the verb is carried out again on the newer log. Spec: 10 §C1, §C3, §C9.
+
+
+T = TypeVar("T")
+
+#: What only makes sense right behind what its writer has seen.
+_BOUND: Final = frozenset({
+    kinds.SESSION_CREATED, kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.REGISTER_SET,
+    kinds.LEAF_MOVED, kinds.STATUS_CHANGED, kinds.PROJECTION_SNAPSHOTTED,
+})  # fmt: skip
+#: Behind them, a load reads the log before them.
+_CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
+
+
+class StoredSession(KeptLog):
+    """A `Session` on a store.
+
+    ``lease`` is that of the loops that drive it; appends are refused once somebody else has it.
+    """
+
+    __slots__ = ("lease", "store")
+
+    def __init__(
+        self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
+    ) -> None:
+        super().__init__(origin, stream, view, moment)
+        self.store = store
+        self.lease: Lease | None = None
+
+    @classmethod
+    def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
+        """Create a session. Raises `SessionExists` and `InvalidSessionId`."""
+        validate_session_id(id, strict=store.strict_ids)
+        origin = Origin(id, world)
+        session = cls(origin, store.stream(KIND, id, SessionCodec(origin)), store)
+        try:
+            session.write(EventDraft(kinds.SESSION_CREATED, Created(facts=facts)), expected_version=0)
+        except SessionConflict as conflict:
+            raise SessionExists(id, conflict.found) from conflict
+        return session
+
+    @classmethod
+    def load(cls, id: str, store: Store, world: World, until: Until | None = None) -> StoredSession | None:
+        """Return the session as the store has it; None when it has none of that id.
+
+        ``until`` (the number of an event, its id, or a moment): as it stood then. It can be read and
+        forked; appends raise `SessionReadOnly`. Raises `EventNotFound` when there was nothing yet.
+        """
+        head = store.head(KIND, id)
+        if head is None:
+            return None
+        origin = lineage_of(head, store, world)
+        stream = store.stream(KIND, id, SessionCodec(origin))
+        session = cls(origin, stream, store)
+        for ancestor in _ancestors(origin):
+            ancestor.find = origin.find
+        if until is not None:
+            session.stream = past(stream, until, origin)
+            session.view.log = partial(session.stream.read, 0)
+        session._read(None if until is not None else head)
+        return session
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as lists show it."""
+        head = self.store.head(KIND, self.id)
+        assert head is not None, "a session is written before it is there"
+        if isinstance(self.stream, PastStream):
+            forked_at = {key: value for key, value in head.data.items() if key == FORK_TIME}
+            updated = micros(self.moment)
+            head = head._replace(version=self.version, updated=updated, data=self._digest.head() | forked_at)
+        return info_of(head)
+
+    @property
+    def open_children(self) -> Mapping[str, int]:
+        """The children that hold a lease while they run: id → the number of the event that asked for it."""
+        return self._digest.children
+
+    def fork(
+        self,
+        id: str | None = None,
+        store: Any = None,
+        *,
+        at: Until | None = None,
+        label: str = "",
+        reason: str = "",
+    ) -> StoredSession:
+        """Create a session with this one's past, up to event ``at``, on the same store.
+
+        Raises `EventNotFound` for an ``at`` that isn't there, `SessionExists` and `InvalidSessionId`.
+        """
+        id = self.origin.world.ids.new() if id is None else id
+        validate_session_id(id, strict=self.store.strict_ids)
+        self.refresh()
+        point, why = self._fork_point(at), why_forked(label, reason)
+        if point == self.version:
+            return self._fork(id, None if self._is_light else self.view, self._digest, point, why)
+        digest = Digest(self.origin.shared)
+        past = list(self.stream.read(until=point))
+        view = replay(past)
+        digest.add(past)
+        return self._fork(id, view, digest, point, why)
+
+    def _fork(
+        self, id: str, view: View | None, digest: Digest, at: int, why: dict[str, Any]
+    ) -> StoredSession:
+        """Fork at event number ``at``. ``view`` (None: the one that the store gives) is the one there."""
+        point = self._last
+        if point is None or point.seq != at:
+            point = next(self.stream.read(at - 1, at))
+        origin = Origin(id, self.origin.world, self.origin, at)
+        created = Created(self.origin, at, point, self.agent_facts() | why)
+        first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
+        digest = digest.forked(point)
+        digest.add((first,))
+        head, codec = digest.head(), SessionCodec(origin)
+        try:
+            source = self.stream.whole if isinstance(self.stream, PastStream) else self.stream
+            stream = self.store.branch(source, id, first, codec=codec, until=at, head=head)
+        except StreamExists as exists:
+            raise SessionExists(id, 0) from exists
+        if view is None:
+            session = type(self)(origin, stream, self.store)
+            session._read(self.store.head(KIND, id))
+            session.resizing = self.resizing
+            return session
+        session = type(self)(origin, stream, self.store, view.branch(), point.moment)
+        if self._basis.seq <= at:
+            session._basis = self._basis
+        session._cuts = {seq: cut for seq, cut in self._cuts.items() if seq <= at}
+        session._digest, session._head = digest, head
+        session.resizing = self.resizing
+        session.view.apply(first)
+        return session
+
+    def settle(self) -> None:
+        self.view.window.settle()  # its log shares nothing with another object
+
+    # Writing.
+
+    def set(self, key: str, value: Any, **why: Any) -> int:
+        return self._again(lambda: super(StoredSession, self).set(key, value, **why))
+
+    def set_status(self, status: str, reason: str | None = None) -> None:
+        return self._again(lambda: super(StoredSession, self).set_status(status, reason))
+
+    def pin(self, event_id: str) -> bool:
+        return self._again(lambda: super(StoredSession, self).pin(event_id))
+
+    def unpin(self, event_id: str) -> bool:
+        return self._again(lambda: super(StoredSession, self).unpin(event_id))
+
+    def _again(self, change: Callable[[], T]) -> T:
+        """Make a change of what was seen; when somebody else wrote first, once more on the newer log."""
+        while True:
+            try:
+                return change()
+            except SessionConflict:
+                self.refresh()
+
+    def show_summary(self) -> None:
+        while True:
+            try:
+                return super().show_summary()
+            except SessionConflict:
+                self.refresh()
+
+    def show(self, type: str, payload: Any) -> None:
+        """Let the view show an event that the log won't have."""
+        self.view.apply(Event(self.origin, self.version + 1, type, payload, self._now()))
+
+    def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
+        return self.write(EventDraft(type, payload, turn=turn))[0]
+
+    def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        check_fields(drafts)
+        return self._append(drafts, self.version if expected_version is None else expected_version)
+
+    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
+        """Append all drafts or none: at the end, unless a version is given or a draft is bound to one."""
+        if not drafts:
+            return []
+        for draft in drafts:
+            draft.check()
+        free = expected_version == ANY
+        if expected_version is None:
+            free = not any(draft.type in _BOUND for draft in drafts)
+        seen = self.version if expected_version is None or free else expected_version
+        while True:
+            try:
+                return self._write(drafts, seen)
+            except VersionConflict as conflict:
+                if not free:
+                    raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
+            self.refresh()
+            seen = self.version
+
+    def _write(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
+        events = self.drafted(drafts, seen)
+        self._store(events, seen)
+        return events
+
+    def commit(self, events: Sequence[Event], given: int = 0) -> None:
+        """Append events that were numbered to follow what this object has seen, as one append.
+
+        The first ``given`` of them are in appends already. Raises `SessionConflict` when somebody else wrote
+        first.
+        """
+        for event in events[given:]:
+            event.owner = self.origin
+        _join(events[given:])
+        try:
+            self._store(events, self.version)
+        except VersionConflict as conflict:
+            raise SessionConflict(self.id, conflict.expected, conflict.found) from conflict
+
+    def _store(self, written: Sequence[Event], seen: int) -> None:
+        """Append events behind number ``seen``, and a snapshot of what they lead to, if one is due."""
+        if self.audience is not None:
+            self.audience.check()
+        events, basis = [*written], self._basis
+        taken = self._due(events, seen)
+        if taken is not None:
+            draft = EventDraft(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
+            events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
+            basis = taken.basis
+            _join(events)
+        digest = self._digest.copy()
+        digest.add(events)
+        for event in events:
+            if event.type == kinds.LEAF_MOVED:
+                digest.rewound(self.view.at(event.body.target).execution)
+        head = digest.head()
+        changed = None if head == self._head else head
+        self._write_rows(events, seen, changed)
+        self._digest, self._head, self._basis = digest, head, basis
+        self._apply(events)
+        try:
+            if self.audience is not None:
+                self.audience.appended(events)
+        finally:
+            if self.stream.version > self.version:
+                self.refresh()  # the store has something to add: that it was repaired
+
+    def _write_rows(self, events: Sequence[Event], seen: int, head: dict[str, Any] | None) -> None:
+        """Write events under the lease of the action that runs, if one does: it may end meanwhile, when
+        another thread appends."""
+        while True:
+            lease = self.lease
+            try:
+                return self.stream.append(events, seen, head=head, fence=lease)
+            except LeaseLost:
+                if self.lease is lease:
+                    raise
+
+    # Projection snapshots.
+
+    def snapshot(
+        self,
+        *,
+        if_needed: bool = False,
+        max_events: int = EVENTS,
+        max_age: float | None = None,
+        trigger: str = "manual",
+    ) -> bool:
+        self.refresh()
+        while True:
+            reason = self._needed(max_events, max_age) if if_needed else trigger
+            if reason is None:
+                return False
+            taken = take(reason, self.view, self.version, self._basis, self._events_from)
+            if taken is None:
+                return False
+            try:
+                self.record(kinds.PROJECTION_SNAPSHOTTED, taken.payload)
+            except SessionConflict:
+                self.refresh()
+            else:
+                self._basis = taken.basis
+                return True
+
+    def _needed(self, max_events: int, max_age: float | None) -> str | None:
+        """Return why a snapshot is due, None if it isn't."""
+        last = self._digest.snapshot_seq
+        if self.version == last:
+            return None
+        if 0 < max_events <= self.version - last:
+            return "count"
+        if max_age is not None and self._now() - self.event(max(last, 1)).moment >= max_age > 0:
+            return "time"
+        return None
+
+    def _due(self, events: Sequence[Event], seen: int) -> Taken | None:
+        """Return the snapshot that goes with an append of these events, if one is due."""
+        until = seen + len(events)
+        if until - self._digest.snapshot_seq < EVENTS or seen != self.version:
+            return None
+        types = {event.type for event in events}
+        if kinds.TURN_COMPLETED not in types or types & _CUTS:
+            return None
+        view = self.view.branch()
+        view.extend(events)
+        return take("count", view, until, self._basis, lambda seq: [*self._events_from(seq), *events])
+
+    def _events_from(self, seq: int) -> list[Event]:
+        return list(self.stream.read(seq - 1, self.version))
+
+    # Reading.
+
+    def tail(self) -> Tail:
+        if isinstance(self.stream, PastStream):
+            return super().tail()
+        from harnpy.storage.deferred import DeferredStore
+
+        id, store = self.id, self.store
+        return StoreTail(
+            lambda: self.load(id, store, self.origin.world),
+            partial(store.changes, KIND, id),
+            # What such a store has acknowledged isn't shown before it is written.
+            is_told=not isinstance(store, DeferredStore),
+        )
+
+    def children(self) -> list[str]:
+        """The sessions that were forked from this one, oldest first."""
+        query, found = HeadQuery(KIND, parent=self.id, order="created"), []
+        while True:
+            page = self.store.heads(query)
+            found += [head.name for head in page.items]
+            if page.next is None:
+                return found[::-1]
+            query = query._replace(after=page.next)
+
+    def has_neighbour(self, id: str) -> bool:
+        """Whether the session's store has one of that id."""
+        return self.store.head(KIND, id) is not None
+
+
+def _join(events: Sequence[Event]) -> None:
+    """Make one append of events."""
+    for behind, event in enumerate(reversed(events)):
+        event.supplement(more=behind)
+
+
+def lineage_of(head: Head, store: Store, world: World) -> Origin:
+    """Return the origin of a session, behind those of the sessions that it descends from."""
+    line = [(head.name, head.data.get(FORK_SEQ, 0))]
+    above: Head | None = head
+    while above is not None and (parent := above.data.get(PARENT)) is not None:
+        # Another session may have the name of a parent that was deleted, or was left behind by an import.
+        above = store.head(KIND, parent) if above.parent == parent else None
+        # Of one that isn't there, nobody knows what it wrote itself.
+        line.append((parent, line[-1][1] if above is None else above.data.get(FORK_SEQ, 0)))
+    origin = None
+    for name, shared in reversed(line):
+        origin = Origin(name, world, origin, shared)
+    assert origin is not None
+    return origin
+
+
+def _ancestors(origin: Origin) -> list[Origin]:
+    found = []
+    above = origin.parent
+    while above is not None:
+        found.append(above)
+        above = above.parent
+    return found

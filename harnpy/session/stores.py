@@ -1,0 +1,151 @@
+"""The stores that one Vm's sessions are kept in, as its rules and the project say.
+
+Spec: 10 §C6, §C9; 07 §8.5.
+"""
+
+from __future__ import annotations
+
+import os.path
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import finalize
+
+from harnpy.formats.dicts import boolean, string
+from harnpy.project import STATE_VARIABLE, project_root, state_directory
+from harnpy.session.errors import InvalidArgument
+from harnpy.storage.opening import manifest_section, placed
+from harnpy.world.effects import NETWORK, STATE, WRITE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.session.stored import StoredSession
+    from harnpy.storage.contract import Store
+    from harnpy.storage.leases import KeptLease
+    from harnpy.world import World
+
+# Where sessions are kept, as the environment and the project say. Spec: 10 §C6, §C9.
+#
+# `$HARN_SESSION_STORE`, else ``[sessions] store`` of the project's `harn.toml`, else a file of the project's
+# state. A path in a variable counts from the working directory, one in a manifest from the manifest.
+
+
+VARIABLE = "HARN_SESSION_STORE"
+
+_KNOWN = {
+    "store": (string, 'e.g. store = "sqlite:.harn/sessions.db"'),
+    "durable": (boolean, "durable = true keeps every session that is opened"),
+}
+
+
+class StoreSettings(NamedTuple):
+    """``url`` is the default store's; with ``durable`` every session that is opened is kept there."""
+
+    url: str
+    durable: bool = False
+
+
+def store_settings(world: World) -> StoreSettings:
+    """Return what holds in the working directory. Raises `ManifestError` for an unusable manifest."""
+    here = world.files.cwd()
+    root = project_root(here, world.files)
+    section = manifest_section(world.files, root, "sessions", _KNOWN, "where sessions are kept")
+    store, durable = section.get("store"), section.get("durable", False)
+    variable = world.environment.get(VARIABLE)
+    if variable:
+        return StoreSettings(placed(variable, here), durable)
+    if store is not None and root is not None:
+        return StoreSettings(placed(store, root), durable)
+    state = state_directory(root or here, world.environment.get(STATE_VARIABLE))
+    return StoreSettings(f"sqlite:{os.path.join(state, 'sessions.db')}", durable)
+
+
+# A loop's hold on a session that a store keeps: the session's lease. Spec: 10 §C9.
+
+
+class Hold:
+    """The lease of a session, as long as loops of this process drive it."""
+
+    def __init__(self, session: StoredSession, kept: KeptLease) -> None:
+        self._session = session
+        self._kept = kept
+        session.lease = kept.lease
+
+    def release(self) -> None:
+        self._session.lease = None
+        self._kept.release()
+
+
+# The stores that one Vm's sessions are kept in. Spec: 10 §C6, §C9; rules of the Vm: 07 §8.5.
+
+
+_FILES = ("sqlite", "jsonl")
+_NOWHERE = ("memory",)
+
+
+class Stores:
+    """Each store is opened when a session first needs it, and stays open."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: dict[str, Store] = {}
+        #: Called with the URL of a database whenever a session needs it; raises where it may not be reached.
+        self.reach: Callable[[str], object] = lambda url: None
+        #: At the latest when the process ends: a store may have acknowledged what isn't written yet.
+        self.close = finalize(self, _close, self._open)
+
+    @cached_property
+    def settings(self) -> StoreSettings:
+        """Where sessions are kept by default, and whether all of them are."""
+        return store_settings(self._world.unguarded)
+
+    def usual(self) -> Store | None:
+        """The store of a session that is opened without the option; None when it isn't kept."""
+        return self.of(True) if self.settings.durable else None
+
+    def of(self, option: Store | bool | str | None) -> Store | None:
+        """The store that the option ``store`` of `agent_session_open` means; None: the session isn't kept."""
+        if option is None:
+            return self.usual()
+        if option is False:
+            return None
+        if option is True:
+            url = self.settings.url
+            self._require(url, by_default=True)
+        elif isinstance(option, str):
+            url = placed(option, self._world.unguarded.files.cwd())
+            self._require(url, by_default=False)
+        elif isinstance(option, int | float | list | dict):
+            raise InvalidArgument("`store` must be a bool or a string")
+        else:
+            return option
+        return self._opened(url)
+
+    def _opened(self, url: str) -> Store:
+        from harnpy.storage.opening import open_store
+
+        if url not in self._open:
+            self._open[url] = open_store(url)
+        return self._open[url]
+
+    def _require(self, url: str, *, by_default: bool) -> None:
+        """Ask the rules whether a program may keep something there."""
+        scheme, _, target = url.partition(":")
+        path = target.partition("?")[0]
+        if scheme in _NOWHERE or path == ":memory:":
+            return
+        if scheme not in _FILES:
+            from harnpy.storage.opening import shown
+
+            self._world.require(NETWORK, shown(url))
+            self.reach(url)
+        elif by_default:
+            self._world.require(STATE, path)
+        else:
+            self._world.require_place(WRITE, path)
+
+
+def _close(stores: dict[str, Store]) -> None:
+    for store in stores.values():
+        store.close()
+    stores.clear()

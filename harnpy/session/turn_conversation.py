@@ -1,0 +1,82 @@
+"""The conversation of an agent loop that is a turn of a runtime's session. Spec: 10 §C7.1, §C16.
+
+`Send` has begun the turn, with its prompt, and ends it with the save: what is between is the loop's.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from harnpy.session import events as kinds
+from harnpy.session.conversation import SessionConversation, follow, unfollow
+from harnpy.session.errors import SessionError
+from harnpy.session.prompt import SYSTEM
+from harnpy.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.formats.dicts import Dict
+    from harnpy.session.agent_turn import Turn
+    from harnpy.session.events import Event, EventDraft
+    from harnpy.session.log import Session
+    from harnpy.session.residents import Residents
+    from harnpy.session.transaction import Recalled
+
+
+class TurnConversation(SessionConversation):
+    """``sessions`` are those of one turn: its own session."""
+
+    def __init__(self, turn: Turn, sessions: Residents) -> None:
+        super().__init__(turn.session.id, sessions)
+        self.agent = turn.agent
+        self._turn = turn
+
+    def begin(self, system: str | None, tool_format: str) -> None:
+        session = follow(self._sessions, self)
+        self._registers = {SYSTEM: system, "settings.tool_format": tool_format}
+        self.turn = self._turn.events[0]
+        session.show_summary()
+        self.messages, self.summary = session.messages(), session.view.window.summary
+        self._mark(session)
+
+    def _append(
+        self, session: Session, drafts: list[EventDraft], expected_version: int | None
+    ) -> list[Event]:
+        events = super()._append(session, drafts, expected_version)
+        self._turn.events += events
+        return events
+
+    def _end_turn(self, stop_reason: str, steps: int) -> None:
+        self._turn.looped(stop_reason, steps)
+
+    def make_room(self) -> None:
+        session = self._turn.session
+        if session.resizes_itself:
+            self.store()
+            session.resize_if_due(turn=self.turn)
+
+    can_shrink = True
+
+    def shrink(self) -> bool:
+        self.store()
+        report = self._turn.session.resize_after_overflow(turn=self.turn)
+        return report is not None and report.shrunk
+
+    def recall(self, type: str, **names: Any) -> Recalled | None:
+        return self._turn.session.recall(type, **names)
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Take what others have appended while the loop runs."""
+        for event in events:
+            if event.type == kinds.MESSAGE_ADDED:
+                self.arrive(event.body)
+
+    def fail(self, error: BaseException) -> None:
+        with suppress(StorageError, SessionError):  # whoever ends the turn says what went wrong
+            self.store()
+        unfollow(self._sessions, self)
+
+    def transcript(self, state: str) -> Dict:
+        return {}  # nobody asks for it

@@ -1,0 +1,508 @@
+"""The file of a store: its tables, its connections, and transactions, which appends share.
+
+Appends that are made while a commit is under way wait, and share the next one (*group commit*): with
+`synchronous=FULL` a commit costs as much as hundreds of rows. One of them leads: its thread writes them
+all, wakes the others, and has the first of those that came meanwhile lead next. Spec: 10 §C6.2, §C11.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Condition, Lock, RLock
+from typing import TYPE_CHECKING, TypeVar
+
+from harnpy.storage.errors import (
+    CorruptLog,
+    SchemaTooNew,
+    StorageError,
+    StoreBusy,
+    StoreClosed,
+    StoreFull,
+    StoreUnreachable,
+    Unsupported,
+)
+
+if TYPE_CHECKING:
+    from _thread import LockType
+    from collections.abc import Callable, Iterator, Sequence
+    from sqlite3 import Connection
+
+    from harnpy.storage.opening import StoreUrl
+
+# What SQLite's errors mean to callers of a store. Spec: 10 §C6.2, §C11.
+
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_UNREACHABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+
+
+@contextmanager
+def failures(url: StoreUrl) -> Iterator[None]:
+    """Raise what SQLite raises as a `StorageError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translated(error, url) from error
+    except UnicodeEncodeError as error:
+        raise StorageError(f"{url} keeps Unicode text, and `{error.object!r}` is none") from error
+
+
+def translated(error: sqlite3.Error, url: StoreUrl) -> StorageError:
+    """Return the error of the store that ``error`` is."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _BUSY:
+        return StoreBusy(str(url), url.timeout)
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(str(url))
+    if code in _CORRUPT or isinstance(error, sqlite3.IntegrityError):
+        return CorruptLog(url.target, str(error))
+    if code in _UNREACHABLE:
+        return StoreUnreachable(str(url), str(error))
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return StoreClosed(str(url))
+    return StorageError(f"{url}: {error}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether trying again may help."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
+# The tables of a store, and the file that holds them. Spec: 10 §C6.2.
+
+
+#: "HARn", which tells our files from other SQLite databases.
+APPLICATION = 0x4841526E
+VERSION = 2
+
+#: A record's number in the store is its stream's, shifted, and its own: one b-tree has them all in order.
+SHIFT = 34
+
+#: A deleted stream whose records others still share: of no kind, and no append expects this version.
+STEM_KIND = ""
+STEM_VERSION = -1
+
+#: How long streams are. An append writes nothing but its records, so ``streams.version`` may be behind the
+#: last of them; it is 0 for a stream without records alone, and never too high.
+_CURRENT = f"""
+CREATE VIEW current AS
+SELECT sid, kind, name, parent, fork_seq, status, agent, created, updated, head,
+  CASE WHEN version < 0 THEN version ELSE max(version, ifnull(
+    (SELECT max(rid) FROM records WHERE rid BETWEEN sid << {SHIFT} AND ((sid + 1) << {SHIFT}) - 1)
+    - (sid << {SHIFT}), 0)) END AS version
+FROM streams"""
+
+TABLES = """
+CREATE TABLE streams (
+  sid INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, name TEXT NOT NULL,
+  version INTEGER NOT NULL DEFAULT 0,
+  parent INTEGER REFERENCES streams(sid), fork_seq INTEGER NOT NULL DEFAULT 0,
+  status TEXT NOT NULL DEFAULT '', agent TEXT NOT NULL DEFAULT '',
+  created INTEGER NOT NULL, updated INTEGER NOT NULL,
+  head TEXT NOT NULL DEFAULT '{}',
+  UNIQUE (kind, name)) STRICT;
+CREATE INDEX streams_updated ON streams(kind, updated DESC, sid);
+CREATE INDEX streams_parent ON streams(parent, created, sid) WHERE parent IS NOT NULL;
+CREATE TABLE records (
+  rid INTEGER PRIMARY KEY, type TEXT NOT NULL, time INTEGER NOT NULL,
+  turn INTEGER, more INTEGER NOT NULL DEFAULT 0, cost REAL, tool_key BLOB,
+  data TEXT NOT NULL, rest TEXT) STRICT;
+CREATE INDEX records_tool ON records(tool_key) WHERE tool_key IS NOT NULL;
+CREATE TRIGGER records_frozen BEFORE UPDATE ON records
+  BEGIN SELECT RAISE(ABORT, 'records are append-only'); END;
+CREATE TABLE leases (
+  key TEXT PRIMARY KEY, owner TEXT NOT NULL, token INTEGER NOT NULL, boot TEXT NOT NULL,
+  expires_at REAL NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE tickets (
+  ticket INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, owner TEXT NOT NULL,
+  alive_until REAL NOT NULL) STRICT;
+CREATE INDEX tickets_key ON tickets(key, ticket);
+"""
+
+
+def prepare(connection: Connection, url: str) -> None:
+    """Make an empty database a store, and a store of an older version one of ours.
+
+    Raises for one that is something else or newer, which is left as it is.
+    """
+    if _version(connection, url) == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(connection, url)  # another process may have been faster
+        if version == 0:
+            for statement in _statements():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        if version < VERSION:
+            connection.execute(_CURRENT)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: Connection, url: str) -> int:
+    """Return the version of a store, 0 for an empty database."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application == APPLICATION:
+        if version > VERSION:
+            raise SchemaTooNew(url, version, VERSION)
+        return int(version)
+    if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None:
+        raise StoreUnreachable(url, "it is a SQLite database of another program")
+    return 0
+
+
+def _statements() -> list[str]:
+    """The statements of `TABLES`; the one of the trigger has a semicolon of its own."""
+    statements = TABLES.replace("append-only'); END", "append-only')\0 END").split(";")
+    return [statement.replace("\0", ";") for statement in statements if statement.strip()]
+
+
+# The connections of a store: one that writes, and as many that read as threads do so at once.
+#
+# Every transaction of the writer goes through `Commits`. A database in memory has the writer alone.
+# Spec: 10 §C6.2.
+
+
+MEMORY = ":memory:"
+#: The oldest SQLite with STRICT tables.
+_OLDEST = (3, 37)
+_PAUSE = 0.01
+#: How long the log grows before it is copied back. Appends write the same pages again and again: a longer
+#: log has fewer of them copied, and makes the appends that wait for the copying rarer.
+_LOG_PAGES = 2000
+#: Bytes of a page of a new file. Fewer would hold one long reply and waste the rest: a fifth of the file.
+_PAGE = 8192
+
+
+class Connections:
+    """Opens the file, creating it and its directory when they don't exist."""
+
+    def __init__(self, url: StoreUrl) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise Unsupported(f"{url} needs SQLite 3.37 or newer, and this is {sqlite3.sqlite_version}")
+        if not url.target:
+            raise StoreUnreachable(str(url), "a file is missing, as in sqlite:.harn/sessions.db")
+        self.url = url
+        self.in_memory = url.target == MEMORY
+        self.closed = False
+        self.lock = RLock()
+        self._readers: list[sqlite3.Connection] = []
+        if not self.in_memory:
+            self._make_directory()
+        with failures(url):
+            self.writer = self._patiently(self._open_writer)
+
+    @property
+    def _level(self) -> str:
+        return "NORMAL" if self.url.durability == "relaxed" else "FULL"
+
+    def wait_for_disk(self, *, wait: bool) -> None:
+        """Have commits of the writer wait for the disk, as far as the store's durability asks for it."""
+        self.writer.execute(f"PRAGMA synchronous = {self._level if wait else 'NORMAL'}")
+
+    def _make_directory(self) -> None:
+        try:
+            Path(self.url.target).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreUnreachable(str(self.url), error.strerror or str(error)) from error
+
+    def _open_writer(self) -> sqlite3.Connection:
+        connection = self._connect()
+        try:
+            connection.execute(f"PRAGMA page_size = {_PAGE}")
+            prepare(connection, str(self.url))
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {self._level}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.url.target, timeout=self.url.timeout, isolation_level=None, check_same_thread=False
+        )
+
+    def _patiently(self, attempt: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
+        """Call ``attempt`` until it isn't refused by a lock that SQLite itself doesn't wait for.
+
+        Changing the journal mode and recovering the log after a crash take such locks.
+        """
+        gives_up = time.monotonic() + self.url.timeout
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= gives_up:
+                    raise
+            time.sleep(_PAUSE)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read with, for nobody else meanwhile."""
+        self.check_open()
+        with failures(self.url):
+            if self.in_memory:
+                with self.lock:
+                    yield self.writer
+                return
+            try:
+                reader = self._readers.pop()
+            except IndexError:
+                reader = self._patiently(self._open_reader)
+            try:
+                yield reader
+            finally:
+                self._give_back(reader)
+
+    def _open_reader(self) -> sqlite3.Connection:
+        reader = self._connect()
+        reader.execute("PRAGMA query_only = ON")
+        reader.execute("SELECT 1 FROM streams LIMIT 1").fetchone()
+        return reader
+
+    def _give_back(self, reader: sqlite3.Connection) -> None:
+        self._readers.append(reader)
+        if self.closed:
+            self._close_readers()
+
+    def check_open(self) -> None:
+        """Raise `StoreClosed` after `close`."""
+        if self.closed:
+            raise StoreClosed(str(self.url))
+
+    def close(self) -> None:
+        """Close all of them; those that somebody reads with right now, when that ends."""
+        with self.lock:
+            if not self.closed:
+                self.closed = True
+                self._close_readers()
+                self.writer.close()
+
+    def _close_readers(self) -> None:
+        while self._readers:
+            self._readers.pop().close()
+
+
+T = TypeVar("T")
+
+
+class Job:
+    """A part of a transaction that others may share. ``error`` is why it wasn't done."""
+
+    __slots__ = ("done", "error", "leads", "wake")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: StorageError | None = None
+        #: Held until the job is done, or is to lead; None for one that needn't wait.
+        self.wake: LockType | None = None
+        self.leads = False
+
+    def write(self, cursor: sqlite3.Cursor) -> None:
+        """Write. Raises a `StorageError` before anything is written, or whatever SQLite raises."""
+        raise NotImplementedError
+
+    def committed(self) -> None:
+        """Called right after the commit, in the order of the writes."""
+
+
+class Commits:
+    """The transactions of one store in this process, one after the other."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._url = connections.url
+        self._lock = connections.lock
+        self._cursor = connections.writer.cursor()
+        self._queue: deque[Job] = deque()
+        #: Guards the queue, and whether somebody leads.
+        self._entry = Lock()
+        self._led = False
+        self._begun = False
+        #: Announces commits of this process, which ``count`` counts, to those who wait for some.
+        self._changed = Condition()
+        self.count = 0
+        self._waiting = 0
+
+    def run(self, job: Job) -> None:
+        """Write ``job``, together with all others that wait. Returns after its commit."""
+        with self._entry:
+            self._queue.append(job)
+            if self._led:
+                job.wake = Lock()
+                job.wake.acquire()
+            self._led = True
+        try:
+            if job.wake is not None:
+                job.wake.acquire()
+            if not job.done:
+                self._lead()
+        except BaseException:
+            self._leave(job)
+            raise
+        if job.error is not None:
+            raise job.error
+
+    def _lead(self) -> None:
+        with self._lock:
+            self._write_all()
+        self._hand_on()
+
+    def _leave(self, job: Job) -> None:
+        """Take a job out whose thread was interrupted; if it led, somebody else must."""
+        with self._entry:
+            if job in self._queue:
+                self._queue.remove(job)
+        if job.leads or job.wake is None:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Have the first one that waits lead."""
+        with self._entry:
+            self._led = bool(self._queue)
+            if self._led:
+                heir = self._queue[0]
+                heir.leads = True
+                if heir.wake is not None:
+                    heir.wake.release()
+
+    def transact(self, work: Callable[[sqlite3.Cursor], T], *, lasting: bool = True) -> T:
+        """Return what ``work`` does in a transaction of its own; nothing of it stays when it raises.
+
+        Unless it is ``lasting``, a power cut may take it: nobody waits for the disk.
+        """
+        with self._lock:
+            self._connections.check_open()
+            if not lasting:
+                self._connections.wait_for_disk(wait=False)
+            try:
+                self._cursor.execute("BEGIN IMMEDIATE")
+                result = work(self._cursor)
+                self.commit()
+            except sqlite3.Error as error:
+                self._roll_back()
+                raise translated(error, self._url) from error
+            except BaseException:
+                self._roll_back()
+                raise
+            finally:
+                if not lasting:
+                    self._connections.wait_for_disk(wait=True)
+            self._announce()
+        return result
+
+    def commit(self) -> None:
+        """End the transaction."""
+        self._cursor.execute("COMMIT")
+
+    def _write_all(self) -> None:
+        """Write the jobs that wait, in one transaction, or one by one when one of them spoils it."""
+        jobs = self._waiting_jobs()
+        try:
+            self._connections.check_open()
+            self._write(jobs)
+        except StorageError as error:
+            self._fail(jobs, error)
+        except sqlite3.Error as error:
+            self._roll_back()
+            if len(jobs) == 1:
+                self._fail(jobs, translated(error, self._url))
+            else:
+                self._write_apart(jobs)
+        except BaseException:
+            self._give_up(jobs)
+            raise
+        else:
+            self._finish(jobs)
+
+    def _waiting_jobs(self) -> list[Job]:
+        with self._entry:
+            jobs = [*self._queue]
+            self._queue.clear()
+        return jobs
+
+    def _write(self, jobs: Sequence[Job]) -> None:
+        cursor = self._cursor
+        self._begun = False
+        cursor.execute("BEGIN IMMEDIATE")
+        self._begun = True
+        for job in jobs:
+            try:
+                job.write(cursor)
+            except StorageError as error:
+                job.error = error
+        self.commit()
+
+    def _write_apart(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            job.error = None
+            try:
+                self._write((job,))
+            except sqlite3.Error as error:
+                self._roll_back()
+                job.error = translated(error, self._url)
+            except BaseException:
+                self._give_up([job for job in jobs if not job.done])
+                raise
+            self._finish((job,))
+
+    def _finish(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            if job.error is None:
+                job.committed()
+            _end(job)
+        self._announce()
+
+    def _fail(self, jobs: Sequence[Job], error: StorageError) -> None:
+        for job in jobs:
+            job.error = error
+            _end(job)
+
+    def _give_up(self, jobs: Sequence[Job]) -> None:
+        """Leave the jobs of others to the next one who gets the lock: this thread was interrupted."""
+        if self._begun and not self._connections.writer.in_transaction:
+            self._finish(jobs)  # the interruption came right behind the commit
+            return
+        self._roll_back()
+        with self._entry:
+            self._queue.extendleft(reversed(jobs))
+
+    def _roll_back(self) -> None:
+        if not self._connections.closed and self._connections.writer.in_transaction:
+            self._cursor.execute("ROLLBACK")
+
+    def wait(self, seen: int, timeout: float) -> None:
+        """Wait for a commit of this process, unless there were some since ``seen`` of them."""
+        with self._changed:
+            self._waiting += 1
+            try:
+                if self.count == seen:
+                    self._changed.wait(timeout)
+            finally:
+                self._waiting -= 1
+
+    def _announce(self) -> None:
+        self.count += 1
+        if self._waiting:
+            with self._changed:
+                self._changed.notify_all()
+
+
+def _end(job: Job) -> None:
+    job.done = True
+    if job.wake is not None and not job.leads:
+        job.wake.release()

@@ -1,1 +1,0 @@
-"""Text formats that know no values of the language."""

@@ -1,1 +1,0 @@
-"""JSON text, read with exact error positions."""

@@ -1,1 +1,0 @@
-"""The regular expressions of Harn: the dialect, rewritten for the `regex` library, and matching with it."""

@@ -1,0 +1,346 @@
+"""Calls: functions known at compile time, values found callable, builtins, methods, pipes, tail calls.
+
+A known `fn` is called through its Python function with exactly its parameters; surplus arguments are
+evaluated and dropped here, missing ones are Python defaults. Spec: 02 §7.4, §9, §14.4.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+from harnpy.vm.declare import conversion, converts, most_arguments, needs_value
+from harnpy.vm.emit import Operand, joined, tuple_text
+from harnpy.vm.emit.expressions import enum_reference, list_text, read, sequence
+from harnpy.vm.emit.source_map import is_marked
+from harnpy.vm.resolve.names import TASK_CALLS, tail_target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harnpy.vm.emit import Text
+    from harnpy.vm.emit.emitter import Emitter
+    from harnpy.vm.resolve import Reference
+
+#: The kinds of the types in signatures.
+_KINDS = {"string": "str", "int": "int", "bool": "bool", "list": "list"}
+
+#: What the names of 05 §2 call, and how many arguments each takes.
+_TASK_HELPERS = {
+    "await": ("await_task", 1),
+    "cancel": ("cancel_task", 1),
+    "cancel_graceful": ("cancel_gracefully", 2),
+    "is_cancelled": ("is_cancelled", 0),
+}
+
+
+def call(e: Emitter, node: ast.Call, into: Operand | None) -> Text:
+    if node.name in TASK_CALLS:
+        return task_call(e, node)
+    ref = e.refs[id(node)]
+    if ref.kind == "builtin":
+        return builtin_call(e, node, ref.name, node.args)
+    if has_spread(node.args):
+        return spread_call(e, node, ref, node.args)
+    return e.mark(node, named_call(e, node, ref, e.operands(node.args)))
+
+
+def task_call(e: Emitter, node: ast.Call) -> str:
+    """``await(t)`` and its like (05 §2)."""
+    helper, most = _TASK_HELPERS[node.name]
+    if has_spread(node.args):
+        return e.mark(node, f"{helper}(*{sequence(e, node.args)}[:{most}])")
+    return e.mark(node, f"{helper}({joined(at_most(e, most, e.operands(node.args)))})")
+
+
+def at_most(e: Emitter, count: int, args: list[Text]) -> list[Text]:
+    """The arguments that something takes; surplus ones are evaluated first, in their turn, and dropped."""
+    if len(args) > count:
+        args = [e.settle(text) for text in args]
+    return args[:count]
+
+
+def has_spread(args: Sequence[ast.Node]) -> bool:
+    return any(isinstance(arg, ast.Spread) for arg in args)
+
+
+def named_call(e: Emitter, node: ast.Node, ref: Reference, args: list[Text]) -> str:
+    """A call of what a name stands for, with the given argument texts."""
+    variable = ref.variable
+    if ref.kind != "local" or variable is None:
+        return unbound_call(e, ref, args)
+    if variable.in_box:
+        given = f"{e.depth()}, {tuple_text(args)}, {fallback(e, ref)}"
+        return f"call_late({variable.python}[0], {ref.name!r}, {given})"
+    if fn := variable.known_fn:
+        return known_call(e, fn, variable.python, args)
+    if variable.struct is not None:
+        return struct_call(variable.struct, at_most(e, 1, args))
+    return value_call(e, ref, args)
+
+
+def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str:
+    params = fn.params
+    if params and params[-1].rest:
+        plain = len(params) - 1
+        if len(args) < plain:
+            args = [*args, *missing(params[len(args) : plain])]
+        args = [*args[:plain], f"[{joined(args[plain:])}]"]
+    else:
+        args = at_most(e, len(params), args)
+    callee = e.temp()
+    return f"({callee} := {target}.call)({joined([e.depth(), *args])})"
+
+
+def missing(params: Sequence[ast.Param]) -> list[str]:
+    """What stands for arguments that are not given."""
+    return ["MISSING" if param.default else "None" for param in params]
+
+
+def struct_call(struct: ast.StructDecl, args: list[Text]) -> str:
+    names = tuple(field.name for field in struct.fields)
+    return f"construct({struct.name!r}, {names!r}, {args[0] if args else 'None'})"
+
+
+def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
+    """A call of a variable: at once when it holds a function of this arity. ``g(x)``:
+
+        (t1 := g_1.call)(e, x_2) if type(g_1) is Fn and g_1.arity == 1
+            else call_named(g_1, 'g', e, (x_2,), ())
+
+    The callee gets a name because CPython 3.11 reads a slot faster than it calls a method found in one.
+    """
+    assert ref.variable
+    target, depth = ref.variable.python, e.depth()
+    callee = e.temp()
+    settled = [e.settle(text) for text in args]
+    plain = joined([depth, *settled])
+    slow = f"call_named({target}, {ref.name!r}, {depth}, {tuple_text(settled)}, {fallback(e, ref)})"
+    test = f"type({target}) is Fn and {target}.arity == {len(args)}"
+    return f"({callee} := {target}.call)({plain}) if {test} else {slow}"
+
+
+def fallback(e: Emitter, ref: Reference) -> str:
+    """What a call falls back on when the nearest variable holds no callable, from the inside out: a tuple."""
+    others: list[Text] = []
+    outer = ref.outer
+    while outer is not None:
+        if outer.kind == "builtin":
+            others.append(e.unit.builtin_value(outer.name))
+        elif outer.variable and outer.variable.in_box:
+            others.append(f"{outer.variable.python}[0]")
+        elif outer.variable:
+            others.append(outer.variable.python)
+        outer = outer.outer
+    return tuple_text(others)
+
+
+def unbound_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
+    if ref.kind == "dynamic":
+        return f"call_dynamic(m, {ref.name!r}, {e.depth()}, {tuple_text(args)})"
+    if ref.kind == "global":
+        return f"call({e.unit.global_value(ref.name)}, {e.depth()}, {tuple_text(args)})"
+    return f"call_from_frames({ref.name!r}, {e.depth()}, {tuple_text(args)})"
+
+
+def spread_call(e: Emitter, node: ast.Node, ref: Reference, args: Sequence[ast.Node]) -> str:
+    given = e.settle(sequence(e, args))
+    variable = ref.variable
+    if ref.kind == "local" and variable and variable.known_fn:
+        return e.mark(node, f"call({variable.python}, {e.depth()}, {given})")
+    if ref.kind == "local" and variable and variable.struct:
+        return e.mark(node, struct_call(variable.struct, [f"({given} or [None])[0]"]))
+    if ref.kind == "local" and variable and not variable.in_box:
+        target = variable.python
+        return e.mark(node, f"call_named({target}, {ref.name!r}, {e.depth()}, {given}, {fallback(e, ref)})")
+    return e.mark(node, named_call(e, node, ref, [f"*{given}"]))
+
+
+# --- builtins ---------------------------------------------------------------------------------------
+
+
+def builtin_call(e: Emitter, node: ast.Node, name: str, args: Sequence[ast.Node]) -> str:
+    if has_spread(args):
+        return e.mark(node, f"call_builtin({e.unit.builtin_value(name)}, {sequence(e, args)})")
+    texts = e.operands(args)
+    if name == "len" and len(texts) == 1:
+        return length(e, node, args[0], texts[0])
+    given = converted(e, name, texts, [e.kind(arg) for arg in args])
+    return e.mark(node, f"{e.unit.builtin_function(name)}({joined(['vm', *given])})")
+
+
+def converted(e: Emitter, name: str, texts: list[Text], kinds: list[str]) -> list[Text]:
+    """The arguments as the builtin's Python function takes them (04 §0.1); known kinds stay as they are."""
+    declaration = e.unit.table.declaration(name)
+    most = most_arguments(declaration)
+    if most is not None:
+        texts = at_most(e, most, texts)
+    if declaration.counted:
+        return texts
+    plain = [p for p in declaration.signature().parameters if not p.rest]
+    unsure = [
+        kind != _KINDS.get(p.type) and converts(declaration, p) for p, kind in zip(plain, kinds, strict=False)
+    ]
+    if any(unsure):
+        # All arguments are evaluated before the first is converted.
+        texts = [e.held(text) for text in texts]
+    given = [
+        conversion(declaration, p, str(text)) if look else text
+        for p, text, look in zip(plain, texts, unsure, strict=False)
+    ]
+    for p in plain[len(given) :]:
+        if needs_value(declaration, p):
+            given.append(conversion(declaration, p, "None"))
+    return [*given, *texts[len(plain) :]]
+
+
+def length(e: Emitter, node: ast.Node, arg: ast.Node, text: Text) -> str:
+    """`len` of what is a string or list: Python's own."""
+    if e.kind(arg) in ("str", "list"):
+        return f"len({text})"
+    atom = e.settle(text)
+    slow = e.mark(node, f"{e.unit.builtin_function('len')}(vm, {atom})")
+    return f"(len({atom}) if type({atom}) is list or type({atom}) is str else {slow})"
+
+
+# --- methods ----------------------------------------------------------------------------------------
+
+
+def method_call(e: Emitter, node: ast.MethodCall, into: Operand | None) -> Text:
+    if variant := enum_reference(e, node):
+        fields = sequence(e, node.args)
+        return f"EnumValue({variant[0]!r}, {variant[1]!r}, tuple({fields}))"
+    if qualified := namespaced(e, node):
+        return builtin_call(e, node, qualified, node.args)
+    if has_spread(node.args):
+        target, *args = e.operands([node.object, *node.args])
+        given = list_text(node.args, args)
+        return e.mark(node, f"call_method({e.depth()}, {target}, {node.name!r}, {given})")
+    target, *args = e.operands([node.object, *node.args])
+    if not (isinstance(target, Operand) and target.is_slot):
+        target, *args = [e.fresh(target), *map(e.settle, args)]
+    if node.optional:
+        args = [e.settle(text) for text in args]
+    table = e.unit.method_table(node.name, len(args))
+    text = f"{table}[type({target})]({joined(['vm', target, *args])})"
+    if e.kind(node.object) == "any":
+        # A method of the program's own counts as a call (02 §9.4).
+        own = f"{table}.own({joined(['vm', e.depth(), target, *args])})"
+        if any(is_marked(str(arg)) for arg in args):
+            # The first branch ends on the line of an argument.
+            text = e.mark(node, text)
+        text = f"({own} if type({target}) is Struct else {text})"
+    text = e.mark(node, text)
+    return f"(None if {target} is None else {text})" if node.optional else text
+
+
+def namespaced(e: Emitter, node: ast.MethodCall) -> str | None:
+    """``stream.map(…)`` and its like, when no variable shadows the namespace."""
+    if isinstance(node.object, ast.Name):
+        ref = e.refs[id(node.object)]
+        qualified = f"{node.object.name}.{node.name}"
+        if ref.kind == "global" and e.unit.table.is_builtin(qualified):
+            return qualified
+    return None
+
+
+# --- pipes ------------------------------------------------------------------------------------------
+
+
+def pipe(e: Emitter, node: ast.Pipe, into: Operand | None) -> Text:
+    hole = e.unit.resolution.variables.get((id(node), "_"))
+    if hole is not None:
+        e.line(f"{hole.python} = {e.expr(node.left)}")
+        e.declare_slot(hole.python)
+        return e.expr(node.right)
+    if isinstance(node.right, ast.Name):
+        ref = e.refs[id(node.right)]
+        if ref.kind == "builtin":
+            return builtin_call(e, node, ref.name, [node.left])
+        value = e.atom(node.left)
+        return e.mark(node, f"pipe({value}, {read(e, node.right, ref)}, {e.depth()})")
+    left, right = e.operands([node.left, node.right])
+    return e.mark(node, f"pipe({left}, {right}, {e.depth()})")
+
+
+# Calls in tail position: the function leaves before what it calls begins. Spec: 02 §9.4.
+#
+# A function that calls itself goes back to its top. Any other call is left to the caller: the function
+# returns `TAIL`, and the nearest trampoline makes the call.
+
+
+def tail_call(e: Emitter, node: ast.Node) -> bool:
+    """Write ``return f(…)`` as a tail call, if it is one. Spec: 02 §9.4.
+
+    ``return f(n - 1)``, by what `f` is: the function itself; another `fn`, which calls functions in turn; a
+    variable with any value.
+
+        n_2 = t1            TAIL.args = (t1,)           return tail_named(f_3, 'f', e, (t1,), ())
+        continue            TAIL.body = f_3.body
+                            return TAIL
+    """
+    if e.protections or e.generator or e.function.defers or e.own is not None or not called_by_calls(e):
+        return False
+    ref = tail_target(e.unit.resolution, node)
+    if ref is None or ref.variable is None:
+        return False
+    variable = ref.variable
+    args = [node.left] if isinstance(node, ast.Pipe) else list(node.args)  # type: ignore[attr-defined]
+    if is_self(e, ref) and not e.loops:
+        again(e, args)
+        return True
+    fn = variable.known_fn
+    if fn and not e.unit.calls_out(fn):
+        return False
+    e.may_tail = True
+    texts = e.operands(args)
+    if fn:
+        known_tail(e, fn, variable.python, texts)
+    else:
+        target, given = variable.python, f"{e.depth()}, {tuple_text(texts)}"
+        if isinstance(node, ast.Call):
+            text = f"tail_named({target}, {ref.name!r}, {given}, {fallback(e, ref)})"
+        else:
+            text = f"tail_pipe({target}, {given})"
+        e.line("return " + e.mark(node, text))
+    return True
+
+
+def called_by_calls(e: Emitter) -> bool:
+    """Whether the callers of the function being written make the tail call that it returns."""
+    return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
+
+
+def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> None:
+    """Leave the call to make with the caller: what to run, with what."""
+    if len(args) == len(fn.params) and not (fn.params and fn.params[-1].rest):
+        e.line(f"TAIL.args = {tuple_text(args)}")
+        e.line(f"TAIL.body = {target}.body")
+        e.line("return TAIL")
+    else:
+        e.line(f"return tail({target}, {tuple_text(args)})")
+
+
+def is_self(e: Emitter, ref: Reference) -> bool:
+    """Whether a name means the function being written."""
+    own = e.function.own_variable
+    return own is not None and ref.variable is not None and ref.variable.captured_from is own
+
+
+def again(e: Emitter, args: list[ast.Node]) -> None:
+    """Call the function itself in tail position: new parameters, and back to its top."""
+    e.self_tail = True
+    fn = e.function.node
+    params = fn.params  # type: ignore[attr-defined]
+    texts = e.operands(args)
+    if params and params[-1].rest:
+        plain = len(params) - 1
+        rest = [f"[{joined(texts[plain:])}]"]
+        texts = texts[:plain]
+    else:
+        plain, rest = len(params), []
+        texts = at_most(e, plain, texts)
+    given = [*texts, *missing(params[len(texts) : plain]), *rest]
+    if given:
+        names = ", ".join(variable.python for variable in e.function.params)
+        e.line(f"{names} = {joined(given)}")
+    e.line("continue")

@@ -1,0 +1,236 @@
+"""The front end: from source to a checked and resolved tree, which the compiler and the walker read.
+
+Parsing, structure, names and the verdict of the static checks; all of it raises SourceFault. A `ReplSession`
+keeps what its inputs bind, and each input is resolved and checked with what those before it have declared.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax.parser import parse_cached
+from harnpy.syntax.structure import check_structure
+from harnpy.vm.resolve import Declared, Variable
+from harnpy.vm.resolve.names import Resolver
+from harnpy.vm.resolve.tree import entry_pipeline
+from harnpy.vm.unit import ALL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from typing import Any
+
+    from harnpy.check.findings import Finding
+    from harnpy.check.knowledge import Imported
+    from harnpy.syntax import ast
+    from harnpy.vm.declare import BuiltinTable
+    from harnpy.vm.imports import Imports
+    from harnpy.vm.resolve import Resolution
+    from harnpy.vm.values import Fn
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+# From source to a resolved tree, which the compiler and the walker read: parse, check, resolve.
+#
+# All of it raises SourceFault for syntax and structure.
+
+
+class Resolved:
+    """A program, a module or an input of a REPL, with what its names mean.
+
+    ``role``: ``"program"``, which starts at ``entry`` or at its first statement, ``"module"`` or ``"input"``.
+    """
+
+    __slots__ = ("entry", "program", "resolution", "role")
+
+    def __init__(
+        self, role: str, program: ast.Program, resolution: Resolution, entry: ast.Pipeline | None = None
+    ) -> None:
+        self.role = role
+        self.program = program
+        self.resolution = resolution
+        self.entry = entry
+
+
+def resolved_program(
+    source: str, file: str, entry: str | None, table: BuiltinTable, imports: Imports | None
+) -> Resolved:
+    """A file to be run. Raises also KeyError, for an unknown ``entry``."""
+    program = _prepared(source, file, table)
+    pipeline = entry_pipeline(program, entry)
+    if entry is not None and pipeline is None:
+        raise KeyError(entry)
+    resolver = _resolver(table)
+    resolution = _resolution(lambda: resolver.program(program, pipeline, imports), source, file)
+    return Resolved("program", program, resolution, pipeline)
+
+
+def resolved_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> Resolved:
+    """A file that another imports."""
+    program = _prepared(source, file, table)
+    resolver = _resolver(table)
+    return Resolved("module", program, _resolution(lambda: resolver.module(program, imports), source, file))
+
+
+def resolved_input(
+    source: str, file: str, declared: Declared, table: BuiltinTable, imports: Imports | None
+) -> Resolved:
+    """An input of a REPL: it reads and adds to what is ``declared``."""
+    program = parsed(source, file)
+    resolver = _resolver(table)
+    resolution = _resolution(lambda: resolver.input(program, declared, imports), source, file)
+    return Resolved("input", program, resolution)
+
+
+def parsed(source: str, file: str) -> ast.Program:
+    """The program's tree, its structure checked."""
+    program = parse_cached(source, file)
+    faults = check_structure(program, source, file)
+    if faults:
+        raise faults[0]
+    return program
+
+
+def _prepared(source: str, file: str, table: BuiltinTable) -> ast.Program:
+    program = parsed(source, file)
+    return program if table.preparation is None else table.preparation.changed(program, source, file)
+
+
+def _resolution(resolve: Callable[[], Resolution], source: str, file: str) -> Resolution:
+    try:
+        return resolve()
+    except RecursionError:
+        raise too_long(source, file) from None
+
+
+def too_long(source: str, file: str) -> Exception:
+    """What is wrong with a program whose tree is deeper than Python recurses.
+
+    The syntax limits the nesting of brackets and blocks, so that is a chain of tens of thousands of operators
+    or calls (01 §10).
+    """
+    from harnpy.syntax.diagnostic import CompileFault, Diagnostic, Lines
+
+    text = "an expression is too long; put parts of it into variables"
+    found = Diagnostic("error", text, Lines(source).span(0, 1), "in this file")
+    return CompileFault(1, text, [found], source, file)
+
+
+def _resolver(table: BuiltinTable) -> Resolver:
+    return Resolver(table.is_builtin, table.is_global)
+
+
+# What the static checks say of a program that is about to run. Spec: 03 §1.
+#
+# Asked when the program is compiled; what they warn of is kept with the compiled unit, so that a warm start
+# checks nothing and still warns.
+
+
+def warnings_of(
+    tree: Resolved, source: str, file: str, table: BuiltinTable, imports: Imported | None, checks: str
+) -> list[Finding]:
+    """What to warn of before the program runs. Raises SourceFault, with everything found, for an error.
+
+    ``checks`` is ALL, or LANGUAGE to be silent on what the language itself leaves to the run.
+    """
+    from harnpy.check.checker import check_program
+
+    # A tool may have put probes into the tree that runs.
+    program = tree.program if table.preparation is None else parsed(source, file)
+    found = check_program(program, source, table.knowledge(), imports)
+    if not found:
+        return []
+    from harnpy.check.allow import is_own, silenced
+
+    found = [finding for finding in silenced(source, found) if checks == ALL or not is_own(finding.code)]
+    error = next((finding for finding in found if finding.severity == "error"), None)
+    if error is not None:
+        raise _fault(error, found, source, file)
+    # What is our own advice belongs to `harnpy check`: it is no part of what a program prints (09 §3.3).
+    return [finding for finding in found if not is_own(finding.code)]
+
+
+def _fault(error: Finding, found: Sequence[Finding], source: str, file: str) -> Exception:
+    from harnpy.syntax.diagnostic import Lines, SourceFault
+
+    lines = Lines(source)
+    return SourceFault(error.message, [finding.diagnostic(lines) for finding in found], source, file)
+
+
+class EarlierInputs:
+    """What an input of a REPL sees of the ones before it, and of its own imports.
+
+    It is never ``complete``: a name that nobody has declared yet may be by the time a function is called.
+    """
+
+    def __init__(self, declared: Declared, imports: Imports | None) -> None:
+        self._imports = imports
+        self.complete = self.whole = False
+        self.functions = imports.functions if imports else set()
+        self.names = {*declared.names, *(imports.names if imports else ())}
+        self.types: dict[str, ast.Node] = {**declared.structs, **(imports.types if imports else {})}
+
+    def bound_by(self, node: ast.Import) -> Collection[str]:
+        return self._imports.bound_by(node) if self._imports else ()
+
+    def missing(self, node: ast.Import) -> None:
+        """An import that fails says so when it runs."""
+
+
+# The inputs of a REPL: each is a program that sees what the ones before it bound. Spec: 09 §5.
+
+
+class ReplSession:
+    """Inputs that build on each other: each runs once, and what it binds stays (09 §5)."""
+
+    def __init__(self, vm: Vm) -> None:
+        self.vm = vm
+        vm.file = "<repl>"
+        # Functions of earlier inputs are to be seen when a later one asks for spans (04 §25).
+        vm.traceable = True
+        self.known = Declared()
+        self.values: dict[str, Value] = {}
+        self.impls: dict[str, dict[str, Fn]] = {}
+        self.imported: set[str] = set()
+        self.inputs = 0
+        vm.start(lambda: None)
+
+    def run(self, source: str, file: str | None = None) -> Value:
+        """Run one input; the value of its last expression, else nil. A failed input binds nothing new."""
+        self.inputs += 1
+        known = self.known.copy()
+        imports = self.vm.imports_of(source, None)
+        name = file or f"<repl:{self.inputs}>"
+        unit = self.vm.units.input_unit(source, name, known, self.vm.builtins, imports)
+        if unit.warnings and self.vm.on_warnings is not None:
+            self.vm.on_warnings(unit)
+        bound = set(self.imported)
+        linker = self.vm.linker(unit, bound) if imports else None
+        # Functions of earlier inputs look names up in these very dicts: on failure they are put back.
+        values = dict(self.values)
+        impls = {struct: dict(methods) for struct, methods in self.impls.items()}
+        try:
+            main = unit.main(self.vm, self.impls, linker, self.values)
+            value = self.vm.run(lambda: main(1))
+        except BaseException:
+            _restore(self.values, values)
+            _restore(self.impls, impls)
+            raise
+        self.known = known
+        self.imported = bound
+        return value
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind ``name`` from outside, as a `let` would."""
+        variable = self.known.names[name] = Variable(name, 0, False, "let")
+        variable.keep_in_table()
+        variable.opaque = True
+        self.values[name] = value
+
+    def names(self) -> list[str]:
+        """The names bound so far."""
+        return sorted(self.known.names)
+
+
+def _restore(target: dict[str, Any], content: dict[str, Any]) -> None:
+    target.clear()
+    target.update(content)

@@ -1,1 +1,0 @@
-"""Importing: where a path leads, what a module declares, what an import brings, and doing it."""

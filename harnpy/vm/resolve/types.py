@@ -1,0 +1,290 @@
+"""Types for the evaluators: kinds of expressions, checks of annotations, schemas.
+
+Spec: 02 §20, 03 §12, 07 §4.3.
+"""
+
+from __future__ import annotations
+
+from harnpy.syntax import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from harnpy.vm.resolve import Resolution, Variable
+    from harnpy.vm.run.parameter_types import Spec
+
+    Schema = dict[str, Any]
+    Aliases = Mapping[str, ast.Node]
+
+# Which expressions are surely ints, numbers, strings …, so that generated code can skip the tests.
+#
+# Kinds: ``"int"``, ``"num"`` (an int or a float, never a bool), ``"bool"``, ``"str"``, ``"list"``,
+# ``"dict"`` and ``"any"``. A variable is everything its assigned expressions are; the fixpoint starts
+# from the best guess and only ever widens. `+ - *` on ints stay ints because they wrap (02 §2.1).
+
+
+RING = frozenset("+-*")
+_COMPARISONS = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in", "&&", "||"])
+_KINDS_OF_LITERALS: dict[type[ast.Node], str] = {
+    ast.Int: "int",
+    ast.Float: "num",
+    ast.Bool: "bool",
+    ast.Str: "str",
+    ast.Interp: "str",
+    ast.List: "list",
+    ast.Dict: "dict",
+}
+_BUILTINS = {"len": "int", "to_string": "str", "type_of": "str"}
+
+
+class Kinds:
+    """The kinds of the nodes of one resolved program."""
+
+    def __init__(self, resolution: Resolution) -> None:
+        self.refs = resolution.refs
+        self.known: dict[int, str] = {}
+        self.settled = False
+        self.settle(resolution)
+        self.settled = True
+
+    def settle(self, resolution: Resolution) -> None:
+        variables = set(resolution.variables.values())
+        for function in resolution.functions.values():
+            variables.update(function.captures.values())
+            params = getattr(function.node, "params", ())
+            for param, variable in zip(params, function.params, strict=False):
+                variable.kind = _of_param(param)
+                variables.discard(variable)
+        changed = True
+        while changed:
+            changed = False
+            for variable in variables:
+                kind = self.of_variable(variable)
+                if kind != variable.kind:
+                    variable.kind, changed = kind, True
+
+    def of_variable(self, variable: Variable) -> str | None:
+        """The kind of what is assigned to a variable, parameters apart."""
+        if variable.opaque or variable.late or variable.in_table:
+            return "any"
+        if variable.captured_from:
+            kind = variable.captured_from.kind
+        elif variable.role == "for":
+            kind = "int"
+        else:
+            kind = None if variable.values else "any"
+        for value in variable.values:
+            kind = join(kind, self.kind_or_none(value))
+        return kind
+
+    def kind(self, node: ast.Node) -> str:
+        """The kind of ``node``, once the variables are settled; kept, because chains look it up often."""
+        kind = self.known.get(id(node))
+        if kind is None:
+            kind = self.known[id(node)] = self.kind_or_none(node) or "any"
+        return kind
+
+    def kind_or_none(self, node: ast.Node) -> str | None:
+        """The kind, or None for what depends on variables that have no kind yet."""
+        if literal := _KINDS_OF_LITERALS.get(type(node)):
+            return literal
+        match node:
+            case ast.Name():
+                ref = self.refs.get(id(node))
+                return ref.variable.kind if ref and ref.kind == "local" and ref.variable else "any"
+            case ast.Binary(op=op) if op in RING:
+                return self.ring(node)
+            case ast.Binary(op=op):
+                return "bool" if op in _COMPARISONS else "any"
+            case ast.Unary(op="!"):
+                return "bool"
+            case ast.Unary(op="-", operand=operand):
+                kind = self.kind_or_none(operand)
+                return kind if kind in ("int", "num", None) else "any"
+            case ast.Call(name=name):
+                ref = self.refs.get(id(node))
+                return _BUILTINS.get(name, "any") if ref and ref.kind == "builtin" else "any"
+        return "any"
+
+    def ring(self, node: ast.Binary) -> str | None:
+        ask = self.kind if self.settled else self.kind_or_none
+        left, right = ask(node.left), ask(node.right)
+        if left is None or right is None:
+            return right if left is None else left
+        if left in ("int", "num") and right in ("int", "num"):
+            return join(left, right)
+        if node.op == "+" and left == right and left in ("str", "list", "dict"):
+            return left
+        return "any"
+
+
+def _of_param(param: ast.Param) -> str:
+    """What a parameter surely holds: annotations are checked on entry (02 §20)."""
+    if param.rest:
+        return "list"
+    if isinstance(param.type, ast.TypeName) and not param.type.args:
+        checked = {"int": "num", "float": "num", "string": "str", "bool": "bool", "list": "list"}
+        return checked.get(param.type.name, "any")
+    return "any"
+
+
+def join(a: str | None, b: str | None) -> str | None:
+    """The narrowest kind that covers both; None is "nothing known yet"."""
+    if a is None or a == b:
+        return b
+    if b is None:
+        return a
+    return "num" if {a, b} == {"int", "num"} else "any"
+
+
+# Type expressions to what is checked when a function is entered. Spec: 02 §20, 03 §12.
+#
+# What cannot be checked (struct and alias names, type parameters, `any` …) has no spec; `run.parameter_types`
+# says what a spec is, and checks it.
+
+
+#: Types that are checked by the class of the value alone.
+SCALARS = frozenset(["int", "float", "string", "bool", "list", "set", "nil", "closure", "bytes"])
+
+
+def annotation_spec(type_: ast.Node, resolution: Resolution) -> Spec | None:
+    """What an annotation demands of a value, or None when it is not enforced."""
+    match type_:
+        case ast.TypeName(name=name, args=()) if name in SCALARS:
+            return ("scalar", name)
+        case ast.TypeName(name="list", args=(item,)):
+            return ("list", annotation_spec(item, resolution))
+        case ast.TypeName(name="dict", args=()):
+            return ("dict", None)
+        case ast.TypeName(name="dict", args=(key, value)):
+            named = isinstance(key, ast.TypeName) and key.name == "string"
+            return ("dict", annotation_spec(value, resolution) if named else None)
+        case ast.TypeName(name=name, args=()) if name in resolution.interfaces:
+            return ("interface", name)
+        case ast.TypeLiteral(value=value):
+            return ("literal", value)
+        case ast.TypeFn():
+            return ("scalar", "closure")
+        case ast.TypeUnion(members=members):
+            return _union_spec([annotation_spec(member, resolution) for member in members])
+        case ast.TypeShape(fields=fields):
+            specs = [(f.name, f.optional, annotation_spec(f.type, resolution)) for f in fields]
+            return ("shape", tuple(specs)) if all(spec for _, _, spec in specs) else None
+    return None
+
+
+def _union_spec(members: list[Spec | None]) -> Spec | None:
+    if not all(members):
+        return None
+    specs = [spec for spec in members if spec]
+    if all(spec[0] == "literal" for spec in specs) and len({type(spec[1]) for spec in specs}) == 1:
+        return ("literals", tuple(spec[1] for spec in specs))
+    return ("union", tuple(specs))
+
+
+# Type expressions to schemas: those that a `tool` declares, and those that a type's name stands for.
+#
+# Spec: 07 §4.3, 03 §12.
+
+
+_SCALARS = {
+    "string": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "nil": "null",
+    "list": "array",
+    "dict": "object",
+}
+_LITERALS: dict[type, str] = {str: "string", int: "integer"}
+_LITERAL_TYPES: dict[type, str] = {str: "string", int: "int"}
+
+
+#: Types whose name `type_of` returns.
+_NAMED = frozenset("string int float bool nil list dict set bytes closure duration any".split())
+
+
+def without(aliases: Aliases, name: str) -> Aliases:
+    return {key: aliases[key] for key in aliases if key != name}
+
+
+def json_schema(type_: ast.Node | None, aliases: Aliases) -> Schema:
+    """The JSON schema of a type, None being any; ``aliases`` are the types that names stand for.
+
+    What JSON Schema can't say (a function, a struct's name, `any` …) allows everything.
+    """
+    match type_:
+        case ast.TypeName(name=name, args=()) if name in aliases:
+            # An alias of itself allows everything where it comes back to itself.
+            return json_schema(aliases[name], without(aliases, name))
+        case ast.TypeName(name=name, args=()) if name in _SCALARS:
+            return {"type": _SCALARS[name]}
+        case ast.TypeName(name="list", args=(item,)):
+            return {"type": "array", "items": json_schema(item, aliases)}
+        case ast.TypeName(name="dict", args=(ast.TypeName(name="string"), value)):
+            return {"type": "object", "additionalProperties": json_schema(value, aliases)}
+        case ast.TypeName(name="dict"):
+            return {"type": "object"}
+        case ast.TypeLiteral(value=value):
+            return {"type": _LITERALS[type(value)], "const": value}
+        case ast.TypeUnion(members=members):
+            return _union_schema(members, aliases)
+        case ast.TypeShape(fields=fields):
+            return _shape_schema(fields, aliases)
+    return {}
+
+
+def _union_schema(members: Sequence[ast.Node], aliases: Aliases) -> Schema:
+    values = [member.value for member in members if isinstance(member, ast.TypeLiteral)]
+    kinds = {type(value) for value in values}
+    if len(values) == len(members) and len(kinds) == 1:
+        return {"type": _LITERALS[kinds.pop()], "enum": values}
+    schemas = [json_schema(member, aliases) for member in members]
+    return {"oneOf": schemas} if all(schemas) else {}
+
+
+def _shape_schema(fields: Sequence[ast.ShapeField], aliases: Aliases) -> Schema:
+    required = [field.name for field in fields if not field.optional]
+    schema: Schema = {
+        "type": "object",
+        "properties": {field.name: json_schema(field.type, aliases) for field in fields},
+    }
+    return {**schema, "required": required} if required else schema
+
+
+def value_schema(type_: ast.Node, aliases: Aliases) -> Schema | None:
+    """The canonical schema of a type (04 §12.1), None when one of its parts has none."""
+    match type_:
+        case ast.TypeName(name=name, args=()) if name in aliases:
+            return value_schema(aliases[name], without(aliases, name))
+        case ast.TypeName(name=name, args=()) if name in _NAMED:
+            return {"type": name}
+        case ast.TypeName(name="list", args=(item,)):
+            return _with({"type": "list"}, "items", value_schema(item, aliases))
+        case ast.TypeName(name="dict", args=(ast.TypeName(name="string"), value)):
+            return _with({"type": "dict"}, "additional_properties", value_schema(value, aliases))
+        case ast.TypeLiteral(value=value):
+            return {"type": _LITERAL_TYPES[type(value)], "const": value}
+        case ast.TypeUnion(members=members):
+            return _union_value_schema(members, aliases)
+        case ast.TypeShape(fields=fields):
+            properties = {field.name: value_schema(field.type, aliases) for field in fields}
+            required = [field.name for field in fields if not field.optional]
+            schema = _with({"type": "dict"}, "properties", properties if all(properties.values()) else None)
+            return _with(schema, "required", required) if schema and required else schema
+    return None
+
+
+def _union_value_schema(members: Sequence[ast.Node], aliases: Aliases) -> Schema | None:
+    values = [member.value for member in members if isinstance(member, ast.TypeLiteral)]
+    kinds = {type(value) for value in values}
+    if len(values) == len(members) and len(kinds) == 1:
+        return {"type": _LITERAL_TYPES[kinds.pop()], "enum": values}
+    schemas = [value_schema(member, aliases) for member in members]
+    return {"union": schemas} if all(schemas) else None
+
+
+def _with(schema: Schema, key: str, value: Any) -> Schema | None:
+    return None if value is None else {**schema, key: value}

@@ -1,0 +1,274 @@
+"""Waiting for asyncio: how a task awaits a coroutine, and how a program runs in a loop. Spec: 09 §16.2.
+
+Loaded when the first coroutine is awaited or `Vm.run_async` is called. Programs stay synchronous: the task
+that awaits is suspended, the others go on, and while all of them wait the asyncio loop runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from weakref import WeakSet
+
+from greenlet import getcurrent, greenlet
+
+from harnpy.vm.errors import Leaving
+from harnpy.vm.run.scheduler import Closers
+from harnpy.world.threads import Stopwatch, Ticker, Wakeful
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+    from contextvars import Context
+    from typing import Any
+
+    from harnpy.vm.run.scheduler import Scheduler
+    from harnpy.vm.run.tasks import Task
+
+# Turns for the asyncio loop around a program that computes and doesn't wait. Spec: 09 §16.2.
+#
+# Between two waits a program has the thread to itself: a `while true { }` would block the asyncio loop, and
+# nothing could cancel it. A second thread asks for a turn now and then. To start it costs more than most
+# spells between two waits take, so it is started only for one that has polled a thousand times.
+
+
+#: Seconds for which a program computes before the loop has a turn.
+_SPELL = 0.01
+#: Polls of a spell that look at the time themselves, before a thread does.
+_FEW = 1000
+
+
+class Turns:
+    """The spells of one run: `begin` when the program goes on, `end` when the loop does."""
+
+    def __init__(self, scheduler: Scheduler, give_way: Callable[[], object]) -> None:
+        """``give_way()`` lets the loop go on, and returns when it has had its turn."""
+        self._scheduler = scheduler
+        self._signal = scheduler.signal
+        self._give_way = give_way
+        self._left = 0
+        self._watch = Stopwatch()
+        self._ticker: Ticker | None = None
+        """Runs while a spell is timed."""
+        self._due = False
+
+    def begin(self) -> None:
+        self._left, self._due, self._watch = _FEW, False, Stopwatch()
+        self._have_polled()
+
+    def end(self) -> None:
+        if self._ticker is not None:
+            self._ticker.stop()
+            self._ticker = None
+        self._signal.watched = self._scheduler.limited
+        self._scheduler.refresh()
+
+    def poll(self) -> None:
+        """Between two turns of a loop of the program: give way if it is time to."""
+        if self._due:
+            self._give_way()
+            self._scheduler.refresh()
+        elif self._left:
+            self._left -= 1
+            self._due = self._watch.has_passed(_SPELL)
+        elif self._ticker is None:
+            self._signal.watched = self._scheduler.limited
+            self._scheduler.refresh()
+            # One that ticks again and again: a refresh of the flag at that very moment would undo a tick.
+            self._ticker = Ticker(_SPELL, self._ask)
+
+    def _ask(self) -> None:
+        self._due = True
+        self._have_polled()
+
+    def _have_polled(self) -> None:
+        self._signal.watched = self._signal.pending = True
+
+
+#: The task that waits for the coroutine that is running.
+_WAITING: ContextVar[Task] = ContextVar("waiting")
+
+#: Whether the running code serves the program, without anything to do of its own.
+_SERVING: ContextVar[bool] = ContextVar("serving", default=False)
+
+
+class Bridge:
+    """Between one scheduler and one asyncio loop."""
+
+    def __init__(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
+        self.scheduler = scheduler
+        self.loop = loop
+        self.resting: asyncio.Future[None] | None = None
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """The result of ``awaitable``; the current task is suspended until it is there."""
+        task = self.scheduler.current
+        context = copy_context()
+        context.run(_WAITING.set, task)
+        future = context.run(asyncio.ensure_future, awaitable, loop=self.loop)
+        future.add_done_callback(lambda _: self.arrived(task))
+        self.scheduler.abroad += 1
+        try:
+            while not future.done():
+                self.scheduler.suspend()
+        finally:
+            self.scheduler.abroad -= 1
+            future.cancel()
+        return future.result()
+
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine beside the program, and what it begins; cancelled where the loop ends.
+
+        To be called inside the loop. A program whose tasks all wait for one another isn't helped by it.
+        """
+        return self.loop.create_task(coroutine)
+
+    def waiting(self) -> Task | None:
+        """The task on whose behalf the running code works; None outside any coroutine."""
+        return _WAITING.get(None)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing in the loop can have a task of the program act. Not of a loop that others use."""
+        return False
+
+    def arrived(self, task: Task) -> None:
+        self.scheduler.resume(task)
+        self.wake()
+
+    def wake(self) -> None:
+        if self.resting and not self.resting.done():
+            self.resting.set_result(None)
+
+    def rest(self, seconds: float | None) -> asyncio.Future[None]:
+        """Done after ``seconds``, or as soon as a result arrives."""
+        self.resting = self.loop.create_future()
+        if seconds is not None:
+            timer = self.loop.call_later(seconds, self.wake)
+            self.resting.add_done_callback(lambda _: timer.cancel())
+        return self.resting
+
+    def close(self) -> None:
+        """The program has ended. The loop belongs to the caller, and `run_inside` closes what is open."""
+
+    async def close_all(self) -> None:
+        """Close what the program left open in the loop."""
+        closers = self.scheduler.vm.state(Closers).coroutines
+        await asyncio.gather(*(close() for close in closers), return_exceptions=True)
+
+
+class OwnLoop(Bridge):
+    """A loop of the scheduler's own, which runs while every task waits, until the program ends."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler, asyncio.new_event_loop())
+        self.wakeful = Wakeful(self.loop)
+        self.blocking = scheduler.idle
+        self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
+        scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
+
+    def is_quiet(self) -> bool:
+        return asyncio.all_tasks(self.loop) <= set(self.serving)
+
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        if self.loop.get_task_factory() is None:
+            self.loop.set_task_factory(self._new_task)
+        context = copy_context()
+        context.run(_SERVING.set, True)
+        return self.loop.create_task(coroutine, context=context)
+
+    def _new_task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Any, context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        """A task, noted where it is part of what serves the program."""
+        task = asyncio.Task(coroutine, loop=loop, context=context)
+        if _SERVING.get() if context is None else context.get(_SERVING, False):
+            self.serving.add(task)
+        return task
+
+    def close(self) -> None:
+        try:
+            self.loop.run_until_complete(self.finish())
+        finally:
+            # Also when a signal ends that: the next one would be written to whatever has our socket's number.
+            self.wakeful.close()
+            self.loop.close()
+            self.scheduler.idle, self.scheduler.bridge = self.blocking, None
+
+    async def finish(self) -> None:
+        """Cancel the coroutines that no task waits for any more."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self.close_all()
+        await self._close_generators()
+
+    async def _close_generators(self) -> None:
+        """Close the generators that were left, one by one: asyncio closes those that read from one another
+        at once, and reports that they are in each other's way."""
+        for generator in [*getattr(self.loop, "_asyncgens", ())]:
+            with suppress(Exception):
+                await generator.aclose()
+        await self.loop.shutdown_asyncgens()
+
+
+def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:
+    """A loop to wait for ``awaitable`` in. Raises RuntimeError inside a running loop."""
+    if asyncio._get_running_loop():
+        if asyncio.iscoroutine(awaitable):
+            awaitable.close()
+        raise RuntimeError("a program that awaits coroutines needs `run_async` inside a running loop")
+    return OwnLoop(scheduler)
+
+
+async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
+    """``run()`` in a greenlet of its own; where it would block, the running loop goes on instead."""
+    outside = getcurrent()
+    # The root task waits in its greenlet, or in that of a generator that it is in.
+    waiting = runner = greenlet(lambda: _outcome(run))
+
+    def idle(seconds: float | None) -> None:
+        nonlocal waiting
+        waiting = getcurrent()
+        outside.switch(seconds)
+
+    def give_way() -> None:
+        # Not in what the loop itself calls in its turn.
+        if getcurrent() is not outside:
+            task = scheduler.current
+            idle(0)
+            scheduler.current = task
+
+    before = scheduler.idle, scheduler.bridge
+    bridge, turns = Bridge(scheduler, asyncio.get_running_loop()), Turns(scheduler, give_way)
+    scheduler.idle, scheduler.bridge, scheduler.turns = idle, bridge, turns
+    scheduler.new_hub()
+    try:
+        turns.begin()
+        given = runner.switch()
+        while not runner.dead:
+            turns.end()
+            await bridge.rest(given)
+            turns.begin()
+            given = waiting.switch()
+    finally:
+        turns.end()
+        # The coroutine was cancelled: the program ends where it is, though what it closes may wait once more.
+        while not runner.dead:
+            waiting.throw(Leaving())
+        scheduler.idle, scheduler.bridge = before
+        scheduler.turns = None
+        scheduler.new_hub()
+        await bridge.close_all()
+    value, error = given
+    if error:
+        raise error
+    return value
+
+
+def _outcome(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return run(), None
+    except BaseException as error:
+        return None, error

@@ -1,0 +1,598 @@
+"""Running tasks: greenlets on one thread that give way only where the language allows it. Spec: 05 §1, §9.
+
+The root task runs where `Vm.run` was called and is also the hub: while it waits, it runs the others. A
+child runs in a pooled greenlet and switches back to the hub to wait. So a program without tasks never
+imports greenlet, and evaluated code stays plain synchronous Python.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from heapq import heappop, heappush
+from math import inf
+
+from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault
+from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
+from harnpy.vm.run.calls import TaskAborted
+from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from types import FrameType
+    from typing import Any, Protocol
+
+    from harnpy.vm.run.aio import Turns
+    from harnpy.vm.run.tasks import Wait
+    from harnpy.vm.vm import Vm
+
+    Value = Any
+
+    class Bridge(Protocol):
+        """What waits for coroutines on behalf of tasks."""
+
+        def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
+        def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
+        def waiting(self) -> Task | None: ...
+        def wake(self) -> None: ...
+        def is_quiet(self) -> bool: ...
+        def close(self) -> None: ...
+
+# Ready tasks in a random order, the same for the same seed: for tests of concurrent programs.
+#
+# Sleepers still wake in the order of their times, receivers keep their place in the line of a channel, and
+# output keeps its order. What is given up is "first ready, first run" (05 §1.2).
+
+
+VARIABLE = "HARNPY_CHAOS_SCHED"
+
+
+class Shuffled(deque["Task"]):
+    """A queue whose left end is at a random place."""
+
+    def __init__(self, seed: int) -> None:
+        from harnpy.world.random import seeded
+
+        super().__init__()
+        self._random = seeded(seed)
+        self._due: dict[Task, int] = {}
+
+    def woken(self, task: Task, when: float) -> None:
+        """``task``, which is in the queue, slept until ``when``."""
+        self._due[task] = int(when * 1000)
+
+    def popleft(self) -> Task:
+        task = self._random.choice(self)
+        if task in self._due:
+            first = min(self._due.values())
+            task = self._random.choice([task for task, when in self._due.items() if when == first])
+            del self._due[task]
+        self.remove(task)
+        return task
+
+    def clear(self) -> None:
+        super().clear()
+        self._due.clear()
+
+
+def seed_of(setting: str | None) -> int | None:
+    """The seed that the environment variable sets; None when it is unset, empty or 0."""
+    if not setting or setting == "0":
+        return None
+    try:
+        return int(setting)
+    except ValueError:
+        raise RuntimeFault(f"{VARIABLE} must be an int, the seed; got `{setting}`") from None
+
+
+# The report when all tasks wait and nothing can wake one: who waits for what, and where. Spec: 05 §1.5.
+
+
+#: How many tasks the report names.
+_MOST_NAMED = 8
+
+
+def deadlock(tasks: Scheduler) -> RuntimeFault:
+    """The error for the root task, which runs the scheduler when nothing can go on."""
+    waiting = [task for task in _family(tasks) if not task.done]
+    lines = [_line(tasks, task, waiting) for task in waiting[:_MOST_NAMED]]
+    left_out = len(waiting) - len(lines)
+    if left_out:
+        lines.append(f"and {left_out} more")
+    return RuntimeFault(f"deadlock: every task waits, and nothing can wake one: {'; '.join(lines)}")
+
+
+def _family(tasks: Scheduler) -> Iterator[Task]:
+    yield from tasks.root.family()
+    yield from (task for task in tasks.detached.family() if task is not tasks.detached)
+
+
+def _line(tasks: Scheduler, task: Task, others: Sequence[Task]) -> str:
+    # The root runs this very code, deep in its wait; the others stand where they gave way.
+    frame = sys._getframe() if task is tasks.root else task.greenlet.gr_frame
+    verb, things = task.wait or ("for something", ())
+    names = ", ".join(thing.display() + _holders(thing, others) for thing in things)
+    return f"{task.id()} waits {verb}{' ' if names else ''}{names}{_place(frame)}"
+
+
+def _holders(thing: object, others: Sequence[Task]) -> str:
+    """Who holds permits of a lock."""
+    holders = [task.id() for task in others if any(grant.lock is thing for grant in task.held or ())]
+    return f", held by {' and '.join(holders)}," if holders else ""
+
+
+def _place(frame: FrameType | None) -> str:
+    """Where the innermost Harn function of a stack is."""
+    for function in calling(frame):
+        python = frame if isinstance(function, Walking) else function
+        assert python
+        line, column = place_of(function, python.f_lineno, python.f_lasti)
+        return f" at {unit_of(function).file}:{line}:{column}"
+    return ""
+
+
+#: Tasks in tasks in tasks: the same limit as for calls, since a task starts a call stack of its own.
+MOST_NESTED = 512
+
+
+class Closers:
+    """What is to be closed when a program ends; it belongs to the program, like all state of a Vm."""
+
+    def __init__(self) -> None:
+        self.coroutines: list[Callable[[], Awaitable[None]]] = []
+
+
+class Scheduler:
+    """Runs the tasks of one Vm. ``open_bridge`` makes a bridge to asyncio for the first coroutine."""
+
+    def __init__(self, vm: Vm, open_bridge: Callable[[Scheduler, Awaitable[Any]], Bridge]) -> None:
+        self.vm = vm
+        self.signal = vm.signal
+        self.meter = vm.meter
+        self.limited = self.signal.watched = self.meter is not None and self.meter.polls
+        self.turns: Turns | None = None
+        """Those of the asyncio loop that the run is inside of."""
+        self.root = Task(None, None)
+        self.detached = Task(None, None)
+        """The parent of the tasks that outlive the one that started them. It never runs."""
+        self.current = self.root
+        seed = seed_of(vm.unguarded.environment.get(VARIABLE))
+        self.shuffled = None if seed is None else Shuffled(seed)
+        self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
+        self.timers: list[tuple[float, int, Task, int]] = []
+        self.sequence = 0
+        self.pool: list[Any] = []
+        self.hub: Any = None
+        self.root_is_next = False
+        self.fatal: BaseException | None = None
+        """What a child ended with that ends the run."""
+        self.may_interrupt = False
+        """Whether any task has had a deadline or was asked to end, in this run."""
+        self.now: Callable[[], float] = vm.unguarded.clock.monotonic
+        self.idle: Callable[[float | None], object] = vm.unguarded.clock.sleep
+        self.chores: list[Callable[[], object]] = []
+        """What is done, once, when no task can go on."""
+        self.open_bridge = open_bridge
+        self.bridge: Bridge | None = None
+        self.abroad = 0
+        """Coroutines that asyncio is running for tasks of ours."""
+
+    @property
+    def ends_at(self) -> float:
+        """When the run must end, on the clock that `now` reads; infinity when it need not."""
+        return inf if self.meter is None else self.meter.ends_at
+
+    def new_hub(self) -> None:
+        """Forget the greenlets made under another root: a run begins or ends somewhere else."""
+        self.hub = None
+        self.pool.clear()
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def suspend(self, wait: Wait | None = None) -> None:
+        """Give way until `resume` is called for the current task; may return early, so look again.
+
+        ``wait`` is what for, as the report of a deadlock says it.
+        """
+        task = self.current
+        task.wait = wait
+        if self.may_interrupt:
+            until = end_of_wait(task)
+            if until is not None:
+                self.wake_at(task, until)
+        if self.limited and self.ends_at != inf:
+            self.wake_at(task, self.ends_at)
+        try:
+            if task is self.root:
+                self.run_others()
+            else:
+                self.pass_on(task)
+        finally:
+            self.current = task
+            task.turn += 1
+        self.refresh()
+        if self.signal.pending:
+            if self.meter is not None:
+                self.meter.check_time()
+            interrupt(self, task, 0)
+
+    def run_others(self) -> None:
+        """As the root: run whatever is ready until it is the root's turn."""
+        self.root_is_next = False
+        while not self.root_is_next:
+            if self.fatal:
+                error, self.fatal = self.fatal, None
+                raise error
+            if self.timers:
+                self.fire_timers()
+            if not self.ready:
+                self.rest()
+                continue
+            task = self.ready.popleft()
+            if task is self.root:
+                return
+            if not task.done:
+                self.switch_to(task)
+
+    def pass_on(self, task: Task) -> None:
+        """As a child: switch to the next ready task straight away, or to the root."""
+        if self.timers:
+            self.fire_timers()
+        while self.ready:
+            following = self.ready.popleft()
+            if following is task:
+                return
+            if following is self.root:
+                self.root_is_next = True
+                break
+            if following.done:
+                continue
+            if not following.started and not self.pool:
+                # A greenlet's stack lies where it was made: if one made another, they would pile up.
+                self.ready.appendleft(following)
+                break
+            self.switch_to(following)
+            return
+        self.hub.switch()
+
+    def rest(self) -> None:
+        """Nothing is ready: wait for the first timer, or for a result from asyncio.
+
+        The run fails when that would be for ever: tasks wait for something from outside that cannot come, or
+        for one another.
+        """
+        if not self.abroad and not any(self.is_awaited(timer) for timer in self.timers):
+            self.refuse_to_wait_in_vain()
+        while self.chores:
+            self.chores.pop()()
+        now = self.now()
+        self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
+
+    def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
+        """Whether a task is going to act at that time, rather than stop waiting for the outside."""
+        when, _, task, turn = timer
+        lives = turn == task.turn and not task.done and when != self.ends_at
+        return lives and (task.outside is None or task.is_limited())
+
+    def refuse_to_wait_in_vain(self) -> None:
+        """Nothing can go on: raise RuntimeFault, unless the asyncio loop may have a task act."""
+        tasks = (*self.root.family(), *self.detached.family())
+        waits = [task.outside for task in tasks if task.outside]
+        if waits:
+            what = "; ".join(what for what, _ in waits)
+            remedies = " ".join(dict.fromkeys(remedy for _, remedy in waits))
+            raise RuntimeFault(f"waiting for somebody, and nobody is there: {what}. {remedies}")
+        if not self.chores and (self.bridge is None or self.bridge.is_quiet()):
+            raise deadlock(self)
+
+    def wait_outside(self, what: str, remedy: str, until: float | None = None) -> None:
+        """Suspend the current task until it is resumed, or the time ``until`` has come; may return early.
+
+        What it waits for comes from outside the program. When no task can go on by itself, the run fails
+        and reports ``what`` was waited for, and the ``remedy``.
+        """
+        if self.current.cancel_requested:
+            raise Interrupted(CANCELLED)
+        self.current.outside = what, remedy
+        try:
+            if until is not None:
+                self.wake_at(self.current, until)
+            self.suspend()
+        finally:
+            self.current.outside = None
+
+    def switch_to(self, task: Task) -> None:
+        self.current = task
+        self.refresh()
+        if task.started:
+            task.greenlet.switch()
+        else:
+            self.start(task)
+
+    def take_part(self, stack: Any) -> Any:
+        """Switch to a greenlet that runs as part of the current task until it ends or switches back."""
+        from greenlet import getcurrent
+
+        here, task = getcurrent(), self.current
+        stack.parent = here
+        if self.hub is None:
+            self.hub = here
+        hub, own = self.hub, task.greenlet
+        if task is self.root:
+            self.hub = stack
+        else:
+            task.greenlet = stack
+        try:
+            return stack.switch()
+        finally:
+            self.hub, task.greenlet = hub, own
+
+    def resume(self, task: Task) -> None:
+        self.ready.append(task)
+
+    def wake_at(self, task: Task, when: float) -> None:
+        self.sequence += 1
+        heappush(self.timers, (when, self.sequence, task, task.turn))
+
+    def fire_timers(self) -> None:
+        """Make the tasks ready whose time has come."""
+        now = self.now()
+        while self.timers:
+            when, _, task, turn = self.timers[0]
+            live = turn == task.turn and not task.done
+            if live and when > now:
+                return
+            heappop(self.timers)
+            if live:
+                self.ready.append(task)
+                if self.shuffled is not None:
+                    self.shuffled.woken(task, when)
+
+    def sleep(self, seconds: float) -> None:
+        """Suspend the current task for ``seconds``; zero or less returns at once."""
+        if seconds <= 0:
+            return
+        until = self.now() + seconds
+        while self.now() < until:
+            if self.current.cancel_requested:
+                raise Interrupted(CANCELLED)
+            self.wake_at(self.current, until)
+            self.suspend()
+
+    def await_coroutine(self, awaitable: Awaitable[Value]) -> Value:
+        """The result of a coroutine; other tasks run meanwhile."""
+        if self.bridge is None:
+            self.bridge = self.open_bridge(self, awaitable)
+        return self.bridge.wait_for(awaitable)
+
+    def awaited(self, result: Value | Awaitable[Value]) -> Value:
+        """What a function of the embedder returned, which may be a coroutine."""
+        return self.await_coroutine(result) if hasattr(result, "__await__") else result
+
+    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Have ``close()`` awaited at the end of every run of the program that awaited a coroutine."""
+        self.vm.state(Closers).coroutines.append(close)
+
+    def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine beside the program, for one that a task waits for; until the run ends, at most."""
+        assert self.bridge is not None
+        return self.bridge.serve(coroutine)
+
+    def responsible(self) -> Task:
+        """The current task, or the one for which the coroutine runs that is asking."""
+        return (self.bridge and self.bridge.waiting()) or self.current
+
+    # --- deadlines and cancellation ---------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Have the current task poll if it, or one that may wait for it, can be interrupted."""
+        task: Task | None = self.current if self.may_interrupt else None
+        while task and not task.is_limited():
+            task = task.parent
+        self.signal.pending = self.signal.watched or task is not None
+
+    def poll(self) -> None:
+        """Between two turns of a loop, or entering a function: raise what is due in the current task."""
+        if self.turns is not None:
+            self.turns.poll()
+        if self.meter is not None:
+            self.meter.poll()
+        interrupt(self, self.current, 1)
+        if self.may_interrupt and self.current.parent:
+            self.give_way_to_ancestors()
+
+    def time_left(self) -> float:
+        """For work that cannot be interrupted: the seconds that it may take at most."""
+        return time_left(self)
+
+    def give_way_to_ancestors(self) -> None:
+        """When something is due in a task that waits for the current one, let that run next."""
+        now, task = self.now(), self.current
+        ancestor = task.parent
+        while ancestor and not is_over(ancestor, now):
+            ancestor = ancestor.parent
+        if ancestor:
+            self.ready.appendleft(ancestor)
+            self.ready.append(task)
+            self.suspend()
+
+    def request_cancel(self, task: Task) -> None:
+        """Ask a task, and the parts of a `parallel` it waits for, to end."""
+        task.cancel_requested, task.patience = True, Overtime(self.now())
+        self.may_interrupt = True
+        if task is self.current:
+            self.refresh()
+        if task.started and not task.done:
+            self.resume(task)
+        for child in task.children or ():
+            if child.batch:
+                self.request_cancel(child)
+
+    def nested(self, callback: Callable[[], Value]) -> Value:
+        """The result of ``callback``, a call that a builtin makes.
+
+        Each has a call stack of its own, so their number is limited like that of calls.
+        """
+        task = self.current
+        if task.callbacks >= MOST_NESTED:
+            raise PlainFault(OVERFLOW)
+        task.callbacks += 1
+        try:
+            return callback()
+        finally:
+            task.callbacks -= 1
+
+    # --- life of a child --------------------------------------------------------------------------
+
+    def create(self, body: Callable[[int], Value], parent: Task | None = None) -> Task:
+        """A child, queued, of the current task or of ``parent``: it starts when the current one gives way."""
+        starter = self.current
+        parent = parent or starter
+        if parent.nesting >= MOST_NESTED:
+            raise PlainFault(OVERFLOW)
+        if self.meter is not None:
+            self.meter.spend("tasks")
+        task = Task(body, parent)
+        if starter.context is not None:
+            task.context = starter.context.branch()
+        if starter.runtime_context:
+            task.runtime_context = starter.runtime_context
+        if starter.open_spans:
+            task.open_spans = starter.open_spans
+        if starter.span is not None:
+            task.span = starter.span
+        if parent.children is None:
+            parent.children = {}
+        parent.children[task] = None
+        self.ready.append(task)
+        return task
+
+    def detach(self, body: Callable[[int], Value]) -> None:
+        """Run ``body`` as a task that is never awaited; it ends with the program at the latest."""
+
+        def run(depth: int) -> None:
+            try:
+                body(depth)
+            finally:
+                self.release(task)
+
+        task = self.create(run, self.root)
+
+    def start(self, task: Task) -> None:
+        """Run ``task`` in a pooled greenlet until it first gives way."""
+        if self.pool:
+            worker = self.pool.pop()
+        else:
+            from greenlet import getcurrent, greenlet
+
+            if self.hub is None:
+                self.hub = getcurrent()
+            worker = greenlet(lambda first: self.vm.enter_worker(lambda: self.work(first)), self.hub)
+        task.greenlet = worker
+        worker.switch(task)
+
+    def work(self, task: Task) -> None:
+        """A pooled greenlet's life: one task after another.
+
+        Its frame must refer neither to it nor to where it gives way to. The garbage collector doesn't see
+        into greenlets that wait; and when a thread ends, greenlet releases references to the thread's own
+        that it believes to be lost, while tracebacks may keep this frame.
+        """
+        while True:
+            self.run_task(task)
+            self.pool.append(task.greenlet)
+            task.greenlet = None
+            task = (task.aborter or self.hub).switch()
+
+    def run_task(self, task: Task) -> None:
+        assert task.body
+        try:
+            # Set here and not in `start`: a signal may come between the two.
+            task.started = True
+            task.result = task.body(1)
+        except TaskAborted:
+            task.consumed = True
+        except FAILURES as error:
+            task.error = error
+        except BaseException as error:
+            # `exit`, Ctrl-C, a failure that is not the program's: the whole run is over.
+            self.fatal = error
+        self.finish(task)
+
+    def finish(self, task: Task) -> None:
+        task.done, task.body = True, None
+        if self.meter is not None:
+            self.meter.give_back("tasks")
+        if task.children:
+            self.abort_children(task)
+        if task.held and (task.error or task.consumed):
+            # Of a task that failed or was aborted nobody else can release them.
+            for grant in tuple(task.held):
+                grant.release()
+        if task.parent is self.detached and self.detached.children:
+            del self.detached.children[task]
+        self.ready.extend(task.waiting)
+        if task.batch:
+            task.batch.on_end(task)
+
+    def abort_children(self, task: Task) -> None:
+        children, task.children = task.children or (), None
+        for child in children:
+            self.abort(child)
+
+    def abort(self, task: Task) -> None:
+        """Stop a task where it is: none of its code runs again (05 §2)."""
+        if task.done or task is self.current:
+            return
+        task.consumed = True
+        if not task.started:
+            self.finish(task)
+            return
+        from greenlet import getcurrent
+
+        current = self.current
+        task.aborter = getcurrent()
+        task.greenlet.throw(TaskAborted())
+        self.current = current
+        self.refresh()
+
+    def join(self, task: Task) -> None:
+        """Suspend the current task until ``task`` is done."""
+        if not task.done:
+            task.waiting += (self.current,)
+        while not task.done:
+            self.suspend(("for", (task,)))
+
+    def release(self, task: Task) -> None:
+        """The task's result is taken: its parent forgets it."""
+        task.consumed = True
+        if task.parent and task.parent.children:
+            task.parent.children.pop(task, None)
+
+    def write(self, text: str) -> None:
+        """Program output of the current task."""
+        if self.current is self.root:
+            self.vm.unguarded.streams.write_out(text)
+        else:
+            self.current.output += text
+
+    def take_output(self, task: Task) -> None:
+        """Append a finished child's output to the current task's."""
+        if task.output:
+            self.write(task.output)
+            task.output = ""
+
+    def shut_down(self) -> None:
+        """At the program's end: its unawaited tasks stop without a trace."""
+        self.abort_children(self.root)
+        self.abort_children(self.detached)
+        self.ready.clear()
+        self.timers.clear()
+        self.root.deadlines, self.root.overtime, self.may_interrupt = (), None, False
+        self.refresh()
+        # The next run may begin elsewhere: in another thread, inside an asyncio loop.
+        self.new_hub()
+        if self.bridge:
+            self.bridge.close()

@@ -1,1 +1,0 @@
-"""Artifacts: what stages make, and which of them other stages see. Spec: 08 §5."""

@@ -1,1 +1,0 @@
-"""Eval packs: cases that describe how runs should go, and how they are judged. Spec: 08 §8.7."""

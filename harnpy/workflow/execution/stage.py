@@ -1,0 +1,305 @@
+"""A stage: one node of a workflow, working on a task, as an agent loop or a single call. Spec: 08 §7.3, §6.1.
+
+A stage with tools, or in the mode `agent`, runs an agent loop, any other a single call. The loop's session
+holds the conversation, so a stage that runs again continues it.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.agent.active_skills import read_matching, read_skills
+from harnpy.agent.loop.ledger import read_ledger
+from harnpy.agent.loop.loop import loop_of
+from harnpy.agent.loop.loop_settings import (
+    LLM_BACKOFF_MS,
+    OVERFLOW_RETRIES,
+    SENTINEL,
+    TOOL_BACKOFF_MS,
+    LoopOptions,
+    LoopSettings,
+    callable_or_none,
+    checked_tools,
+    compaction_of,
+    inherited_skills,
+    native_fallback,
+    opening,
+)
+from harnpy.agent.loop.transcript_entries import assistant_message, record_reply
+from harnpy.formats.dicts import Options, not_negative
+from harnpy.formats.json import pretty_json
+from harnpy.llm.call_result import result_dict
+from harnpy.llm.native_tools import native_style, tool_entries
+from harnpy.llm.request_messages import request_message
+from harnpy.session.artifacts import recorded
+from harnpy.session.compaction import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
+from harnpy.session.conversation import Conversation, SessionConversation
+from harnpy.session.prompt import CONTRACT, DEFINITION, PERSISTENCE, SKILLS, TOOLS, Prompt
+from harnpy.session.transcript import message_event
+from harnpy.workflow.execution.stage_work import Ended, brief_stage, result_artifact
+from harnpy.workflow.execution.verification import verified
+from harnpy.workflow.graph import given_policy, normalise_node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from harnpy.agent.loop.loop_settings import LoopCompaction
+    from harnpy.agent.runtime import Runtime
+    from harnpy.formats.dicts import Dict
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
+    from harnpy.workflow.artifacts import Artifact
+    from harnpy.workflow.execution.stage_work import StageSession, Work
+    from harnpy.workflow.graph_shapes import Node
+
+
+def visible(transcript: Dict, visibility: str | None) -> Dict:
+    """Return the transcript with only the messages and events of a visibility; all of it without one."""
+    if not visibility:
+        return transcript
+
+    def is_visible(message: Dict) -> bool:
+        return bool(message_event(message, "")["visibility"] == visibility)
+
+    events = [event for event in transcript["events"] if event["visibility"] == visibility]
+    return {**transcript, "messages": list(filter(is_visible, transcript["messages"])), "events": events}
+
+
+# From a node to its loop or call, option by option. Spec: 08 §6.1, §7.3 step 4.
+
+
+FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
+_CALLER = "agent_loop"
+_LLM_RETRIES = 2
+
+_CALL = ("provider", "model", "model_tier", "temperature", "max_tokens")
+
+
+def call_options(node: Node) -> Dict:
+    """Return the options of a single call, from the node's model policy."""
+    policy: Any = node["model_policy"]
+    return {key: policy[key] for key in _CALL if policy[key] is not None}
+
+
+def tool_format(runtime: Runtime, node: Node) -> str:
+    """Return the node's tool format, else the environment's, else the model's."""
+    given = node["model_policy"]["tool_format"] or runtime.sessions.world.unguarded.environment.get(
+        FORMAT_VARIABLE
+    )
+    if given:
+        return given
+    models = runtime.models
+    provider, model = models.router.route(models.options(call_options(node))).first
+    return models.config.known_models.tool_format(model, provider)
+
+
+def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) -> LoopSettings:
+    """Return the settings of the node's agent loop in a session.
+
+    Raise `OptionError`, `MisuseError`, `PolicyError` and `ResizeError`.
+    """
+    models, policy, system = runtime.models, node["model_policy"], node["system"]
+    format = tool_format(runtime, node)
+    call = models.options({**call_options(node), "tools": node["tools"], "tool_format": format})
+    request = models.request(
+        prompt, system, call, once=False, retries=_LLM_RETRIES, backoff_ms=LLM_BACKOFF_MS, schema_retries=0
+    )
+    capability, approval = given_policy(node["capability_policy"]), given_policy(node["approval_policy"])
+    permissions = policy.get("permissions")
+    outer = runtime.context().rules
+    rules = outer.for_policies(capability, approval, permissions, _CALLER).placed(runtime.workplace.real_root)
+    surface = {
+        "tools": node["tools"], "policy": capability, "approval_policy": approval, "tool_search": None
+    }  # fmt: skip
+    tools = checked_tools(runtime, surface, rules, system, prompt, _CALLER)
+    skills, matching = inherited_skills(runtime, policy.get("skills"), policy.get("skill_match"))
+    return LoopSettings(
+        request=request,
+        options=_loop_options(node, session_id, format),
+        tools=tools,
+        rules=rules,
+        skills=read_skills(skills, _CALLER),
+        matching=read_matching(Options(matching)),
+        ledger=read_ledger(Options(policy.get("task_ledger"))),
+        compaction=_compaction(node, request.model),
+        opening=opening(prompt),
+    )
+
+
+def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
+    policy, compact, turn = node["model_policy"], node["auto_compact"], node["model_policy"]["turn_policy"]
+    return LoopOptions(
+        max_iterations=max(0, policy["max_iterations"]),
+        max_nudges=max(0, policy["max_nudges"]),
+        tool_retries=0,
+        tool_backoff_ms=TOOL_BACKOFF_MS,
+        overflow_retries=OVERFLOW_RETRIES,
+        persistent=True,
+        sentinel=node["done_sentinel"] or SENTINEL,
+        nudge=policy["nudge"],
+        break_unless_phase=None,
+        exit_when_verified=bool(node["exit_when_verified"]),
+        require_action=turn is not None and turn["require_action_or_yield"],
+        allow_sentinel=turn is None or turn["allow_done_sentinel"],
+        max_prose_chars=None if turn is None else turn["max_prose_chars"],
+        tool_format="native" if format == "native" else "text",
+        mode="native" if format == "native" else "text",
+        tool_output_max_chars=_tool_output_limit(node),
+        native_tool_fallback=native_fallback(policy["native_tool_fallback"], _CALLER),
+        tool_examples=policy["tool_examples"],
+        stop_after_tools=policy["stop_after_successful_tools"] or [],
+        require_tools=policy["require_successful_tools"] or [],
+        loop_detect_warn=2,
+        loop_detect_block=3,
+        loop_detect_skip=4,
+        post_turn_callback=callable_or_none(policy.get("post_turn_callback")),
+        compress_callback=callable_or_none(compact.get("compress_callback")) if compact["enabled"] else None,
+        session_id=session_id,
+        token_budget=None,
+    )
+
+
+def _tool_output_limit(node: Node) -> int:
+    limit = not_negative(node["auto_compact"]["tool_output_max_chars"], "tool_output_max_chars", _CALLER)
+    return TOOL_OUTPUT_MAX_CHARS if limit is None else limit
+
+
+def _compaction(node: Node, model: str) -> LoopCompaction | None:
+    """Return how the loop compacts its conversation, None for not at all."""
+    given = node["auto_compact"]
+    if not given["enabled"]:
+        return None
+    hard_limit = not_negative(given["hard_limit_tokens"], "hard_limit_tokens", _CALLER)
+    threshold = not_negative(given["token_threshold"], "compact_threshold", _CALLER)
+    kept = given.get("compact_keep_last", given.get("keep_last"))
+    keep_last = not_negative(kept, "compact_keep_last", _CALLER)
+    compactor = given.get("custom_compactor")
+    strategy = given["compact_strategy"] or ("observation_mask" if compactor is None else "custom")
+    policy = CompactPolicy(
+        keep_last=KEEP_LAST if keep_last is None else keep_last,
+        strategy=strategy,
+        hard_limit_tokens=hard_limit,
+        hard_limit_strategy=given["hard_limit_strategy"] or "llm",
+        tool_output_max_chars=_tool_output_limit(node),
+        custom_compactor=compactor,
+        mask_callback=callable_or_none(given.get("mask_callback")),
+        compress_callback=callable_or_none(given.get("compress_callback")),
+        prompt=callable_or_none(given.get("summarize_prompt")),
+        pretty=pretty_json,
+    )
+    return compaction_of(strategy, policy, threshold, model)
+
+
+SUCCESS, FAILED = "success", "failed"
+_SUCCEEDED = ("done", "completed")
+
+
+def run_stage(work: Work) -> Ended:
+    """Run a node of the kind `stage`, or of a kind without a module of its own."""
+    stage = Stage(work.runtime, work.node, work.session, work.contracts)
+    made = stage.run(work.task, work.artifacts)
+    outcome, branch = (SUCCESS, SUCCESS) if made.succeeded else (made.result["status"], FAILED)
+    verification = verified(work.node, made.result)
+    return Ended(made.result, outcome, branch, [made.artifact], made.transcript, verification)
+
+
+class StageResult(NamedTuple):
+    """``result`` is the loop's or call's, with the briefing; ``transcript`` is what others may see of it."""
+
+    result: Dict
+    artifact: Artifact
+    transcript: Dict
+
+    @property
+    def succeeded(self) -> bool:
+        return self.result["status"] in _SUCCEEDED
+
+
+@dataclass(slots=True)
+class Stage:
+    """``node`` holds Python callables for functions; ``contracts`` are those that the prompt shows."""
+
+    runtime: Runtime
+    node: Node
+    session: StageSession
+    contracts: Sequence[Dict] = ()
+
+    def run(self, task: str, artifacts: Sequence[Artifact]) -> StageResult:
+        """Work on ``task``. Raise `MisuseError` and `OptionError` for an unsuitable node, `CallError`."""
+        runtime, node = self.runtime, self.node
+        briefing = brief_stage(runtime, node, self.session.id, task, artifacts, self.contracts)
+        answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
+        result = {**answer, **briefing.as_dict()}
+        transcript = visible(result["transcript"], node["output_visibility"])
+        made = result_artifact(runtime, node, result, briefing)
+        runtime.record(self.session.id, recorded([made], self.session.id))
+        return StageResult(result, made, transcript)
+
+    def _is_agent(self) -> bool:
+        return self.node["mode"] == "agent" or bool(tool_entries(self.node["tools"]))
+
+    def _loop(self, prompt: str) -> Dict:
+        """Run a loop. Its trace covers this stage alone, whatever the program did before."""
+        loop = loop_of(self.runtime, loop_settings(self.runtime, self.node, self.session.id, prompt))
+        trace = self.runtime.models.trace
+        before = trace.summary()
+        result = loop.run()
+        return {**result, "trace": trace.summary_since(before)}
+
+    def _call(self, prompt: str) -> Dict:
+        """Make one call, after the messages of the session if that was given."""
+        models = self.runtime.models
+        options = models.options(call_options(self.node))
+        request = models.request(prompt, self.node["system"], options)
+        conversation = self._conversation()
+        with self._entered():
+            try:
+                conversation.begin(request.system, request.tool_format)
+                conversation.add({"role": "user", "content": prompt})
+                self._begin_step(conversation, request)
+                with self.runtime.context().as_caller():
+                    reply = models.ask(request)
+            except BaseException as error:
+                conversation.fail(error)
+                raise
+            self._record(conversation, reply, native_style(request.provider, request.model))
+            conversation.store()
+            transcript = conversation.transcript("active")
+            conversation.end("completed", steps=1)
+        result = result_dict(reply, request.tools)
+        tools = {"mode": tool_format(self.runtime, self.node)}
+        return {**result, "status": "done", "tools": tools, "transcript": transcript}
+
+    def _begin_step(self, conversation: Conversation, request: Request) -> None:
+        """Give the request the conversation, and record that it is about to be sent."""
+        request.system = (request.system or "").strip() or None
+        parts = {DEFINITION: None, SKILLS: None, CONTRACT: None, PERSISTENCE: None, TOOLS: request.tools}
+        prompt = Prompt(request.system, request.tools, parts)
+        begun = False
+        while not begun:
+            conversation.replaced()
+            conversation.arrivals()
+            request.messages = [*conversation.sent(request_message), *conversation.tail()]
+            begun = conversation.step_started(request.provider, request.model, 0, prompt)
+
+    def _conversation(self) -> Conversation:
+        sessions = self.runtime.sessions
+        if self.session.given:
+            return SessionConversation(self.session.id, sessions)
+        return Conversation(self.session.id, sessions.world)
+
+    def _entered(self) -> AbstractContextManager[Any]:
+        return self.runtime.sessions.enter(self.session.id) if self.session.given else nullcontext()
+
+    def _record(self, conversation: Conversation, reply: Reply, style: str) -> None:
+        record_reply(conversation, reply, 0)
+        conversation.add(assistant_message(reply, style))
+
+
+def read_stage_node(given: Any, id: str) -> Node:
+    """Return the node with every key; its id is ``id`` unless it has one. Raise `MisuseError`."""
+    named = given.get("id") if isinstance(given, dict) else None
+    return normalise_node(given, named if isinstance(named, str) and named else id)

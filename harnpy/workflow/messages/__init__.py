@@ -1,1 +1,0 @@
-"""Messages to workflows, in mailboxes that processes share: signals, queries, updates. Spec: 08 §10."""
