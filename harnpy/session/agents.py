@@ -287,10 +287,10 @@ def checked_reply(agent: str, reply: Reply) -> Reply:
         ("model", reply.model is None or isinstance(reply.model, str), "text or None"),
         ("stop_reason", isinstance(reply.stop_reason, str), "text"),
     )
-    for name, is_right, expected in fields:
+    for name, is_right, wanted in fields:
         if not is_right:
             given = type(getattr(reply, name)).__name__
-            raise AgentError(f"agent {agent} returned a Reply whose `{name}` is {given}: expected {expected}")
+            raise AgentError(f"agent {agent} returned a Reply whose `{name}` is {given}: expected {wanted}")
     problem = problem_of_use(reply.usage, reply.cost)
     if problem is not None:
         raise AgentError(f"agent {agent} returned a Reply whose {problem}")

@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from harnpy.world.random import Random
     from harnpy.world.streams import Streams
 
-#: The real part of each name, in the module of that name.
+#: The real part of each name: its module and its class.
 _REAL = {
-    "clock": "RealClock",
-    "entropy": "RealEntropy",
-    "environment": "RealEnvironment",
-    "files": "RealFiles",
-    "host": "Host",
-    "http": "RealHttp",
-    "ids": "RealIds",
-    "listening": "RealListening",
-    "machine": "RealMachine",
-    "people": "People",
-    "processes": "RealProcesses",
-    "random": "RealRandom",
-    "stopping": "NeverAsked",
-    "streams": "RealStreams",
+    "clock": ("clock", "RealClock"),
+    "entropy": ("ids", "RealEntropy"),
+    "environment": ("environment", "RealEnvironment"),
+    "files": ("files", "RealFiles"),
+    "host": ("host", "Host"),
+    "http": ("http", "RealHttp"),
+    "ids": ("ids", "RealIds"),
+    "listening": ("http", "RealListening"),
+    "machine": ("environment", "RealMachine"),
+    "people": ("host", "People"),
+    "processes": ("processes", "RealProcesses"),
+    "random": ("random", "RealRandom"),
+    "stopping": ("host", "NeverAsked"),
+    "streams": ("streams", "RealStreams"),
 }
 
 
@@ -99,8 +99,8 @@ class World:
             """Make the real part of that name. A short program needs two of them."""
             if name not in _REAL:
                 raise AttributeError(f"a world has no {name!r}")
-            module = __import__(f"{__package__}.{name}", fromlist=[name])
-            part = getattr(module, _REAL[name])()
+            module, real = _REAL[name]
+            part = getattr(__import__(f"{__package__}.{module}", fromlist=[real]), real)()
             setattr(self, name, part)
             return part
 

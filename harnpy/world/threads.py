@@ -13,7 +13,8 @@ import socket
 import threading
 from _thread import start_new_thread
 from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Event, Thread
+from threading import Lock as Lock
 from threading import RLock as RLock
 from time import monotonic
 

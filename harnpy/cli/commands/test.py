@@ -121,9 +121,9 @@ def _package(context: click.Context, options: dict[str, Any]) -> int:
     _reject_selection(context, options)
     others = ("filter", "parallel", "watch", "verbose", "timing", "junit", "json", "jobs", "root")
     _reject(context, options, (*others, *_COVERAGE), "harnpy test package")
-    from harnpy.cli.commands import eval
+    from harnpy.cli.commands.eval import run_package_evals
 
-    return eval.run_package_evals()
+    return run_package_evals()
 
 
 def _user_tests(context: click.Context, target: str | None, options: dict[str, Any]) -> int:

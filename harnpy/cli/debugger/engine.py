@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harnpy.vm.walk.activation import Walker
 
     Value = Any
-    MakeStep = Callable[[Task, Sequence[Activation]], Step]
+    MakeStep = Callable[[Task, Sequence[Activation]], "Step"]
 
 # Steps: at which statement a program that goes on stops again. Spec: 09 §15.3.
 #

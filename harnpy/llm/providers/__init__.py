@@ -80,15 +80,11 @@ class _Dialect(NamedTuple):
 _DIALECTS = {
     "openai": _Dialect("openai_compatible", "OpenAIProvider", ("openai",), "openai"),
     "anthropic": _Dialect("anthropic", "AnthropicProvider", ("anthropic",), "anthropic"),
-    "azure_openai": _Dialect("openai_compatible", "AzureProvider", ("openai",), "openai_compatible"),
-    "anthropic": _Dialect("anthropic", "BedrockProvider", ("anthropic", "boto3"), "anthropic"),
-    "openai_compatible": _Dialect(
-        "openai_compatible", "BedrockChatProvider", ("openai", "botocore"), "anthropic"
-    ),
-    "anthropic": _Dialect("anthropic", "VertexProvider", ("anthropic", "google"), "anthropic"),
-    "openai_compatible": _Dialect(
-        "openai_compatible", "VertexChatProvider", ("openai", "google"), "anthropic"
-    ),
+    "azure_openai": _Dialect("openai_compatible", "AzureProvider", ("openai",), "azure"),
+    "bedrock": _Dialect("anthropic", "BedrockProvider", ("anthropic", "boto3"), "bedrock"),
+    "bedrock_chat": _Dialect("openai_compatible", "BedrockChatProvider", ("openai", "botocore"), "bedrock"),
+    "vertex": _Dialect("anthropic", "VertexProvider", ("anthropic", "google"), "vertex"),
+    "vertex_chat": _Dialect("openai_compatible", "VertexChatProvider", ("openai", "google"), "vertex"),
 }
 
 

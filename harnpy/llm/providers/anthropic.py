@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anthropic
-import boto3  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
 
 from harnpy.formats.json import compact_json
 from harnpy.formats.schemas import SERVICE, spelled
@@ -312,6 +311,11 @@ _BEDROCK_VERSION = "bedrock-2023-05-31"
 class BedrockProvider(AnthropicProvider):
     rewritten = True  # the model is in the path
     path = "/v1/messages"
+
+    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+        import boto3  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
+
+        super().__init__(config, http, caps)
 
     def new_client(self) -> anthropic.AsyncAnthropicBedrock:
         config, cloud = self.config, self.config.cloud

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import botocore  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
 import openai
-from openai.providers import bedrock
 
 from harnpy.formats.json import compact_json
 from harnpy.formats.schemas import SERVICE, spelled
@@ -309,7 +307,14 @@ class AzureProvider(OpenAIProvider):
 class BedrockChatProvider(OpenAIProvider):
     path = "/chat/completions"
 
+    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+        import botocore  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
+
+        super().__init__(config, http, caps)
+
     def new_client(self) -> openai.AsyncOpenAI:
+        from openai.providers import bedrock  # openai 3, which only the extra `bedrock` asks for
+
         config, cloud = self.config, self.config.cloud
         token = config.auth_style == BEARER
         return openai.AsyncOpenAI(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
 
-    CheckedEvaluator = Callable[[Activation, Any], Any]
+    CheckedEvaluator = Callable[["Activation", Any], Any]
     Value = Any
     Evaluator = Callable[[Any, Any], Value]
 

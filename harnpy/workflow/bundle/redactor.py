@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from harnpy.formats.dicts import Dict
 
-    Shapes = Callable[[Dict, str, Manifest], Dict]
+    Shapes = Callable[[Dict, str, "Manifest"], Dict]
 
 REASONS = ("secret", "path", "reasoning", "env", "payload", "oversize", "replay_only")
 ACTIONS = ("masked", "removed", "hashed", "truncated")
