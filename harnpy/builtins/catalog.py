@@ -29,16 +29,21 @@ _DIRECTORY = os.path.dirname(__file__)
 #: The global numbers, written out: `math` would cost every start its import. Spec: 02 §22.
 CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045}
 
-#: What stands between builtins and domain packages, and declares no builtin itself.
-_WITHOUT = frozenset(["bridge"])
+#: What stands between builtins and domain packages, or judges calls of them, and declares no builtin itself.
+_WITHOUT = frozenset(["bridge", "judging"])
 
 #: The builtins in these rooms call domain packages, which raise `harnpy.faults.Fault`.
 _OVER_DOMAINS = (
     "harnpy.builtins.agents.",
-    "harnpy.builtins.language.codecs.",
-    "harnpy.builtins.language.time.",
-    "harnpy.builtins.mcp.",
+    "harnpy.builtins.language.bytes",
+    "harnpy.builtins.language.clocks",
+    "harnpy.builtins.language.compression",
+    "harnpy.builtins.language.crypto",
+    "harnpy.builtins.language.dates",
+    "harnpy.builtins.language.urls",
     "harnpy.builtins.net.",
+    "harnpy.builtins.sessions.",
+    "harnpy.builtins.workflows.",
 )
 
 #: Names whose part before the dot is a global: a dict of builtins.
@@ -195,6 +200,11 @@ def _index(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _names_in(text: bytes) -> Iterator[str]:
-    """Yield the names in the decorator lines of a module: the text between quote and bracket."""
-    for rest in text.split(b"\n@builtin(")[1:]:
-        yield rest.lstrip()[1:].partition(b"(")[0].decode()
+    """Yield the names in the decorator lines of a module: the text between quote and bracket.
+
+    Decorators are `builtin`, or what a module with several families calls them: `stream_builtin`.
+    """
+    for line in text.split(b"\n@")[1:]:
+        decorator, _, rest = line.partition(b"(")
+        if decorator.endswith(b"builtin"):
+            yield rest.lstrip()[1:].partition(b"(")[0].decode()

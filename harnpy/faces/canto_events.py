@@ -13,8 +13,7 @@ from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
 from harnpy.session import events as types
-from harnpy.session import messages
-from harnpy.session import payload_types as session_types
+from harnpy.session import messages, payload_types
 from harnpy.session.events import (
     COMPACTION_TRIGGERED,
     MESSAGE_ADDED,
@@ -123,26 +122,26 @@ class ProjectionTrigger(StrEnum):
 # Payloads are the types of `harnpy.session.payload_types`, by Canto's names.
 
 
-ArtifactRecordedData = session_types.ArtifactRecorded
-BranchSummaryData = session_types.BranchSummary
-ChildBlockedData = session_types.ChildBlocked
-ChildCanceledData = session_types.ChildCanceled
-ChildCompletedData = session_types.ChildCompleted
-ChildFailedData = session_types.ChildFailed
-ChildMergedData = session_types.ChildMerged
-ChildProgressedData = session_types.ChildProgressed
-ChildRequestedData = session_types.ChildRequested
-ChildStartedData = session_types.ChildStarted
-CompactionSnapshot = session_types.CompactionTriggered
-ContextEntry = session_types.ContextAdded
-EscalationRetriedData = session_types.EscalationRetried
-ProjectionSnapshot = session_types.CompactionTriggered
-StepCompletedData = session_types.StepCompleted
-StepStartedData = session_types.StepStarted
-ToolCompletedData = session_types.ToolCompleted
-ToolStartedData = session_types.ToolStarted
-TurnCompletedData = session_types.TurnCompleted
-TurnStartedData = session_types.TurnStarted
+ArtifactRecordedData = payload_types.ArtifactRecorded
+BranchSummaryData = payload_types.BranchSummary
+ChildBlockedData = payload_types.ChildBlocked
+ChildCanceledData = payload_types.ChildCanceled
+ChildCompletedData = payload_types.ChildCompleted
+ChildFailedData = payload_types.ChildFailed
+ChildMergedData = payload_types.ChildMerged
+ChildProgressedData = payload_types.ChildProgressed
+ChildRequestedData = payload_types.ChildRequested
+ChildStartedData = payload_types.ChildStarted
+CompactionSnapshot = payload_types.CompactionTriggered
+ContextEntry = payload_types.ContextAdded
+EscalationRetriedData = payload_types.EscalationRetried
+ProjectionSnapshot = payload_types.CompactionTriggered
+StepCompletedData = payload_types.StepCompleted
+StepStartedData = payload_types.StepStarted
+ToolCompletedData = payload_types.ToolCompleted
+ToolStartedData = payload_types.ToolStarted
+TurnCompletedData = payload_types.TurnCompleted
+TurnStartedData = payload_types.TurnStarted
 
 
 class WaitData(Struct, frozen=True, omit_defaults=True):
@@ -238,28 +237,28 @@ class Event:
 
     def wait_data(self) -> WaitData | None:
         """Return the payload of a ``wait_started`` or ``wait_resolved``; None for another event."""
-        found = self.payload(session_types.WaitStarted) or self.payload(session_types.WaitResolved)
+        found = self.payload(payload_types.WaitStarted) or self.payload(payload_types.WaitResolved)
         return None if found is None else WaitData(found.reason, found.external_id)
 
-    artifact_recorded_data = _reads(session_types.ArtifactRecorded)
-    branch_summary_data = _reads(session_types.BranchSummary)
-    child_blocked_data = _reads(session_types.ChildBlocked)
-    child_canceled_data = _reads(session_types.ChildCanceled)
-    child_completed_data = _reads(session_types.ChildCompleted)
-    child_failed_data = _reads(session_types.ChildFailed)
-    child_merged_data = _reads(session_types.ChildMerged)
-    child_progressed_data = _reads(session_types.ChildProgressed)
-    child_requested_data = _reads(session_types.ChildRequested)
-    child_started_data = _reads(session_types.ChildStarted)
-    compaction_snapshot = _reads(session_types.CompactionTriggered)
-    escalation_retried_data = _reads(session_types.EscalationRetried)
-    projection_snapshot = _reads(session_types.ProjectionSnapshotted)
-    step_completed_data = _reads(session_types.StepCompleted)
-    step_started_data = _reads(session_types.StepStarted)
-    tool_completed_data = _reads(session_types.ToolCompleted)
-    tool_started_data = _reads(session_types.ToolStarted)
-    turn_completed_data = _reads(session_types.TurnCompleted)
-    turn_started_data = _reads(session_types.TurnStarted)
+    artifact_recorded_data = _reads(payload_types.ArtifactRecorded)
+    branch_summary_data = _reads(payload_types.BranchSummary)
+    child_blocked_data = _reads(payload_types.ChildBlocked)
+    child_canceled_data = _reads(payload_types.ChildCanceled)
+    child_completed_data = _reads(payload_types.ChildCompleted)
+    child_failed_data = _reads(payload_types.ChildFailed)
+    child_merged_data = _reads(payload_types.ChildMerged)
+    child_progressed_data = _reads(payload_types.ChildProgressed)
+    child_requested_data = _reads(payload_types.ChildRequested)
+    child_started_data = _reads(payload_types.ChildStarted)
+    compaction_snapshot = _reads(payload_types.CompactionTriggered)
+    escalation_retried_data = _reads(payload_types.EscalationRetried)
+    projection_snapshot = _reads(payload_types.ProjectionSnapshotted)
+    step_completed_data = _reads(payload_types.StepCompleted)
+    step_started_data = _reads(payload_types.StepStarted)
+    tool_completed_data = _reads(payload_types.ToolCompleted)
+    tool_started_data = _reads(payload_types.ToolStarted)
+    turn_completed_data = _reads(payload_types.TurnCompleted)
+    turn_started_data = _reads(payload_types.TurnStarted)
 
 
 def marshal_event_json(event: Event) -> bytes:
@@ -330,25 +329,25 @@ def _new(kind: type[Data], type: str | None = None) -> Callable[[str, Data], Eve
     return new
 
 
-new_artifact_recorded_event = _new(session_types.ArtifactRecorded)
-new_branch_summary_event = _new(session_types.BranchSummary)
-new_child_blocked_event = _new(session_types.ChildBlocked)
-new_child_canceled_event = _new(session_types.ChildCanceled)
-new_child_completed_event = _new(session_types.ChildCompleted)
-new_child_failed_event = _new(session_types.ChildFailed)
-new_child_merged_event = _new(session_types.ChildMerged)
-new_child_progressed_event = _new(session_types.ChildProgressed)
-new_child_requested_event = _new(session_types.ChildRequested)
-new_child_started_event = _new(session_types.ChildStarted)
-new_compaction_event = _new(session_types.CompactionTriggered, COMPACTION_TRIGGERED)
-new_context = _new(session_types.ContextAdded)
-new_escalation_retried_event = _new(session_types.EscalationRetried)
-new_projection_snapshot = _new(session_types.CompactionTriggered, PROJECTION_SNAPSHOTTED)
-new_step_completed_event = _new(session_types.StepCompleted)
-new_step_started_event = _new(session_types.StepStarted)
-new_tool_completed_event = _new(session_types.ToolCompleted)
-new_tool_started_event = _new(session_types.ToolStarted)
-new_turn_completed_event = _new(session_types.TurnCompleted)
-new_turn_started_event = _new(session_types.TurnStarted)
-new_wait_resolved_event = _new(WaitData, session_types.WaitResolved.TYPE)
-new_wait_started_event = _new(WaitData, session_types.WaitStarted.TYPE)
+new_artifact_recorded_event = _new(payload_types.ArtifactRecorded)
+new_branch_summary_event = _new(payload_types.BranchSummary)
+new_child_blocked_event = _new(payload_types.ChildBlocked)
+new_child_canceled_event = _new(payload_types.ChildCanceled)
+new_child_completed_event = _new(payload_types.ChildCompleted)
+new_child_failed_event = _new(payload_types.ChildFailed)
+new_child_merged_event = _new(payload_types.ChildMerged)
+new_child_progressed_event = _new(payload_types.ChildProgressed)
+new_child_requested_event = _new(payload_types.ChildRequested)
+new_child_started_event = _new(payload_types.ChildStarted)
+new_compaction_event = _new(payload_types.CompactionTriggered, COMPACTION_TRIGGERED)
+new_context = _new(payload_types.ContextAdded)
+new_escalation_retried_event = _new(payload_types.EscalationRetried)
+new_projection_snapshot = _new(payload_types.CompactionTriggered, PROJECTION_SNAPSHOTTED)
+new_step_completed_event = _new(payload_types.StepCompleted)
+new_step_started_event = _new(payload_types.StepStarted)
+new_tool_completed_event = _new(payload_types.ToolCompleted)
+new_tool_started_event = _new(payload_types.ToolStarted)
+new_turn_completed_event = _new(payload_types.TurnCompleted)
+new_turn_started_event = _new(payload_types.TurnStarted)
+new_wait_resolved_event = _new(WaitData, payload_types.WaitResolved.TYPE)
+new_wait_started_event = _new(WaitData, payload_types.WaitStarted.TYPE)

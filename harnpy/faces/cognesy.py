@@ -31,7 +31,7 @@ from harnpy.faces.cognesy_sessions import (
 )
 from harnpy.session import actions, hooks
 from harnpy.session.registers import TaskList
-from harnpy.session.runtime import SessionRuntime as RuntimeSessionRuntime
+from harnpy.session.runtime import SessionRuntime as HarnpyRuntime
 from harnpy.session.send import Send
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class LogSaves:
         self._store = store
         self._controller = controller
         given = {"strict_ids": True, **options}
-        self._runtime = RuntimeSessionRuntime(store.runtime.store, hooks=self._ask, events=events, **given)
+        self._runtime = HarnpyRuntime(store.runtime.store, hooks=self._ask, events=events, **given)
 
     def execute(self, id: str, action: CanExecuteSessionAction) -> AgentSession:
         """Return what was saved. A turn is written as it goes on."""

@@ -17,7 +17,7 @@ from harnpy.session.compaction import STRATEGIES, CompactPolicy
 from harnpy.session.errors import EventRejected, InvalidArgument, SessionNotFound
 from harnpy.session.lifecycle import SCRATCHPAD as _KEY
 from harnpy.session.lifecycle import compacted_event
-from harnpy.session.residents import discard as residents_discard
+from harnpy.session.residents import discard as discard_log
 from harnpy.session.residents import is_kept
 from harnpy.world.clock import rfc3339
 
@@ -437,7 +437,7 @@ def _forked(residents: Residents, source: Session, dst: str) -> Session:
         residents.make_room(dst)
     except BaseException:  # an eviction subscriber was interrupted: the fork won't be admitted
         if dst not in residents.by_id:
-            residents_discard(made, residents.store)
+            discard_log(made, residents.store)
         raise
     return made
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from harnpy.builtins.bridge.contexts import path_at_work
 from harnpy.formats import paths
-from harnpy.vm.declare import ABSENT, builtin
+from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import Interrupted, LimitExceeded, Thrown, VmError
 from harnpy.vm.values import EnumValue, display, type_name
@@ -34,10 +34,10 @@ def thrown(what: str) -> Iterator[None]:
 
 
 #: What all declarations here have in common.
-read_builtin = partial(declare, family="files", guarded=True)
+builtin = partial(declare, family="files", guarded=True)
 
 
-@read_builtin("read_file(path: string) -> string")
+@builtin("read_file(path: string) -> string")
 def read_file(vm: Vm, path: str) -> str:
     """The text of a UTF-8 file.
 
@@ -50,7 +50,7 @@ def read_file(vm: Vm, path: str) -> str:
         return _text(vm, place)
 
 
-@read_builtin("read_file_result(path: string) -> Result")
+@builtin("read_file_result(path: string) -> Result")
 def read_file_result(vm: Vm, path: str) -> EnumValue:
     """`Ok(text)`, or `Err(message)` where `read_file` would throw.
 
@@ -67,7 +67,7 @@ def read_file_result(vm: Vm, path: str) -> EnumValue:
         return EnumValue("Result", "Err", (refused.text,))
 
 
-@read_builtin("read_file_bytes(path: string) -> bytes")
+@builtin("read_file_bytes(path: string) -> bytes")
 def read_file_bytes(vm: Vm, path: str) -> bytes:
     """The bytes of a file.
 
@@ -80,7 +80,7 @@ def read_file_bytes(vm: Vm, path: str) -> bytes:
         return vm.world.files.read_bytes(place, vm.sizes.characters)
 
 
-@read_builtin("read_lines(path: string) -> list")
+@builtin("read_lines(path: string) -> list")
 def read_lines(vm: Vm, path: str) -> list[Value]:
     r"""The lines of a UTF-8 file without their ends (`\n` or `\r\n`).
 
@@ -101,7 +101,7 @@ def _text(vm: Vm, place: str) -> str:
     return vm.world.files.read_bytes(place, vm.sizes.characters).decode()
 
 
-@read_builtin("file_exists(path: string) -> bool")
+@builtin("file_exists(path: string) -> bool")
 def file_exists(vm: Vm, path: str) -> bool:
     """Whether there is a file or directory.
 
@@ -111,7 +111,7 @@ def file_exists(vm: Vm, path: str) -> bool:
     return vm.world.files.exists(path_at_work(vm, path))
 
 
-@read_builtin("stat(path: string) -> dict")
+@builtin("stat(path: string) -> dict")
 def stat(vm: Vm, path: str) -> dict[str, Value]:
     """`{size, is_file, is_dir, readonly, modified}`; `modified` is in seconds since 1970.
 
@@ -134,10 +134,9 @@ def stat(vm: Vm, path: str) -> dict[str, Value]:
 
 
 #: What all declarations here have in common.
-write_builtin = partial(declare, family="files", guarded=True)
 
 
-@write_builtin("write_file(path: string, content: any) -> nil", counted=True)
+@builtin("write_file(path: string, content: any) -> nil", counted=True)
 def write_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
     """Write a file in a directory that is there; what was in it is replaced.
 
@@ -153,7 +152,7 @@ def write_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
             vm.world.files.write_bytes(place, _encoded(content))
 
 
-@write_builtin("append_file(path: string, content: any) -> nil", counted=True)
+@builtin("append_file(path: string, content: any) -> nil", counted=True)
 def append_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
     r"""Add to the end of a file, which is created if need be. Without content nothing happens.
 
@@ -168,7 +167,7 @@ def append_file(vm: Vm, path: Value = ABSENT, content: Value = ABSENT) -> None:
             vm.world.files.write_bytes(place, _encoded(content), append=True)
 
 
-@write_builtin("write_file_bytes(path: string, content: bytes) -> nil")
+@builtin("write_file_bytes(path: string, content: bytes) -> nil")
 def write_file_bytes(vm: Vm, path: str, content: Value) -> None:
     """Write bytes to a file in a directory that is there.
 
@@ -183,7 +182,7 @@ def write_file_bytes(vm: Vm, path: str, content: Value) -> None:
         vm.world.files.write_bytes(place, content)
 
 
-@write_builtin("mkdir(path: string) -> nil")
+@builtin("mkdir(path: string) -> nil")
 def mkdir(vm: Vm, path: str) -> None:
     """Make a directory and those above it; one that is there is fine.
 
@@ -196,7 +195,7 @@ def mkdir(vm: Vm, path: str) -> None:
         vm.world.files.make_directory(place)
 
 
-@write_builtin("delete_file(path: string) -> nil")
+@builtin("delete_file(path: string) -> nil")
 def delete_file(vm: Vm, path: str) -> None:
     """Delete a file or a link, or a directory with everything below it.
 
@@ -214,7 +213,7 @@ def delete_file(vm: Vm, path: str) -> None:
         raise Thrown(f"Failed to delete {kind} {place}: {system_reason(error)}") from None
 
 
-@write_builtin("copy_file(src: string, dst: string) -> nil", counted=True)
+@builtin("copy_file(src: string, dst: string) -> nil", counted=True)
 def copy_file(vm: Vm, src: Value = ABSENT, dst: Value = ABSENT) -> None:
     """Copy a file and its rights; what was at `dst` is replaced. Without `dst` nothing happens.
 
@@ -229,7 +228,7 @@ def copy_file(vm: Vm, src: Value = ABSENT, dst: Value = ABSENT) -> None:
             vm.world.files.copy(source, target)
 
 
-@write_builtin("move_file(src: string, dst: string) -> nil", counted=True)
+@builtin("move_file(src: string, dst: string) -> nil", counted=True)
 def move_file(vm: Vm, src: Value = ABSENT, dst: Value = ABSENT) -> None:
     """Give a file or directory another path, on another disk, too; a file at `dst` is replaced.
 
@@ -256,10 +255,9 @@ def _encoded(content: Value) -> bytes:
 
 
 #: What all declarations here have in common.
-list_builtin = partial(declare, family="files", guarded=True)
 
 
-@list_builtin('list_dir(path: string = ".") -> list')
+@builtin('list_dir(path: string = ".") -> list')
 def list_dir(vm: Vm, path: str) -> list[Value]:
     """The names in a directory, sorted.
 
@@ -272,7 +270,7 @@ def list_dir(vm: Vm, path: str) -> list[Value]:
         return [entry.name for entry in vm.world.files.entries(place)]
 
 
-@list_builtin("walk_dir(path: string, opts?: dict) -> list")
+@builtin("walk_dir(path: string, opts?: dict) -> list")
 def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
     """The directory and everything below it: `{path, is_dir, is_file, depth}`, sorted; `[]` if it is missing.
 
@@ -297,7 +295,7 @@ def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
     ]
 
 
-@list_builtin('glob(pattern: string, base: string | dict = ".") -> list')
+@builtin('glob(pattern: string, base: string | dict = ".") -> list')
 def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
     """The paths below `base` (or `{base}`) that match, sorted.
 

@@ -90,7 +90,7 @@ def capture_stderr_take(vm: Vm) -> str:
 
 
 #: What all declarations here have in common.
-stdin_builtin = partial(declare, family="io")
+builtin = partial(declare, family="io")
 
 
 class Stdin:
@@ -111,7 +111,7 @@ def read_in_time(vm: Vm, read: Callable[[float | None], Text]) -> Text:
     return read(None)
 
 
-@stdin_builtin("read_line() -> string | nil")
+@builtin("read_line() -> string | nil")
 def read_line(vm: Vm) -> str | None:
     r"""The next line of standard input without its end, or nil at the end of input.
 
@@ -130,7 +130,7 @@ def read_line(vm: Vm) -> str | None:
     return None if line is None else line.removesuffix("\r")
 
 
-@stdin_builtin("read_stdin() -> string | nil")
+@builtin("read_stdin() -> string | nil")
 def read_stdin(vm: Vm) -> str:
     r"""The rest of standard input.
 
@@ -146,7 +146,7 @@ def read_stdin(vm: Vm) -> str:
     return text
 
 
-@stdin_builtin("prompt_user(msg: string) -> string | nil")
+@builtin("prompt_user(msg: string) -> string | nil")
 def prompt_user(vm: Vm, msg: str) -> str:
     """Print `msg`, then read a line of the real standard input; `""` at its end.
 
@@ -159,7 +159,7 @@ def prompt_user(vm: Vm, msg: str) -> str:
     return (read_in_time(vm, vm.world.streams.read_line) or "").rstrip(WHITESPACE)
 
 
-@stdin_builtin("mock_stdin(text: string) -> nil")
+@builtin("mock_stdin(text: string) -> nil")
 def mock_stdin(vm: Vm, text: str) -> None:
     r"""Make `read_line` and `read_stdin` read `text`.
 
@@ -170,7 +170,7 @@ def mock_stdin(vm: Vm, text: str) -> None:
     vm.state(Stdin).rest = text
 
 
-@stdin_builtin("unmock_stdin() -> nil")
+@builtin("unmock_stdin() -> nil")
 def unmock_stdin(vm: Vm) -> None:
     """Read the real standard input again.
 
@@ -238,7 +238,6 @@ def _int(options: dict[str, Value], key: str, default: int) -> int:
 
 
 #: What all declarations here have in common.
-terminal_builtin = partial(declare, family="io")
 
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _COLORS = (
@@ -277,7 +276,7 @@ def _styled(vm: Vm, text: str, code: int) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if _shows_color(vm) else text
 
 
-@terminal_builtin("color(text: string, name: string) -> string")
+@builtin("color(text: string, name: string) -> string")
 def color(vm: Vm, text: str, name: str) -> str:
     """`text` in the colour `name` (`red`, `bright_blue`, `gray` …); unchanged if it is unknown.
 
@@ -291,7 +290,7 @@ def color(vm: Vm, text: str, name: str) -> str:
     return text if code is None else _styled(vm, text, code)
 
 
-@terminal_builtin("bold(text: string) -> string")
+@builtin("bold(text: string) -> string")
 def bold(vm: Vm, text: str) -> str:
     """`text` in bold, where colour is on.
 
@@ -302,7 +301,7 @@ def bold(vm: Vm, text: str) -> str:
     return _styled(vm, text, _BOLD)
 
 
-@terminal_builtin("dim(text: string) -> string")
+@builtin("dim(text: string) -> string")
 def dim(vm: Vm, text: str) -> str:
     """`text` dimmed, where colour is on.
 
@@ -313,7 +312,7 @@ def dim(vm: Vm, text: str) -> str:
     return _styled(vm, text, _DIM)
 
 
-@terminal_builtin("set_color_mode(mode: string) -> nil")
+@builtin("set_color_mode(mode: string) -> nil")
 def set_color_mode(vm: Vm, mode: str) -> None:
     """Colour `always`, `never`, or by `auto`: `FORCE_COLOR`, `NO_COLOR`, else on a terminal.
 
@@ -326,7 +325,7 @@ def set_color_mode(vm: Vm, mode: str) -> None:
     vm.state(Terminal).mode = mode
 
 
-@terminal_builtin("is_stdin_tty() -> bool")
+@builtin("is_stdin_tty() -> bool")
 def is_stdin_tty(vm: Vm) -> bool:
     """Whether standard input is a terminal.
 
@@ -337,7 +336,7 @@ def is_stdin_tty(vm: Vm) -> bool:
     return is_tty(vm, "stdin")
 
 
-@terminal_builtin("is_stdout_tty() -> bool")
+@builtin("is_stdout_tty() -> bool")
 def is_stdout_tty(vm: Vm) -> bool:
     """Whether standard output is a terminal.
 
@@ -348,7 +347,7 @@ def is_stdout_tty(vm: Vm) -> bool:
     return is_tty(vm, "stdout")
 
 
-@terminal_builtin("is_stderr_tty() -> bool")
+@builtin("is_stderr_tty() -> bool")
 def is_stderr_tty(vm: Vm) -> bool:
     """Whether standard error is a terminal.
 
@@ -359,7 +358,7 @@ def is_stderr_tty(vm: Vm) -> bool:
     return is_tty(vm, "stderr")
 
 
-@terminal_builtin("mock_tty(stream: string, is_tty: bool) -> nil")
+@builtin("mock_tty(stream: string, is_tty: bool) -> nil")
 def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
     """Pretend that `stream` is a terminal (`true`) or is not one (anything else).
 
@@ -372,7 +371,7 @@ def mock_tty(vm: Vm, stream: str, is_tty: Value) -> None:
     vm.state(Terminal).mocked[stream] = is_tty is True
 
 
-@terminal_builtin("unmock_tty() -> nil")
+@builtin("unmock_tty() -> nil")
 def unmock_tty(vm: Vm) -> None:
     """Undo `mock_tty`.
 

@@ -14,7 +14,6 @@ from harnpy.net.http_calls import Call
 from harnpy.net.http_options import Given
 from harnpy.net.http_replies import is_ok, read_responses
 from harnpy.net.http_request import merged_options, read_request
-from harnpy.vm.declare import builtin
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import Thrown
 from harnpy.vm.values import display, type_name
@@ -114,13 +113,13 @@ class ProgramDisk:
 
 
 #: What all declarations here have in common.
-request_builtin = partial(declare, family="http_client")
+builtin = partial(declare, family="http_client")
 
 #: The bytes that a body may have unless an option says it.
 MOST = 1 << 25
 
 
-@request_builtin("http_get(url: string, opts?: dict) -> dict", guarded=True)
+@builtin("http_get(url: string, opts?: dict) -> dict", guarded=True)
 def http_get(vm: Vm, url: str, opts: Value) -> Dict:
     """The response to a GET: `{status, headers, body, ok}`. A status that isn't 2xx doesn't throw.
 
@@ -131,7 +130,7 @@ def http_get(vm: Vm, url: str, opts: Value) -> Dict:
     return _sent(vm, "http_get", "GET", url, options_of(vm, "http_get", opts))
 
 
-@request_builtin("http_delete(url: string, opts?: dict) -> dict", guarded=True)
+@builtin("http_delete(url: string, opts?: dict) -> dict", guarded=True)
 def http_delete(vm: Vm, url: str, opts: Value) -> Dict:
     """The response to a DELETE: `{status, headers, body, ok}`.
 
@@ -142,7 +141,7 @@ def http_delete(vm: Vm, url: str, opts: Value) -> Dict:
     return _sent(vm, "http_delete", "DELETE", url, options_of(vm, "http_delete", opts))
 
 
-@request_builtin("http_post(url: string, body?: any, opts?: dict) -> dict", guarded=True)
+@builtin("http_post(url: string, body?: any, opts?: dict) -> dict", guarded=True)
 def http_post(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
     """The response to a POST: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
 
@@ -154,7 +153,7 @@ def http_post(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
     return _with_body(vm, "http_post", "POST", url, body, opts)
 
 
-@request_builtin("http_put(url: string, body?: any, opts?: dict) -> dict", guarded=True)
+@builtin("http_put(url: string, body?: any, opts?: dict) -> dict", guarded=True)
 def http_put(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
     """The response to a PUT: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
 
@@ -165,7 +164,7 @@ def http_put(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
     return _with_body(vm, "http_put", "PUT", url, body, opts)
 
 
-@request_builtin("http_patch(url: string, body?: any, opts?: dict) -> dict", guarded=True)
+@builtin("http_patch(url: string, body?: any, opts?: dict) -> dict", guarded=True)
 def http_patch(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
     """The response to a PATCH: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
 
@@ -176,7 +175,7 @@ def http_patch(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
     return _with_body(vm, "http_patch", "PATCH", url, body, opts)
 
 
-@request_builtin("http_request(method: string, url: string, opts?: dict) -> dict", guarded=True)
+@builtin("http_request(method: string, url: string, opts?: dict) -> dict", guarded=True)
 def http_request(vm: Vm, method: str, url: str, opts: Value) -> Dict:
     """The response to a request with any method: `{status, headers, body, ok}`.
 
@@ -190,7 +189,7 @@ def http_request(vm: Vm, method: str, url: str, opts: Value) -> Dict:
     return _sent(vm, "http_request", method, url, options)
 
 
-@request_builtin("http_session(opts?: dict) -> string", guarded=True)
+@builtin("http_session(opts?: dict) -> string", guarded=True)
 def http_session(vm: Vm, opts: Value) -> str:
     """The handle of a session: requests in it share `opts`, connections, and the cookies that they are given.
 
@@ -202,9 +201,7 @@ def http_session(vm: Vm, opts: Value) -> str:
     return http_calls_of(vm).sessions.open(options_of(vm, "http_session", opts))
 
 
-@request_builtin(
-    "http_session_request(h: any, method: string, url: string, opts?: dict) -> dict", guarded=True
-)
+@builtin("http_session_request(h: any, method: string, url: string, opts?: dict) -> dict", guarded=True)
 def http_session_request(vm: Vm, h: Value, method: str, url: str, opts: Value) -> Dict:
     """The response to a request in a session, whose options hold unless `opts` has others.
 
@@ -222,7 +219,7 @@ def http_session_request(vm: Vm, h: Value, method: str, url: str, opts: Value) -
     return _answered(vm, session_call(vm, name, method, url, options, MOST, session))
 
 
-@request_builtin("http_session_close(h: any) -> bool")
+@builtin("http_session_close(h: any) -> bool")
 def http_session_close(vm: Vm, h: Value) -> bool:
     """Close the session's connections and forget its cookies. False when there is no such session.
 
@@ -256,13 +253,12 @@ def _answered(vm: Vm, call: Call) -> Dict:
 
 
 #: What all declarations here have in common.
-stream_builtin = partial(declare, family="http_client")
 
 #: The bytes that a file may have unless an option says it.
 _MOST_IN_FILE = 1 << 30
 
 
-@stream_builtin("http_download(url: string, dst: string, opts?: dict) -> dict", guarded=True)
+@builtin("http_download(url: string, dst: string, opts?: dict) -> dict", guarded=True)
 def http_download(vm: Vm, url: str, dst: str, opts: Value) -> Dict:
     """Write a body to a file, as a whole or not at all: `{status, headers, bytes_written, ok}`.
 
@@ -290,7 +286,7 @@ def http_download(vm: Vm, url: str, dst: str, opts: Value) -> Dict:
     return {"status": status, "headers": {**response.headers}, "bytes_written": size, "ok": is_ok(status)}
 
 
-@stream_builtin("http_stream_open(url: string, opts?: dict) -> string", guarded=True)
+@builtin("http_stream_open(url: string, opts?: dict) -> string", guarded=True)
 def http_stream_open(vm: Vm, url: str, opts: Value) -> str:
     """The handle of a response whose body is read as it comes. `opts.method` is GET unless given.
 
@@ -306,7 +302,7 @@ def http_stream_open(vm: Vm, url: str, opts: Value) -> str:
     )
 
 
-@stream_builtin("http_stream_info(h: any) -> dict")
+@builtin("http_stream_info(h: any) -> dict")
 def http_stream_info(vm: Vm, h: Value) -> Dict:
     """`{status, headers, ok}` of an open stream.
 
@@ -318,7 +314,7 @@ def http_stream_info(vm: Vm, h: Value) -> Dict:
     return {"status": stream.status, "headers": {**stream.headers}, "ok": is_ok(stream.status)}
 
 
-@stream_builtin("http_stream_read(h: any, max_bytes: int = 1048576) -> bytes | nil")
+@builtin("http_stream_read(h: any, max_bytes: int = 1048576) -> bytes | nil")
 def http_stream_read(vm: Vm, h: Value, max_bytes: int) -> bytes | None:
     """The next bytes, as soon as there are some, and at most so many; nil at the end.
 
@@ -335,7 +331,7 @@ def http_stream_read(vm: Vm, h: Value, max_bytes: int) -> bytes | None:
     return calls.read(stream, max_bytes)
 
 
-@stream_builtin("http_stream_close(h: any) -> bool")
+@builtin("http_stream_close(h: any) -> bool")
 def http_stream_close(vm: Vm, h: Value) -> bool:
     """Close a stream. False when there is no such stream.
 

@@ -15,7 +15,7 @@ from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harnpy import Vm as HarnpyVm
+from harnpy import Vm
 from harnpy.cli import FAILED, INTERRUPTED, console
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.debugger import frames
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from harnpy.syntax import ast
     from harnpy.vm.run.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks import Task
-    from harnpy.vm.vm import Vm
     from harnpy.vm.walk.activation import Walker
 
     Value = Any
@@ -374,7 +373,7 @@ class Program:
     ) -> None:
         self._launch = launch
         self._on_end = on_end
-        self.vm = HarnpyVm(evaluator="walk")
+        self.vm = Vm(evaluator="walk")
         self.engine = Engine(self.vm, on_stop, launch.stop_on_entry)
         bind_project(self.vm, launch.file, launch.skill_dirs)
         # A daemon: a process whose user has left doesn't wait for the program.
