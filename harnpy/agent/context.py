@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict, Options
     from harnpy.session.runtime import SessionRuntime
 
+    #: ``(kind, text, metadata)`` of an event.
     Note = Callable[[str, str, Dict], None]
 
 

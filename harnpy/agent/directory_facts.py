@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.world import World
     from harnpy.world.files import Files
 
+    #: The facts of a namespace, by directory.
     Entries = dict[str, Dict]
 
 # Fingerprints of directories: what is directly in one, as one number. Spec: 02 §29.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harnpy.mcp.client import Client
     from harnpy.world.files import Files
 
+    #: Answers a call: returns the text, and whether it succeeded.
     Internal = Callable[[Dict], tuple[str, bool]]
 
 FILE_TOOLS = ("read_file", "list_directory")

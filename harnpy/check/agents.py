@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from harnpy.check.findings import Findings
     from harnpy.check.knowledge import Knowledge, Problem
 
+    #: What a name stands for, if it is bound once, by a `let`, to what is returned.
     Lookup = Callable[[str], ast.Node | None]
+    #: The tools of a registry, by name: where each was named first.
     Tools = dict[str, ast.Node]
+    #: A variable by its name, or an id as text.
     _Id = tuple[type[ast.Name] | type[ast.Str], str]
 
 # Literals as values: what is written out, as a builtin would get it, and where each part of it stands.

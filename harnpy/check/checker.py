@@ -13,15 +13,6 @@ from harnpy.check.agents import Agents
 from harnpy.check.environment import Environment
 from harnpy.check.findings import Findings
 from harnpy.check.walk import Walk, blocks, calls, declarations, operators, undeclared_names
-from harnpy.check.walk import blocks as bindings
-from harnpy.check.walk import blocks as matches
-from harnpy.check.walk import blocks as statements
-from harnpy.check.walk import calls as access
-from harnpy.check.walk import calls as literals
-from harnpy.check.walk import declarations as closures
-from harnpy.check.walk import declarations as functions
-from harnpy.check.walk import declarations as streams
-from harnpy.check.walk import operators as assignments
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -42,25 +33,25 @@ VISITS: Mapping[type, Visit] = {
     ast.Try: blocks.try_,
     ast.Retry: blocks.retry,
     ast.Select: blocks.select,
-    ast.Match: matches.match,
-    ast.Let: bindings.let,
-    ast.Assign: assignments.assign,
-    ast.Return: statements.return_,
-    ast.Throw: statements.throw,
-    ast.Break: statements.leave,
-    ast.Continue: statements.leave,
-    ast.Import: statements.import_,
-    ast.Yield: streams.yield_,
-    ast.Emit: streams.emit,
-    ast.Parallel: streams.parallel,
-    ast.Spawn: streams.spawn,
-    ast.Closure: closures.closure,
-    ast.FnExpr: closures.closure,
-    ast.FnDecl: functions.fn_decl,
-    ast.ToolDecl: functions.tool_decl,
-    ast.Pipeline: functions.pipeline,
-    ast.Override: functions.override,
-    ast.ImplDecl: functions.impl_decl,
+    ast.Match: blocks.match,
+    ast.Let: blocks.let,
+    ast.Assign: operators.assign,
+    ast.Return: blocks.return_,
+    ast.Throw: blocks.throw,
+    ast.Break: blocks.leave,
+    ast.Continue: blocks.leave,
+    ast.Import: blocks.import_,
+    ast.Yield: declarations.yield_,
+    ast.Emit: declarations.emit,
+    ast.Parallel: declarations.parallel,
+    ast.Spawn: declarations.spawn,
+    ast.Closure: declarations.closure,
+    ast.FnExpr: declarations.closure,
+    ast.FnDecl: declarations.fn_decl,
+    ast.ToolDecl: declarations.tool_decl,
+    ast.Pipeline: declarations.pipeline,
+    ast.Override: declarations.override,
+    ast.ImplDecl: declarations.impl_decl,
     ast.StructDecl: declarations.type_declaration,
     ast.EnumDecl: declarations.type_declaration,
     ast.InterfaceDecl: declarations.type_declaration,
@@ -69,20 +60,20 @@ VISITS: Mapping[type, Visit] = {
     ast.EvalPack: declarations.eval_pack,
     ast.Call: calls.call,
     ast.Name: undeclared_names.name,
-    ast.Member: access.variant,
-    ast.MethodCall: access.variant,
-    ast.Interp: literals.interp,
-    ast.StructLit: literals.struct,
-    ast.DictEntry: literals.dict_entry,
+    ast.Member: calls.variant,
+    ast.MethodCall: calls.variant,
+    ast.Interp: calls.interp,
+    ast.StructLit: calls.struct,
+    ast.DictEntry: calls.dict_entry,
 }
 #: The left part of a node, and what is done once that has been visited.
 ABOVE: Mapping[type, tuple[str, Above]] = {
     ast.Binary: ("left", operators.binary),
     ast.Unary: ("operand", operators.unary),
-    ast.MethodCall: ("object", access.method_call),
-    ast.Member: ("object", access.member),
-    ast.Index: ("object", access.index),
-    ast.Slice: ("object", access.slice_),
+    ast.MethodCall: ("object", calls.method_call),
+    ast.Member: ("object", calls.member),
+    ast.Index: ("object", calls.index),
+    ast.Slice: ("object", calls.slice_),
     ast.Propagate: ("value", operators.passed),
     ast.TryStar: ("value", operators.passed),
     ast.Pipe: ("left", operators.pipe),

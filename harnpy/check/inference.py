@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from harnpy.check.types import Types
     from harnpy.check.types.type_nodes import Type
 
+    #: The type of a node whose left part has the given one; the type of any other node.
     Step = Callable[[Any, Any, Type | None, Scope], Type | None]
     Whole = Callable[[Any, Any, Scope], Type | None]
 

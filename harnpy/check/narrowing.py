@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from harnpy.check.types.type_nodes import Type
     from harnpy.syntax.ast import Node
 
+    #: The type that a variable has where it is asked for, if any.
     Variables = Callable[[str], Type | None]
+    #: The type that the values of a schema have, if the expression can be read as one.
     Schemas = Callable[[ast.Node], Type | None]
 
 # Blocks that surely leave: what stands behind them is reached by the other way alone. Spec: 03 §6.

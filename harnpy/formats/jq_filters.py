@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Value = Any
+    #: (value, run) to results.
     Filter = Callable[[Value, "Run"], list[Value]]
 
 

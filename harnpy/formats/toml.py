@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.display import float_with_point, type_name
-from harnpy.formats.json import quote
 from harnpy.formats.nesting import DEEPEST, TOO_DEEP, refuse_deep, refuse_endless
 
 if TYPE_CHECKING:
@@ -119,6 +118,8 @@ def _scalar(value: Any, path: tuple[str, ...]) -> str:
     if value is True or value is False:
         return str(value).lower()
     if type(value) is str:
+        from harnpy.formats.json import quote
+
         return quote(value)
     if type(value) is int:
         return str(value)
@@ -128,4 +129,6 @@ def _scalar(value: Any, path: tuple[str, ...]) -> str:
 
 
 def _key(key: str) -> str:
+    from harnpy.formats.json import quote
+
     return key if _BARE.fullmatch(key) else quote(key)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harnpy.mcp.transports import Transport
 
     Serve = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    #: Is told ``(progress, total, message)``.
     Progress = Callable[[float, float | None, str | None], None]
 
 

@@ -9,7 +9,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from harnpy.net import server_messages as header_dicts
+from harnpy.net import server_messages
 from harnpy.net.server_messages import Request, body_to_send, has_no_body, plain_response
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Application:
             self._streams.discard(stream)
 
     def _headers_of(self, response: Response) -> list[tuple[bytes, bytes]]:
-        return list(header_dicts.headers_to_send({**self._headers, **response["headers"]}))
+        return list(server_messages.headers_to_send({**self._headers, **response["headers"]}))
 
 
 class _Gone(Exception):

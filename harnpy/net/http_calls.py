@@ -265,7 +265,7 @@ async def _exchanged(client: Any, call: Call, taken: Callable[[Response], Awaita
     from asyncio import timeout
 
     from harnpy.world.connections import too_slow
-    from harnpy.world.exchange import exchange
+    from harnpy.world.http_client import exchange
 
     request, response = call.request, None
     try:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
     from typing import Any
 
+    #: Begins a coroutine in the running loop for which no task of a program waits.
     Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 T = TypeVar("T")

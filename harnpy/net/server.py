@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.net.server_messages import Request, Response
 
+    #: A route, and what a path names.
     Found = tuple["Route", dict[str, str]]
     Function = Callable[..., Any]
 

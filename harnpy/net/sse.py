@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from harnpy.net.http_replies import Response
 
+    #: Opens a connection that goes on after the event with this id. Raises `Refused` and `Broken`.
     Connect = Callable[[str | None], Awaitable[Response]]
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")

@@ -224,7 +224,7 @@ class EventStreams(Handles[Inbox[Opened | Event] | Script[Opened | Event]]):
 
     async def _connected(self, request: Request, last_id: str | None) -> Response:
         from harnpy.world.connections import Failed, too_slow
-        from harnpy.world.exchange import exchange
+        from harnpy.world.http_client import exchange
 
         if last_id is not None:
             check_header("last-event-id", last_id)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harnpy.serve.functions import Function, Schema
 
+    #: Call something in the program with positional arguments.
     Calling = Callable[[Any, list[Any]], Awaitable[Any]]
 
 # What a Harn function returned, as the content of an MCP result.

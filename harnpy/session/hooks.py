@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.session.transaction import Txn
 
     Listener = Callable[[str, dict[str, Any]], Any]
+    #: Called with a stage and the session; what it returns is ignored, an awaitable is waited for.
     Hook = Callable[[str, Txn], Any]
 
 # Runtime events: what a runtime tells of its work, by name. Spec: 10 §C7.

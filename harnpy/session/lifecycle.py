@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.session.events import Event
 
+    #: What stands behind so many messages.
     Aside = tuple[int, "Event | Pack"]
 
 # The payload of ``tool_started``. Spec: 10 §A1.2, §A1.13.

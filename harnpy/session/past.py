@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.storage.contract import Stream
     from harnpy.storage.leases import Lease
 
+    #: The number of an event, its id, or a moment.
     Until = int | str | datetime
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

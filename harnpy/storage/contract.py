@@ -21,8 +21,6 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from msgspec.json import encode
-
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -417,6 +415,8 @@ REPAIRED = "store_repaired"
 
 def repair_report(seq: int, time: int, more: int, details: dict[str, Any]) -> Row:
     """Return the record that reports a repair, as number ``seq``."""
+    from msgspec.json import encode  # stores in memory need none
+
     return Row(seq, REPAIRED, time, encode(details).decode(), more)
 
 

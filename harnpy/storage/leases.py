@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from threading import Condition
     from types import TracebackType
 
+    #: Called by those who wait: what it raises ends the waiting. It must be short and not use the store: one
+    #: in memory calls it under its lock.
     Check = Callable[[], None]
 
 # The machine that a store's process runs on: who the process is, who is still there, and a clock that no

@@ -6,9 +6,6 @@ lines and columns start at 1. `rendered` is the one way to print a diagnostic. S
 
 from __future__ import annotations
 
-from harnpy.formats.secrets.forms import hidden
-from harnpy.formats.visible import marked, on_one_line
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -191,6 +188,8 @@ class _Rendering:
         self.margin = " " * self.width
 
     def all(self) -> Iterator[str]:
+        from harnpy.formats.visible import on_one_line
+
         found, tint = self.found, _TINTS[self.found.severity]
         yield f"{self.paint(tint, found.severity)}: {on_one_line(found.message)}"
         if found.span is not None:
@@ -205,6 +204,8 @@ class _Rendering:
 
     def related(self, related: Related) -> Iterator[str]:
         """Another place; of a file that can't be read, its name alone."""
+        from harnpy.formats.visible import on_one_line
+
         lines = self.lines if related.file is None else related.lines
         if lines is None or related.span is None:
             text = on_one_line(f"{related.message}: {related.file}")
@@ -216,6 +217,8 @@ class _Rendering:
     def place(
         self, arrow: str, lines: Lines, file: str, span: Span, mark: str, label: str | None, tint: str
     ) -> Iterator[str]:
+        from harnpy.formats.visible import marked, on_one_line
+
         bar = self.paint(_BLUE, "|")
         yield f"{self.margin}{self.paint(_BLUE, arrow)} {on_one_line(file)}:{span.line}:{span.column}"
         yield f"{self.margin} {bar}"
@@ -231,6 +234,8 @@ class _Rendering:
 
 def _mending(fix: Fix, source: str) -> str:
     """What a fix does, for a diagnostic that says nothing else of what to do. Secrets are hidden."""
+    from harnpy.formats.secrets.forms import hidden
+
     if len(fix.edits) == 1:
         edit = fix.edits[0]
         old, new = source[edit.start : edit.end].strip(), edit.text.strip()

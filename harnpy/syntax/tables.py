@@ -18,18 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    #: Origin, length, builder, and the choice among the symbols' values; without builder one is handed on.
     Rule = tuple[str, int, Callable[..., Any] | None, Callable[[list[Any]], Any] | None]
-
-_ROOMS = (nodes, nodes, nodes, nodes, nodes)
 
 
 def builder(name: str) -> Callable[..., Any]:
-    """The builder of that name: a function of one of the modules here, or the node class it spells."""
-    for room in _ROOMS:
-        found = vars(room).get(name)
-        if found is not None and found.__module__ == room.__name__:
-            function: Callable[..., Any] = found
-            return function
+    """The builder of that name: a function of `nodes`, or the node class that it names."""
+    found = vars(nodes).get(name)
+    if found is not None and found.__module__ == nodes.__name__:
+        function: Callable[..., Any] = found
+        return function
     node_class: Callable[..., Any] = vars(ast)["".join(part.title() for part in name.split("_"))]
     return node_class
 

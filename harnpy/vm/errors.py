@@ -61,7 +61,7 @@ class Thrown(VmError):
 
     @property
     def message(self) -> str:  # type: ignore[override]
-        from harnpy.vm.values import display
+        from harnpy.formats.display import display
 
         return display(self.value)
 

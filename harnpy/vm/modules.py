@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
     from harnpy.world.files import Files
 
+    #: Of each parameter its name, and whether it has a default and takes the rest.
     Params = tuple[tuple[str, bool, bool], ...]
+    #: Path, listed names (None: all), whether it is re-exported, and where it stands.
     Request = tuple[str, tuple[str, ...] | None, bool, int]
     Names = tuple[str, ...] | None
     Value = Any
+    #: Of each name that a file expects of an import: the parameters, and whether the last takes the rest.
     Wanted = dict[str, tuple[tuple[str, ...], bool]]
 
 # Where an import path leads: bundled modules, files, installed packages. Spec: 06 §3.

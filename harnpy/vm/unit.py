@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: (03 §16). "" stands for none.
 LANGUAGE, ALL = "language", "all"
 
+#: Modules whose helpers have the scheduler as their first parameter.
+_OF_TASKS = ("run.tasks", "run.locks", "run.channels")
+
 
 class Unit:
     """A program, module or input that can run.
@@ -169,7 +172,7 @@ def _helper(vm: Vm, name: str, place: str) -> Any:
     module = f"harnpy.vm.{place}"
     __import__(module)
     helper = getattr(sys.modules[module], name)
-    return helper.__get__(vm.tasks) if place.startswith("run.tasks.") else helper
+    return helper.__get__(vm.tasks) if place in _OF_TASKS else helper
 
 
 def _method_tables(unit: CompiledUnit, impls: dict[str, dict[str, Fn]]) -> dict[str, Any]:

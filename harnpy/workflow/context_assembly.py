@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.artifacts import Artifact, AssembledContext, Chunk, Dropped, Included, Reason
     from harnpy.world import World
 
+    #: ``ranker(query, chunks)`` returns a list of scores.
     Ranker = Callable[[str, list[Chunk]], Any]
 
 # Splitting artifacts into chunks that fit a context, and dropping repeated chunks. Spec: 08 §5.5.

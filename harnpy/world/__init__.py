@@ -1,6 +1,6 @@
 """The one door to the outside: time, ids, chance, machine, files, processes, streams, HTTP and people.
 
-A module each: what a program may ask of the world (a protocol), and the real thing beside it. `World`
+In each module: what a program may ask of the world (a protocol), and the real thing beside it. `World`
 gathers them. Recording, replaying, sandboxing and mocking replace parts of it; `harnpy.world.guarded` puts
 rules before it. Every other room reaches the outside through a `World`; this room imports nothing but
 `harnpy.faults`. On the start-up path: parts load on first use.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.world.random import Random
     from harnpy.world.streams import Streams
 
-#: The real part of each name: its module and its class.
+#: The real part of each name, and the module that defines it.
 _REAL = {
     "clock": ("clock", "RealClock"),
     "entropy": ("ids", "RealEntropy"),

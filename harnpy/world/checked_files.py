@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from harnpy.world.effects import Guard
     from harnpy.world.files import Entry, Files
 
+    #: ``check(effect, path, named)`` raises unless the effect is allowed. Both paths are absolute; ``path``
+    #: is free of links, and ``named`` led to it.
     Check = Callable[[str, str, str], None]
     Answer = TypeVar("Answer")
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     AsgiMessage = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[AsgiMessage]]
     Send = Callable[[AsgiMessage], Awaitable[None]]
+    #: As the ASGI specification has it, version 3.
     Application = Callable[[AsgiMessage, Receive, Send], Awaitable[None]]
 
     class Listener(Protocol):

@@ -6,13 +6,11 @@ On the start-up path: imports nothing heavy. What only some calls need is in `fi
 from __future__ import annotations
 
 import os
-import os.path
-from collections.abc import Mapping
 from stat import S_IMODE, S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from io import FileIO
     from typing import Protocol

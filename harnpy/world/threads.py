@@ -13,15 +13,15 @@ import socket
 import threading
 from _thread import start_new_thread
 from contextlib import suppress
-from threading import Event, Thread
-from threading import Lock as Lock
-from threading import RLock as RLock
+from threading import Event, Lock, RLock, Thread
 from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable
+
+__all__ = ["Lock", "RLock", "Reading", "Stopwatch", "Ticker", "Wakeful"]
 
 # Real time, whatever a program's clock shows, for what must happen while the program computes.
 

@@ -21,13 +21,12 @@ from websockets.protocol import Protocol, Side, State
 from websockets.utils import accept_key
 
 from harnpy.world.connections import Failed, Message
-from harnpy.world.exchange import FAILURES, encoded_headers, failure
-from harnpy.world.http_client import SURFACE
+from harnpy.world.http_client import FAILURES, SURFACE, encoded_headers, failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from harnpy.world.exchange import Outgoing
+    from harnpy.world.http_client import Outgoing
 
 _SWITCHED = 101
 _PIECE = 1 << 16

@@ -113,7 +113,7 @@ def test_what_a_program_does_with_its_pipes_does_not_keep_it_alive(command: str)
 
 
 def test_output_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipes, "MOST", 100_000)
+    monkeypatch.setattr(pipes, "MOST_OUTPUT", 100_000)
     with pytest.raises(TooLarge, match="result too large: more than 100000 bytes of output"):
         asyncio.run(RealProcesses().run(["yes"], "/"))
 

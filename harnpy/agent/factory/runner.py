@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from harnpy.world import World
     from harnpy.world.http import Http
 
+    #: Of each event loop: a connection belongs to the one that it was opened on.
     Pools = MutableMapping[asyncio.AbstractEventLoop, Connections]
 
 

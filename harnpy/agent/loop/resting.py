@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.world.files import Files
 
+    #: What the value under each key must be.
     Shape = Mapping[str, Callable[[Any], bool]]
     Times = dict[str, int | None]
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.world import World
 
+    #: Queues a note for a session's loop: ``(session_id, kind, content)``.
     Notify = Callable[[str, str, str], None]
 
 _REDACTED = "<redacted>"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from harnpy.formats.dicts import Dict
 
+    #: Gets the context of a command, and returns a decision in one of the forms of 02 §28.
     Hook = Callable[[Dict], Any]
 
 CREDENTIAL_FILE_READ = "credential_file_read"

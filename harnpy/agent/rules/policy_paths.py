@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
+    #: Returns what a path leads to, absolute and free of links; None for a text that is no path.
     RealPath = Callable[[str], str | None]
 
     class Resolver(Protocol):

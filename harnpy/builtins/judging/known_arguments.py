@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Dict = dict[str, Any]
+    #: Reads options as the run does, or some of them. Raises a `Fault` or a VmError for what it refuses.
     Reader = Callable[[Dict], object]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
+    #: The scope's id and the key in it.
     Place = tuple[str, str]
 
 #: Set only by triggers and schedulers.

@@ -8,7 +8,6 @@ from harnpy.faults import Interruption
 from harnpy.formats.display import display, type_name
 from harnpy.formats.json import to_json
 from harnpy.net import server_messages
-from harnpy.net import server_messages as header_dicts
 from harnpy.net.server import Server, route
 from harnpy.net.server_messages import request_from_dict
 from harnpy.net.server_options import HandlerFailed, OutOfTime, ServerFault
@@ -161,7 +160,7 @@ def http_header(vm: Vm, headers: Value, name: str) -> str | None:
     """
     if type(headers) is dict and type(headers.get("headers")) is dict:
         headers = headers["headers"]
-    return header_dicts.find_header(headers, name) if type(headers) is dict else None
+    return server_messages.find_header(headers, name) if type(headers) is dict else None
 
 
 # HTTP servers within a program: routes, hooks, readiness, and requests that tests make. Spec: 04 §21.5.

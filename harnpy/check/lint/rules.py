@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 
 from harnpy.check.findings import Finding
 from harnpy.check.lint import bindings, flow, idioms, style, unhandled
-from harnpy.check.lint import bindings as declarations
-from harnpy.check.lint import flow as complexity
-from harnpy.check.lint import flow as pipelines
 from harnpy.check.lint.settings import Settings
 from harnpy.check.lint.subject import Rule, Subject
 from harnpy.syntax import ast
@@ -24,9 +21,9 @@ RULES = (
     Rule("unused-variable", bindings.unused_variable),
     Rule("unused-pattern-binding", bindings.unused_pattern_binding),
     Rule("unused-parameter", bindings.unused_parameter),
-    Rule("unused-import", declarations.unused_import),
-    Rule("unused-function", declarations.unused_function),
-    Rule("unused-type", declarations.unused_type),
+    Rule("unused-import", bindings.unused_import),
+    Rule("unused-function", bindings.unused_function),
+    Rule("unused-type", bindings.unused_type),
     Rule("mutable-never-reassigned", bindings.mutable_never_reassigned),
     Rule("shadow-variable", bindings.shadow_variable),
     Rule("comparison-to-bool", idioms.comparison_to_bool),
@@ -45,15 +42,15 @@ RULES = (
     Rule("blank-line-between-items", style.blank_line_between_items),
     Rule("trailing-comma", style.trailing_comma),
     Rule("import-order", style.import_order),
-    Rule("undefined-function", declarations.undefined_function),
+    Rule("undefined-function", bindings.undefined_function),
     Rule("dead-code-after-return", flow.dead_code_after_return),
     Rule("break-outside-loop", flow.break_outside_loop, severity="error"),
     Rule("let-then-return", flow.let_then_return),
     Rule("unnecessary-else-return", flow.unnecessary_else_return),
-    Rule("cyclomatic-complexity", complexity.cyclomatic_complexity),
-    Rule("pipeline-return-type", pipelines.pipeline_return_type),
-    Rule("assert-outside-test", pipelines.assert_outside_test),
-    Rule("require-in-test", pipelines.require_in_test),
+    Rule("cyclomatic-complexity", flow.cyclomatic_complexity),
+    Rule("pipeline-return-type", flow.pipeline_return_type),
+    Rule("assert-outside-test", flow.assert_outside_test),
+    Rule("require-in-test", flow.require_in_test),
     Rule("untyped-dict-access", unhandled.untyped_dict_access),
     Rule("prompt-injection-risk", unhandled.prompt_injection_risk),
     Rule("unhandled-approval-result", unhandled.unhandled_approval_result),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Conflict = tuple[str, Type, Type]
     Method = ast.FnDecl | ast.MethodSig
+    #: A type and the polarity of its position: 1 covariant, -1 contravariant, 0 invariant.
     Place = tuple[Type | None, int]
 
 # Type parameters: bound by the arguments of a call, replaced in its result. Spec: 03 §7.2.

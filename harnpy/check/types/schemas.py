@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harnpy.check.types.declared import Questions
     from harnpy.check.types.type_nodes import Type
 
+    #: The literal that a variable is bound to.
     Local = Callable[[str], ast.Node | None]
 
 # Schema dicts read as types, before anything runs. Spec: 03 §8.3, 04 §12.1.

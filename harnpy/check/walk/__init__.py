@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from harnpy.check.types import Types
     from harnpy.check.types.type_nodes import Type
 
+    #: What is done with a node; whether control certainly leaves the block there.
     Visit = Callable[[Any, Any], bool | None]
+    #: What is done with a node whose left part, of the given type, has been visited.
     Above = Callable[[Any, Any, Type | None], None]
 
 

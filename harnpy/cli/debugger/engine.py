@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from harnpy.vm.walk.activation import Walker
 
     Value = Any
+    #: Makes the step of a task that is in some calls: `into`, `over` or `out`.
     MakeStep = Callable[[Task, Sequence[Activation]], "Step"]
 
 # Steps: at which statement a program that goes on stops again. Spec: 09 §15.3.

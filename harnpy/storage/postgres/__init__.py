@@ -1,8 +1,7 @@
 """The store on a PostgreSQL server, for sessions that many machines share. Spec: 10 §C6.3.
 
-`schema` says which tables there are, `database` runs transactions on them, `records` reads and writes rows,
-`stream` and `store` keep the contract with them; `leases`, `listening`, `texts` (searches) and `upkeep`
-(checking, collecting) are its other parts. Needs the extra ``postgres``.
+`database` defines the tables and runs transactions on them, `records` reads and writes rows, `store` keeps
+the contract with them; `leases` and `text_search` are its other parts. Needs the extra ``postgres``.
 """
 
 from __future__ import annotations

@@ -50,16 +50,15 @@ OF_PYTHON = frozenset(
 _PREFIXES = ("b_", "v_", "g_", "m_")
 
 _PLACES = {
-    "values.objects": "Builtin Duration EnumValue Fn Generator Stream Struct display",
+    "values": "Builtin Duration EnumValue Fn Generator Stream Struct display",
     "errors": "FAILURES Interrupted Thrown",
-    "declare.arguments": "reject",
+    "declare": "reject",
     "run.backtrace": "caught",
     "run.parameter_types": "check_parameter",
-    "values.in_place": "SOLE read_path sole_holder store_path",
     "values.operators": (
         "add sub mul div mod power neg wrap eq ne lt gt le ge in_ index slice_ get_prop get_prop_optional "
         "get_path set_prop set_index range_to spread_list spread_dict destructure_dict destructure_list "
-        "iterate_for"
+        "iterate_for SOLE read_path sole_holder store_path"
     ),
     "run.calls": (
         "MISSING UNSET again alive as_result bad_propagation construct constructor err field "
@@ -70,16 +69,16 @@ _PLACES = {
         "named pipe read_dynamic read_late shell tail tail_named tail_pipe undefined_target "
         "undefined_variable"
     ),
-    "run.tasks.spawn": "await_task spawn",
-    "run.tasks.cancel": "cancel_gracefully cancel_task is_cancelled",
-    "run.tasks.deadline": "deadline_begin deadline_end pause_deadlines resume_deadlines",
-    "run.tasks.parallel": "parallel",
-    "run.tasks.permits": "mutex_begin mutex_end",
-    "run.tasks.select": "select select_limit",
+    "run.tasks": (
+        "await_task spawn cancel_gracefully cancel_task is_cancelled deadline_begin deadline_end "
+        "pause_deadlines resume_deadlines parallel"
+    ),
+    "run.locks": "mutex_begin mutex_end",
+    "run.channels": "select select_limit",
     "vm": "poll signal",
 }
 #: Each helper by where it is: a module of `harnpy.vm`, the Vm (``vm``) or an attribute of the Vm. Those of
-#: `run.tasks` are bound to the scheduler, which is their first parameter.
+#: `run.tasks`, `run.locks` and `run.channels` are bound to the scheduler, their first parameter.
 HELPERS = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 

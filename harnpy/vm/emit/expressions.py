@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.source_map import Line
     from harnpy.vm.resolve import Reference
 
+    #: A value's text, and the lines that must come before it.
     Choice = tuple[Text, list[Line]]
 
 # Literals, interpolation and the displays of lists, dicts and structs.

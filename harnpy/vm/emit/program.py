@@ -9,10 +9,6 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm import emit
 from harnpy.vm.emit import SLOT, Operand, calls, expressions, functions, patterns, statements
-from harnpy.vm.emit import patterns as matching
-from harnpy.vm.emit import statements as control
-from harnpy.vm.emit import statements as loops
-from harnpy.vm.emit import statements as selecting
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.names import CALLS, calls_out
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.source_map import Names
     from harnpy.vm.resolve import Resolution, Variable
 
+    #: Writes a node of one class; the first argument is the function that it stands in.
     Writer = Callable[..., Any]
 
 #: Nodes whose evaluation can assign to a local of the function they stand in …
@@ -170,8 +167,8 @@ _EXPRESSIONS: dict[type[ast.Node], Writer] = {
     ast.Pipe: calls.pipe,
     ast.Call: calls.call,
     ast.MethodCall: calls.method_call,
-    ast.Propagate: control.propagate,
-    ast.TryStar: control.try_star,
+    ast.Propagate: statements.propagate,
+    ast.TryStar: statements.try_star,
     ast.Closure: functions.closure,
     ast.FnExpr: functions.closure,
     ast.Spawn: functions.spawn,
@@ -179,21 +176,21 @@ _EXPRESSIONS: dict[type[ast.Node], Writer] = {
 }
 
 _FORMS: dict[type[ast.Node], Writer] = {
-    ast.If: control.if_,
-    ast.Match: matching.match,
-    ast.Try: control.try_,
-    ast.Retry: control.retry,
-    ast.Deadline: control.deadline,
-    ast.Select: selecting.select,
+    ast.If: statements.if_,
+    ast.Match: patterns.match,
+    ast.Try: statements.try_,
+    ast.Retry: statements.retry,
+    ast.Deadline: statements.deadline,
+    ast.Select: statements.select,
 }
 
 _STATEMENTS: dict[type[ast.Node], Writer] = {
     ast.Let: patterns.let,
     ast.Assign: patterns.assign,
-    ast.For: loops.for_,
-    ast.While: loops.while_,
-    ast.Break: loops.break_,
-    ast.Continue: loops.continue_,
+    ast.For: statements.for_,
+    ast.While: statements.while_,
+    ast.Break: statements.break_,
+    ast.Continue: statements.continue_,
     ast.Return: statements.return_,
     ast.Throw: statements.throw,
     ast.Yield: statements.yield_,
@@ -214,7 +211,7 @@ _STATEMENTS: dict[type[ast.Node], Writer] = {
     ast.ToolDecl: functions.tool,
     ast.SkillDecl: statements.skill,
     ast.EvalPack: statements.eval_pack,
-    ast.Mutex: control.mutex,
+    ast.Mutex: statements.mutex,
 }
 
 WRITERS = Writers(_EXPRESSIONS, _FORMS, _STATEMENTS)

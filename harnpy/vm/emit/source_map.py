@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from harnpy.syntax import ast
 
+    #: The offsets of a node in the source: its start and its end.
     Stretch = tuple[int, int]
+    #: What a generated function is called: by Python's tools, and in Harn's own backtraces.
     Names = tuple[str, str]
 
 _OPEN, _BETWEEN, _CLOSE = "\x01", "\x03", "\x02"

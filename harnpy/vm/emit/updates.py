@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from harnpy.vm.emit.emitter import Emitter
     from harnpy.vm.resolve import Variable
 
+    #: Whether a node reads what is updated.
     Reads = Callable[[ast.Node], bool]
+    #: One step from a variable to the place that is assigned: ("prop", "'name'") or ("index", the key).
     Step = tuple[str, Text]
 
 # Values that an update makes from the one before: ``x + y``, ``x.push(y)``, ``[...x, y]``, ``x[1:]``.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Declared
 
+    #: By the class of node, what is done with one; a node of another class only has its children visited.
     Visits = Mapping[type[ast.Node], Callable[[Any, Any], None]]
 
 # What is declared where, and what a name means at the place where it is used. Spec: 02 §7.

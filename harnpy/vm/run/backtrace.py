@@ -114,8 +114,8 @@ def _generated_names(frame: FrameType, name: str) -> Iterator[tuple[str, Any]]:
 _TRANSPARENT = frozenset(
     f"harnpy.vm.{name}"
     for name in (
-        *("run.calls", "run.spans", "modules.linker"),
-        *("run.tasks.scheduler", "run.tasks.spawn", "run.tasks.cancel", "run.tasks.parallel"),
+        *("run.calls", "run.spans", "modules"),
+        *("run.scheduler", "run.tasks"),
     )
 )
 

@@ -9,38 +9,38 @@ of them; these modules hold nothing but `@method` functions and their helpers.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
-from harnpy.formats import suggestions as words
-from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.vm.declare import Declaration
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.values import Builtin, Fn, Range, Struct, type_name
 from harnpy.vm.values.iterators import handle
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Never
+    from typing import Any, Never
 
     from harnpy.vm.vm import Vm
 
     Value = Any
+    #: ``(vm, receiver, *args)``
     Method = Callable[..., Value]
+    #: The `impl` methods of a program: struct name, then method name.
     Impls = dict[str, dict[str, Fn]]
 
 #: The kinds of Python's own types; a value class says its own in `type_name`.
 _PLAIN: dict[type, str] = {str: "string", list: "list", dict: "dict"}
 #: The module with the methods of each kind. No module of a kind is loaded before a program calls one.
 _MODULES = {
-    "string": "strings",
-    "list": "lists",
-    "dict": "dicts",
-    "set": "sets",
-    "range": "ranges",
-    "iter": "iters",
-    "generator": "iters",
-    "stream": "iters",
-    "channel": "iters",
+    "string": "string_methods",
+    "list": "list_methods",
+    "dict": "dict_methods",
+    "set": "dict_methods",
+    "range": "iter_methods",
+    "iter": "iter_methods",
+    "generator": "iter_methods",
+    "stream": "iter_methods",
+    "channel": "iter_methods",
 }
 
 #: The kinds whose methods `harnpy builtins KIND` lists. Spec: 09 §4.5.
@@ -67,7 +67,7 @@ def method_names(receiver: str) -> list[str]:
 
 def declared_methods(receiver: str) -> dict[str, Declaration]:
     """Every method of ``receiver`` by name."""
-    module = "harnpy.vm.run.methods." + _MODULES[receiver]
+    module = "harnpy.vm.run." + _MODULES[receiver]
     __import__(module)
     own = {
         declaration.name: declaration
@@ -114,6 +114,8 @@ _ELSEWHERE = {
 
 def unknown_method(vm: Vm, receiver: Value, name: str, own: Iterable[str] = ()) -> TypeFault:
     """Return the error of ``receiver.name(…)``; ``own``: what a dict or struct brings itself."""
+    from harnpy.formats import suggestions as words
+
     kind = type_name(receiver)
     struct = receiver.type if type(receiver) is Struct else ""
     text = words.unknown_method(
@@ -134,6 +136,8 @@ def not_callable(name: str, entry: Value) -> TypeFault:
 
 def method_hint(kind: str, name: str, known: list[str], is_builtin: Callable[[str], bool]) -> str:
     """Return how the error of a call of ``name`` ends, where values have the ``known`` methods."""
+    from harnpy.formats.suggestions import nearest_at_run_time
+
     meant = next((method for method in _ELSEWHERE.get(name, ()) if method in known), None)
     if meant is None and is_builtin(name):
         return f" (did you mean `{name}(…)`?)"

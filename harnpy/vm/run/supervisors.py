@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harnpy.vm.run.tasks import Task
 
     Value = Any
+    #: ``record(child's name or None, kind, message or None)``
     Record = Callable[[str | None, str, str | None], None]
 
 # When a supervised child runs again after it ended, and when it does not. Spec: 05 §17.

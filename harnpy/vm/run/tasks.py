@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
         def display(self) -> str: ...
 
+    #: ``("for a message on", [channel])``
     Wait = tuple[str, Sequence[Named]]
 
     class TaskContext(Protocol):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Value = Any
     Pull = Callable[[], Value]
+    #: A Harn callable as `vm.callback` makes it: the call depth (0) comes before the arguments.
     Callback = Callable[..., Value]
     Poll = Callable[[], object]
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
 
-    CheckedEvaluator = Callable[["Activation", Any], Any]
     Value = Any
+    #: Evaluates a node of one class; the first argument is the function that it stands in.
     Evaluator = Callable[[Any, Any], Value]
 
     class Observer(Protocol):
@@ -65,13 +65,13 @@ class Return(Jump):
 
 
 def growing(
-    evaluators: Mapping[type[ast.Node], CheckedEvaluator], check: Callable[[Any], None]
-) -> Mapping[type[ast.Node], CheckedEvaluator]:
+    evaluators: Mapping[type[ast.Node], Evaluator], check: Callable[[Any], None]
+) -> Mapping[type[ast.Node], Evaluator]:
     """Return ``evaluators`` that give each value to ``check``, which may leave the program."""
     return {kind: _checked(evaluate, check) for kind, evaluate in evaluators.items()}
 
 
-def _checked(evaluate: CheckedEvaluator, check: Callable[[Any], None]) -> CheckedEvaluator:
+def _checked(evaluate: Evaluator, check: Callable[[Any], None]) -> Evaluator:
     def value(a: Activation, node: ast.Node) -> Any:
         result = evaluate(a, node)
         check(result)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harnpy.vm.walk.activation import Activation
 
     Value = Any
+    #: Where an assignment goes below a variable: ``("prop", name)`` or ``("index", key)``, outermost first.
     Path = list[tuple[str, Value]]
 
 # `let` and `for`: the value has to have the shape.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.vm.resolve.tree import lineage, script_order, setup_order
 from harnpy.vm.walk import expressions, functions, patterns, statements
-from harnpy.vm.walk import functions as calls
 from harnpy.vm.walk.activation import Activation, Return, Walker
 from harnpy.vm.walk.functions import body_with, finish_defers
 
@@ -47,9 +46,9 @@ EVALUATORS: dict[type[ast.Node], Evaluator] = {
     ast.Binary: expressions.binary,
     ast.Ternary: expressions.ternary,
     ast.RangeTo: expressions.range_to,
-    ast.Pipe: calls.pipe,
-    ast.Call: calls.call,
-    ast.MethodCall: calls.method_call,
+    ast.Pipe: functions.pipe,
+    ast.Call: functions.call,
+    ast.MethodCall: functions.method_call,
     ast.Let: patterns.let,
     ast.Assign: patterns.assign,
     ast.Block: statements.block,
@@ -93,7 +92,7 @@ EVALUATORS: dict[type[ast.Node], Evaluator] = {
 
 
 def main_of(walker: Walker) -> Callable[[int], Value]:
-    """What runs the unit, called with the depth of calls."""
+    """What runs the unit, called with the depth of functions."""
     tree = walker.tree
     body = {"program": _program, "module": _module, "input": _input}[tree.role]
     shown = "module" if tree.role == "module" else "pipeline"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.bundle.sections import Replay, Sections
     from harnpy.workflow.records.record_shapes import ReplayFixture
 
+    #: ``reduce(value, pointer, manifest)`` returns the reduced value.
     Reducer = Callable[[Any, str, Manifest], Any]
 
 EVENT = ("kind", "role", "visibility", "bytes")

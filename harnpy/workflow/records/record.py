@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     )
     from harnpy.world import World
 
+    #: Maps the id of a run to the questions that it has asked people.
     QuestionsOf = Callable[[str], list[Question]]
+    #: … and to all its requests to people, with their responses.
     HitlOf = Callable[[str], list[Dict]]
 
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from harnpy import LimitExceeded, Limits, Vm
-from harnpy.world.exchange import failure
+from harnpy.world.http_client import failure
 from tests.net.http.server import Server, serving
 
 CALL = """

@@ -18,7 +18,7 @@ from tests.support import PATIENCE, ROOT
 
 WRITER = """
 import sys
-from harnpy.world.disk.temporaries import Temporary
+from harnpy.world.file_io import Temporary
 temporary = Temporary(sys.argv[1], ".partial")
 temporary.create()
 print(temporary.path, flush=True)
