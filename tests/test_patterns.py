@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 import harnpy
 
 _MOVES_ON = {"ASSERT", "ASSERT_NOT", "MAX_REPEAT", "MIN_REPEAT"}
@@ -44,6 +46,7 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
                     yield f"{module.name}.{name}", each
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # former places of modules
 def test_no_pattern_is_misread_before_3_11_5() -> None:
     assert is_misread(r'(?:[^"$]|\$(?!\{))*+')
     assert not is_misread(r'(?>(?:[^"$]|\$(?!\{))*)')

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Model = Callable[[dict[str, Any]], Any]
 
+__all__ = ["Agent", "Session"]
+
 # Agently's `Session`. Spec: 10 §A2.1 to §A2.4, §A2.7, §B2.
 
 

@@ -41,7 +41,8 @@ def compressed(name: str, data: bytes, level: int, piece: int = 1 << 16) -> byte
     pieces = cut(data, piece)
     if name == "zstd":
         return b"".join(compression.zstd_compressed(pieces, level, len(data)))
-    return b"".join({"gzip": compression, "brotli": compression}[name].compressed(pieces, level))
+    pack = {"gzip": compression.gzip_compressed, "brotli": compression.brotli_compressed}[name]
+    return b"".join(pack(pieces, level))
 
 
 def decompressed(name: str, data: bytes, piece: int = 1 << 16) -> bytes:

@@ -579,7 +579,7 @@ def test_another_systems_snapshot_is_no_use() -> None:
 
 WORK = """
 import sys
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
 from tests.session.test_snapshots import works

@@ -331,7 +331,7 @@ def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
 _RELATIVE, _ABSOLUTE, _INVALID = "workspace_relative", "host_absolute", "invalid"
 
 
-@builtin("path_workspace_info(path: string, root?: string) -> dict", family="paths")
+@declare("path_workspace_info(path: string, root?: string) -> dict", family="paths")
 def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]:
     """Where a path leads, as a file of the workspace and of the machine.
 
@@ -360,7 +360,7 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
     return found | {"kind": _ABSOLUTE, "workspace_path": None, "host_path": normal}
 
 
-@builtin("path_workspace_normalize(path: string, root?: string) -> string | nil", family="paths")
+@declare("path_workspace_normalize(path: string, root?: string) -> string | nil", family="paths")
 def path_workspace_normalize(vm: Vm, path: str, root: str | None) -> Value:
     """The path of a file in the workspace, relative to it; nil for one that isn't in it.
 

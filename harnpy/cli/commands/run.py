@@ -271,9 +271,11 @@ def _failed(error: Exception, debug: bool) -> int:
     # What may be exceeding a limit.
     kinds = LimitExceeded | MemoryError | SystemError | UnboundLocalError
     if isinstance(error, kinds) or isinstance(error.__cause__, MemoryError):
-        pass
-    else:
-        from harnpy.cli.console import report_failure
+        from harnpy.cli.bounds import report
+
+        return report(error, debug)
+    from harnpy.cli.console import report_failure
+
     return report_failure(error, debug)
 
 

@@ -9,6 +9,7 @@ import os.path
 from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
+from warnings import warn
 
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after
@@ -132,6 +133,12 @@ def write_run(path: str, text: str, files: Files, durable: bool = True) -> None:
 
 def _failure(what: str, path: str, error: Exception) -> MisuseError:
     return MisuseError(f"failed to {what}: {path}: {system_reason(error)}")
+
+
+def load(path: str, world: World) -> RunRecord:
+    """Call `load_run`: its name until 0.3."""
+    warn("load is deprecated: use load_run; it goes with 0.3", DeprecationWarning, stacklevel=2)
+    return load_run(path, world)
 
 
 def load_run_tree(path: str, world: World, above: tuple[str, ...] = ()) -> Dict:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import expansion
 import pytest
 
 from harnpy.check.types import Declared, Types
 from harnpy.check.types.type_nodes import shown
 from harnpy.syntax.parser import parse
 
+from . import expansion
 from .written import enter, types, written
 
 ALIASES = """

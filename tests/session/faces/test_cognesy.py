@@ -383,7 +383,7 @@ def test_forks_have_their_parents_log(repo: SessionRepository, store: HarnSessio
 
 STALE = """
 import sys
-from harnpy.session.faces.cognesy import HarnSessionStore, SessionConflictException, SessionRepository
+from harnpy.faces.cognesy import HarnSessionStore, SessionConflictException, SessionRepository
 repo = SessionRepository(HarnSessionStore(sys.argv[1]))
 session = repo.load("s")
 print(session.version, flush=True)

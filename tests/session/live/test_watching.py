@@ -277,7 +277,7 @@ def test_a_session_as_it_stood_has_no_more(store: Store) -> None:
 _WRITER = """
 import sys
 from harnpy.session import EventDraft
-from harnpy.session.kept.stored import StoredSession
+from harnpy.session.stored import StoredSession
 from harnpy.session.log import ANY
 from harnpy.storage import open_store
 from harnpy.world import World
