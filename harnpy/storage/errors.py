@@ -6,6 +6,7 @@
     ├─ LeaseHeld [lease_held]               .key, .owner, .expires_at
     ├─ LeaseLost [lease_lost]               .key, .owner
     ├─ StoreBusy [busy]  StoreFull [full]  StoreClosed [closed]  StoreUnreachable [unreachable]
+    ├─ NoStore [store]
     ├─ SchemaTooNew [schema]
     ├─ Unsupported [unsupported]
     └─ CorruptLog [corrupt]                 .path, .line, .offset, .reason
@@ -135,6 +136,13 @@ class SchemaTooNew(StorageError):
         )
         self.found = found
         self.known = known
+
+
+class NoStore(StorageError):
+    """There is no store at the URL, and none was made."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"there is no store at {url}")
 
 
 class Unsupported(StorageError):

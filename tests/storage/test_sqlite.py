@@ -58,7 +58,8 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(file: Path, sqlite
     assert file.read_bytes() == before
 
 
-def test_a_store_of_the_first_version_is_brought_up_to_date(file: Path, sqlite: SqliteStore) -> None:
+def test_a_store_of_the_first_version_is_used_as_it_is(file: Path, sqlite: SqliteStore) -> None:
+    """Its version stays, and so does what a harnpy of that version relies on: exact lengths."""
     sqlite.stream("session", "s", NOTES).append(notes(1, "a", "b"), 0)
     sqlite.close()
     change(file, "UPDATE streams SET version = 2", "DROP VIEW current", "PRAGMA user_version = 1")
@@ -67,6 +68,16 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(file: Path, sqlite: 
         stream.append(notes(3, "c"), 2)
         assert [note.text for note in stream.read()] == ["a", "b", "c"]
         assert store.heads(HeadQuery()).items[0].version == 3
+        branch = store.branch(stream, "t", notes(1, "z")[0], until=2)
+        branch.append(notes(3, "d", "e"), 2)
+        branch.settle()
+        stream.drop(2)
+        stream.append(notes(4, "f"), 3)
+        assert store.fsck().clean
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        lengths = "SELECT name, version FROM streams WHERE version >= 0 ORDER BY name"
+        assert db.execute(lengths).fetchall() == [("s", 4), ("t", 4)]
 
 
 def test_an_append_writes_the_pages_of_its_records_alone(file: Path, sqlite: SqliteStore) -> None:

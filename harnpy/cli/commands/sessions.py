@@ -41,8 +41,9 @@ from harnpy.session.transfer.formats import (
 )
 from harnpy.storage import HeadQuery, StorageError, open_store
 from harnpy.storage.copying import copy_streams
-from harnpy.storage.errors import CorruptLog, LeaseHeld
+from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
 from harnpy.storage.opening import parse_url
+from harnpy.storage.upgrading import upgrade_store
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -289,7 +290,7 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     """Copy sessions to another store, ids and events as they are. Made again, it goes on where it ended."""
     url = parse_url(source)
     if url.scheme in ("sqlite", "jsonl") and not os.path.exists(url.target):
-        raise StorageError(f"there is no store at {source}")
+        raise NoStore(source)
     with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
         report = copy_streams(ours, theirs, KIND, ids or None)
         remembered = [id for id in (*report.copied, *report.skipped) if ours.head(EPISODES, id) is not None]
@@ -304,7 +305,28 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     return FAILED if report.errors else OK
 
 
-VERBS = (show, search, fork, rewind, redo, delete, copy)
+@click.command("upgrade")
+@click.argument("url", metavar="URL")
+@click.option("--dry-run", is_flag=True, help="Say which version the store has, and change nothing.")
+@click.pass_obj
+@failing
+def upgrade(context: Context, url: str, dry_run: bool) -> int:
+    """Raise a store's version to the newest one. Processes of an older harnpy can't use it any more then.
+
+    Nothing else raises it: a store goes on with the version that it was made with.
+    """
+    report = upgrade_store(url, dry_run=dry_run)
+    if context.as_json:
+        say(compact_json(report._asdict()))
+    elif report.found == report.newest:
+        say(f"{report.url} has format {report.found}, the newest one")
+    else:
+        would = "would raise" if dry_run else "raised"
+        say(f"{would} {report.url} from format {report.found} to {report.newest}")
+    return OK
+
+
+VERBS = (show, search, fork, rewind, redo, delete, copy, upgrade)
 
 
 # `harnpy sessions export` and `import`: files of harnpy and of other systems. Spec: 10 §C17, §C21.

@@ -20,7 +20,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from harnpy.storage.contract import Row
-from harnpy.storage.errors import SchemaTooNew, StorageError, StoreBusy, StoreFull, StoreUnreachable
+from harnpy.storage.errors import NoStore, SchemaTooNew, StorageError, StoreBusy, StoreFull, StoreUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -288,7 +288,7 @@ def _take(file: int, how: int, timeout: float, where: str) -> None:
 _FORMAT_FILE = "FORMAT"
 _NAME = "harn-sessions"
 #: The newest version of the layout.
-_FORMAT_VERSION = 1
+FORMAT_VERSION = 1
 
 
 class Format(msgspec.Struct):
@@ -305,20 +305,37 @@ def opened_format(root: Folder, url: str) -> bool:
     Raises `SchemaTooNew` for a store of a newer version, which isn't touched.
     """
     root.make()
+    found = _found_format(root, url)
+    if found is None:
+        found = Format(_NAME, FORMAT_VERSION, _folds(root))
+        root.replace(_FORMAT_FILE, msgspec.json.encode(found) + b"\n")
+    return found.folded
+
+
+def format_version(root: Folder, url: str) -> int:
+    """Return the version of a store.
+
+    Raises `NoStore` for a directory that is none, and what `opened_format` does.
+    """
+    found = _found_format(root, url)
+    if found is None:
+        raise NoStore(url)
+    return found.version
+
+
+def _found_format(root: Folder, url: str) -> Format | None:
     content = root.read(_FORMAT_FILE)
     if content is None:
-        found = Format(_NAME, _FORMAT_VERSION, _folds(root))
-        root.replace(_FORMAT_FILE, msgspec.json.encode(found) + b"\n")
-        return found.folded
+        return None
     try:
         found = msgspec.json.decode(content, type=Format)
     except msgspec.DecodeError:
         found = Format()
     if found.format != _NAME:
         raise StorageError(f"{url} is not a store: {root.where(_FORMAT_FILE)} is of something else")
-    if found.version > _FORMAT_VERSION:
-        raise SchemaTooNew(url, found.version, _FORMAT_VERSION)
-    return found.folded
+    if found.version > FORMAT_VERSION:
+        raise SchemaTooNew(url, found.version, FORMAT_VERSION)
+    return found
 
 
 def _folds(root: Folder) -> bool:

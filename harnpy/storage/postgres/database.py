@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from harnpy.storage.errors import (
+    NoStore,
     SchemaTooNew,
     StorageError,
     StoreBusy,
@@ -131,6 +132,19 @@ def prepare(connection: Connection, url: str) -> None:
         raise SchemaTooNew(url, found, VERSION)
 
 
+def version(connection: Connection, url: str) -> int:
+    """Return the version of a store.
+
+    Raises `NoStore` for a database without tables, and `SchemaTooNew`.
+    """
+    found = _version(connection)
+    if found is None:
+        raise NoStore(url)
+    if found > VERSION:
+        raise SchemaTooNew(url, found, VERSION)
+    return found
+
+
 def _version(connection: Connection) -> int | None:
     if connection.execute(_KNOWN).fetchone() is None:
         return None
@@ -180,9 +194,12 @@ _LOST = ("08", "57")
 
 
 class Database:
-    """The server of one store. Every error that leaves it is a `StorageError`."""
+    """The server of one store. Every error that leaves it is a `StorageError`.
 
-    def __init__(self, url: StoreUrl) -> None:
+    ``prepare`` is called with the first connection and the URL, before anything else.
+    """
+
+    def __init__(self, url: StoreUrl, prepare: Callable[[Connection, str], object] = prepare) -> None:
         self.url = str(url)
         self.timeout = url.timeout
         #: How a transaction waits: for locks, and for the disk.

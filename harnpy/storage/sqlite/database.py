@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from harnpy.storage.errors import (
     CorruptLog,
+    NoStore,
     SchemaTooNew,
     StorageError,
     StoreBusy,
@@ -90,12 +91,20 @@ STEM_VERSION = -1
 #: How long streams are. An append writes nothing but its records, so ``streams.version`` may be behind the
 #: last of them; it is 0 for a stream without records alone, and never too high.
 _CURRENT = f"""
-CREATE VIEW current AS
+VIEW current AS
 SELECT sid, kind, name, parent, fork_seq, status, agent, created, updated, head,
   CASE WHEN version < 0 THEN version ELSE max(version, ifnull(
     (SELECT max(rid) FROM records WHERE rid BETWEEN sid << {SHIFT} AND ((sid + 1) << {SHIFT}) - 1)
     - (sid << {SHIFT}), 0)) END AS version
 FROM streams"""
+
+#: Version 1 had no view, and ``streams.version`` was exact. Who opens such a file has a view of his own, and
+#: keeps it exact, so that an older harnpy goes on working.
+_EXACT = f"""
+CREATE TEMP TRIGGER records_counted AFTER INSERT ON main.records BEGIN
+  UPDATE streams SET version = max(version, NEW.rid & {(1 << SHIFT) - 1})
+  WHERE sid = NEW.rid >> {SHIFT} AND version >= 0;
+END"""
 
 TABLES = """
 CREATE TABLE streams (
@@ -126,22 +135,49 @@ CREATE INDEX tickets_key ON tickets(key, ticket);
 
 
 def prepare(connection: Connection, url: str) -> None:
-    """Make an empty database a store, and a store of an older version one of ours.
+    """Make an empty database a store, and have the connection know what an older version lacks.
 
-    Raises for one that is something else or newer, which is left as it is.
+    The file's version stays as it is: `upgrade` raises it. Raises for a file that is something else or newer,
+    which is left alone.
     """
-    if _version(connection, url) == VERSION:
-        return
+    version = _version(connection, url)
+    if version == 0:
+        with _alone(connection):
+            version = _version(connection, url)  # another process may have been faster
+            if version == 0:
+                for statement in _statements():
+                    connection.execute(statement)
+                connection.execute(f"CREATE {_CURRENT}")
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                version = VERSION
+    if version < VERSION:
+        connection.execute(f"CREATE TEMP {_CURRENT}")
+        connection.execute(_EXACT)
+
+
+def upgrade(connection: Connection, url: str, *, dry_run: bool) -> int:
+    """Make a store one of the newest version, and return which one it was.
+
+    Raises `NoStore` for an empty database, and what `prepare` does.
+    """
+    found = _version(connection, url)
+    if found == 0:
+        raise NoStore(url)
+    if found < VERSION and not dry_run:
+        with _alone(connection):
+            if _version(connection, url) < VERSION:
+                connection.execute(f"CREATE {_CURRENT}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+    return found
+
+
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    """A transaction that no other process writes beside."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(connection, url)  # another process may have been faster
-        if version == 0:
-            for statement in _statements():
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        if version < VERSION:
-            connection.execute(_CURRENT)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -270,6 +306,7 @@ class Connections:
 
     def _open_reader(self) -> sqlite3.Connection:
         reader = self._connect()
+        prepare(reader, str(self.url))
         reader.execute("PRAGMA query_only = ON")
         reader.execute("SELECT 1 FROM streams LIMIT 1").fetchone()
         return reader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -19,11 +20,14 @@ from harnpy.session.events import EventDraft
 from harnpy.session.stored import StoredSession
 from harnpy.storage import open_store
 from harnpy.world import World
+from tests.guarantees import harm
 from tests.worlds import models_with
 
 Capture = pytest.CaptureFixture[str]
 Said = tuple[int, str, str]
 
+#: A store in a file of the first version.
+FORMER = Path(__file__).parents[2] / "guarantees" / "fixtures" / "2026-11" / "store-1.db"
 URLS = {"jsonl": "jsonl:store", "sqlite": "sqlite:store.db", "postgres": None}
 
 
@@ -302,6 +306,36 @@ def test_checks_and_collections(sessions: Run, in_json: Callable[..., Any]) -> N
     assert in_json("fsck")[0]["findings"] == []
     assert sessions("gc", "--dry-run")[:2] == (0, "would drop 0 sessions, 0 stems, 0 leftovers\n")
     assert in_json("gc", "--older-than", "30d") == [{"streams": [], "stems": 0, "leftovers": []}]
+
+
+def test_a_version_is_shown(sessions: Run, in_json: Callable[..., Any], url: str) -> None:
+    [found] = in_json("upgrade", url)
+    assert found["found"] == found["newest"]
+    assert sessions("upgrade", url)[1] == f"{found['url']} has format {found['newest']}, the newest one\n"
+
+
+def test_a_version_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FORMER, "former.db")
+
+    def said(*options: str) -> str:
+        assert main(["sessions", "upgrade", "sqlite:former.db", *options]) == 0
+        return capsys.readouterr().out
+
+    assert said("--dry-run") == "would raise sqlite:former.db from format 1 to 2\n"
+    assert said() == "raised sqlite:former.db from format 1 to 2\n"
+    assert said() == "sqlite:former.db has format 2, the newest one\n"
+
+
+def test_what_has_no_version_is_named(sessions: Run, url: str) -> None:
+    assert sessions("upgrade", "sqlite:none.db") == (1, "", "error: there is no store at sqlite:none.db\n")
+    assert not Path("none.db").exists()
+    harm.make_newer(url)
+    status, out, err = sessions("upgrade", url)
+    assert (status, out) == (1, "")
+    assert re.fullmatch(
+        r"error: .+ has format 99, and this harnpy knows formats up to \d: update harnpy\n", err
+    )
 
 
 @pytest.mark.parametrize("verb", ["show", "tree", "fork", "rewind", "redo", "delete", "export"])
