@@ -4,7 +4,7 @@
 `opening` finds it by its URL. Spec: 10 §C6.
 """
 
-from harnpy.storage.contract import Codec, Head, HeadQuery, Hit, Page, Row, Store, Stream
+from harnpy.storage.contract import Codec, Encoded, Head, HeadQuery, Hit, Page, Row, Store, Stream
 from harnpy.storage.errors import StorageError
 from harnpy.storage.opening import open_store, register_store
 
@@ -14,6 +14,7 @@ Backend = Store
 __all__ = [
     "Backend",
     "Codec",
+    "Encoded",
     "Head",
     "HeadQuery",
     "Hit",

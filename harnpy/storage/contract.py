@@ -72,8 +72,13 @@ class Codec(Protocol):
     def texts(self, rows: Sequence[Row]) -> list[str | None]:
         """Return the text that a search looks through, for each row; None for a row without any.
 
-        The first row begins an append. Depends on nothing but the rows: any stream of the kind will do.
+        The first row begins an append. Depends on nothing but the rows: any stream of the kind will do. A
+        codec whose texts don't stand in the rows as they are (but in base64, say) is an `Encoded`.
         """
+
+
+class Encoded:
+    """Marks a codec whose rows don't show their texts: a search must not judge rows by their bytes."""
 
 
 class Head(NamedTuple):
@@ -257,6 +262,9 @@ class Store(Protocol):
 
     def heads(self, query: HeadQuery) -> Page:
         """The streams that ``query`` asks for."""
+
+    def kinds(self) -> dict[str, int]:
+        """How many streams of each kind there are. Reads no stream."""
 
     def delete(self, kind: str, name: str) -> bool:
         """Delete a stream. Return False when there was none. Its branches keep what they share with it."""

@@ -259,6 +259,9 @@ class DeferredStore:
     def heads(self, query: HeadQuery) -> Page:
         return self._written().heads(query)
 
+    def kinds(self) -> dict[str, int]:
+        return self._written().kinds()
+
     def delete(self, kind: str, name: str) -> bool:
         return self._written().delete(kind, name)
 

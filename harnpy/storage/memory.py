@@ -7,6 +7,7 @@ source's records. Spec: 10 §C6.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from threading import Condition
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
@@ -354,6 +355,10 @@ class MemoryStore:
 
     def heads(self, query: HeadQuery) -> Page:
         return page([stream.head() for stream in self._written(query.kind)], query)
+
+    def kinds(self) -> dict[str, int]:
+        self.check_open()
+        return dict(Counter(stream.kind for stream in self._streams.values() if stream.version))
 
     def has(self, stream: MemoryStream) -> bool:
         """Whether that very stream is in the store, not deleted."""

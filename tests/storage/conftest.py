@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from harnpy.storage import Row, Store, open_store
+from harnpy.storage import Encoded, Row, Store, open_store
 from harnpy.storage.leases import Machine
 
 #: Every store, as a URL with a place for the directory of the test. Waiting for the disk after each append
@@ -85,6 +86,30 @@ class Together(Notes):
 
 
 TOGETHER = Together()
+
+
+class Coded(Notes, Encoded):
+    """A codec whose rows don't show the texts of its records."""
+
+    def encode(self, records: Sequence[Note]) -> list[Row]:
+        return [row._replace(data=json.dumps(_coded(row.data))) for row in super().encode(records)]
+
+    def decode(self, rows: Sequence[Row]) -> list[Note]:
+        return super().decode([_uncoded(row) for row in rows])
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        return super().texts([_uncoded(row) for row in rows])
+
+
+def _coded(data: str) -> str:
+    return b64encode(data.encode()).decode()
+
+
+def _uncoded(row: Row) -> Row:
+    return row._replace(data=b64decode(json.loads(row.data)).decode())
+
+
+CODED = Coded()
 
 
 def notes(first: int, *texts: str, **more: Any) -> list[Note]:

@@ -17,7 +17,7 @@ from harnpy.storage.errors import (
     StreamExists,
     VersionConflict,
 )
-from tests.storage.conftest import ALL, NOTES, TOGETHER, Note, Uptime, notes
+from tests.storage.conftest import ALL, CODED, NOTES, TOGETHER, Note, Uptime, notes
 
 Opened = Callable[..., Store]
 
@@ -236,6 +236,22 @@ class TestStores:
         assert texts(store.stream("session", "s", NOTES)) == ["new"]
 
     # Dropping.
+
+    def test_streams_are_counted_by_kind(self, store: Store) -> None:
+        assert store.kinds() == {}
+        for kind, name in (("session", "a"), ("session", "b"), ("topic", "a"), ("odd kind", "a")):
+            store.stream(kind, name, NOTES).append(notes(1, "x"), 0)
+        store.branch(store.stream("topic", "a", NOTES), "b", Note(1, "B"))
+        store.stream("run", "never written", NOTES)
+        assert store.kinds() == {"session": 2, "topic": 2, "odd kind": 1}
+        store.delete("topic", "a")
+        store.delete("odd kind", "a")
+        assert store.kinds() == {"session": 2, "topic": 1}
+
+    def test_texts_that_the_rows_do_not_show_are_found(self, store: Store) -> None:
+        store.stream("hidden", "a", CODED).append(notes(1, "Hello World", "x"), 0)
+        hits = store.search("world hello", "hidden", codec=CODED)
+        assert [(hit.name, hit.seq, hit.text) for hit in hits] == [("a", 1, "Hello World")]
 
     def test_dropped_records_are_gone_and_numbers_go_on(self, store: Store) -> None:
         stream = store.stream("topic", "t", NOTES)

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import DELETED, Finding, FsckReport, GcReport, Head, hits, page, terms
+from harnpy.storage.contract import DELETED, Encoded, Finding, FsckReport, GcReport, Head, hits, page, terms
 from harnpy.storage.errors import CorruptLog, StorageError, StoreClosed, StreamExists, Unsupported
 from harnpy.storage.jsonl import writing
 from harnpy.storage.jsonl.file_leases import FileLeases
@@ -225,7 +225,7 @@ def search(
     limit: int,
 ) -> list[Hit]:
     """Return the first hits."""
-    wanted = mentioning(terms(query))
+    wanted = None if isinstance(codec, Encoded) else mentioning(terms(query))
     found: list[Hit] = []
     for writer, segment in _everything(directory, kind) if name is None else _past(directory, kind, name):
         for append in directory.appends(segment, wanted=wanted):
@@ -521,6 +521,12 @@ class JsonlStore:
         self.directory.check_open()
         found, errors = self.directory.heads(query.kind)
         return page(found, query, errors)
+
+    def kinds(self) -> dict[str, int]:
+        self.directory.check_open()
+        logs = self.directory.logs
+        counts = {kind: len(logs.all(kind)) for kind in logs.kinds()}
+        return {kind: count for kind, count in counts.items() if count}
 
     def delete(self, kind: str, name: str) -> bool:
         self.directory.check_open()

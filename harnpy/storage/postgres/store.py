@@ -359,6 +359,7 @@ SELECT s.kind, s.name, s.version, (extract(epoch FROM s.created) * 1000000)::big
 FROM harn.streams s LEFT JOIN harn.streams p ON p.sid = s.parent AND p.deleted IS NULL
 WHERE s.kind = %(kind)s AND s.deleted IS NULL
 """
+_KINDS = "SELECT kind, count(*) FROM harn.streams WHERE deleted IS NULL AND version > 0 GROUP BY kind"
 _FILTERS = """
 AND (%(statuses)s::text[] IS NULL OR s.status = ANY(%(statuses)s)) AND s.status <> ALL(%(without)s::text[])
 AND (%(agent)s::text IS NULL OR s.agent = %(agent)s) AND (%(parent)s::text IS NULL OR p.name = %(parent)s)
@@ -431,6 +432,9 @@ class PostgresStore:
         rows = self._database.read(statement, wanted)
         items = [Head(*row) for row in rows[: query.limit]]
         return Page(items, mark(items[-1], query) if items and len(rows) > len(items) else None)
+
+    def kinds(self) -> dict[str, int]:
+        return dict(self._database.read(_KINDS, {}))
 
     def delete(self, kind: str, name: str) -> bool:
         return records.delete(self._database, kind, name)

@@ -446,6 +446,10 @@ class SqliteStore:
         with self._reading() as db:
             return heads(db, query)
 
+    def kinds(self) -> dict[str, int]:
+        with self._reading() as db:
+            return dict(db.execute("SELECT kind, count(*) FROM current WHERE version > 0 GROUP BY kind"))
+
     def delete(self, kind: str, name: str) -> bool:
         return self._commits.transact(lambda cursor: records.delete_stream(cursor, kind, name))
 
