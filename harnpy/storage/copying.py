@@ -2,23 +2,25 @@
 
 A branch stays a branch: what it shares with its parent is written once. A stream that is there already, as
 long as its original, is left alone, and one that ends earlier is continued: a copy that was interrupted is
-simply made again.
+simply made again. Records keep their numbers, also behind those that the original has forgotten.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.storage.contract import HeadQuery
+from harnpy.storage.contract import HeadQuery, Row
 from harnpy.storage.errors import StorageError, StreamExists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.storage.contract import Head, Row, Store, Stream
+    from harnpy.storage.contract import Head, Store, Stream
 
 #: How many records one append writes, more or less: appends stay whole.
 _CHUNK = 1000
+#: What is written in the place of a record that the original has forgotten, and then forgotten, too.
+_FORGOTTEN = "forgotten"
 
 
 class Rows:
@@ -99,24 +101,49 @@ def _copied(source: Store, target: Store, head: Head) -> bool:
     there = target.head(head.kind, head.name)
     if there is not None:
         stream = target.stream(head.kind, head.name, codec)
-        if there.version > head.version or stream.last() != _numbered(origin, there.version):
+        if there.version > head.version or not _is_begun(stream, origin, there.version):
             raise StreamExists(head.name)
         if there.version == head.version:
             return False
     else:
         stream = _begun(origin, target, head)
+    _forget(origin, stream, head)
     _append(origin, stream, head)
     return True
 
 
+def _is_begun(stream: Stream, origin: Stream, version: int) -> bool:
+    """Whether ``stream``, of that length, is the beginning of a copy of ``origin``."""
+    last, original = stream.last(), _numbered(origin, version)
+    return last == original or (original is None and last is not None and last.type == _FORGOTTEN)
+
+
 def _begun(origin: Stream, target: Store, head: Head) -> Stream:
-    """Return a new stream: a branch of the parent's copy, if there is one."""
+    """Return a new stream: a branch of the parent's copy, if that has what they share."""
     codec = Rows()
     parent = None if head.parent is None else target.stream(head.kind, head.parent, codec)
-    if parent is None or not 0 < head.fork_seq <= parent.version:
-        return target.stream(head.kind, head.name, codec)
     first = _numbered(origin, 1)
+    if parent is None or first is None or not _shares(parent, origin, head.fork_seq):
+        return target.stream(head.kind, head.name, codec)
     return target.branch(parent, head.name, first, until=head.fork_seq, head=dict(head.data))
+
+
+def _shares(parent: Stream, origin: Stream, until: int) -> bool:
+    """Whether ``parent`` has the records 2 … ``until`` of ``origin``, judged by the first and last one."""
+    ends = {min(2, until), until} - {1}
+    return 0 < until <= parent.version and all(_numbered(parent, n) == _numbered(origin, n) for n in ends)
+
+
+def _forget(origin: Stream, stream: Stream, head: Head) -> None:
+    """Give ``stream`` the numbers of the records that ``origin`` has forgotten, and no records for them."""
+    first: Row | None = next(origin.read(limit=1), None)
+    gone = head.version if first is None else first.seq - 1
+    for after in range(stream.version, gone, _CHUNK):
+        numbers = range(after + 1, min(after + _CHUNK, gone) + 1)
+        stream.append([Row(number, _FORGOTTEN, head.created, "{}") for number in numbers], after)
+    begin: Row | None = next(stream.read(limit=1), None)
+    if begin is not None and begin.type == _FORGOTTEN:
+        stream.drop(gone)
 
 
 def _numbered(stream: Stream, seq: int) -> Row | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harnpy.storage import Head, StorageError, Store, open_store
-from harnpy.storage.copying import copy_streams
+from harnpy.storage import Head, Row, StorageError, Store, open_store
+from harnpy.storage.copying import Rows, copy_streams
 from tests.storage.conftest import NOTES, Note, notes
 
 #: Pairs in which each kind of store is an original and a copy.
@@ -98,6 +98,39 @@ def test_many_records(source: Store, target: Store) -> None:
     written(source, "s", *map(str, range(2500)))
     copy_streams(source, target, "session")
     assert list(target.stream("session", "s", NOTES).read()) == notes(1, *map(str, range(2500)))
+
+
+def test_forgotten_records_stay_forgotten_and_numbers_are_the_same(source: Store, target: Store) -> None:
+    written(source, "s", *map(str, range(1500)))
+    stream = source.stream("session", "s", NOTES)
+    stream.drop(1200)
+    copy_streams(source, target, "session")
+    copied = target.stream("session", "s", NOTES)
+    assert list(copied.read()) == notes(1201, *map(str, range(1200, 1500)))
+    assert lasting(target.head("session", "s")) == lasting(source.head("session", "s"))
+    stream.append(notes(1501, "more"), 1500)
+    assert copy_streams(source, target, "session").copied == ["s"]
+    copied.refresh()
+    assert copied.last() == Note(1501, "more")
+    assert target.fsck().clean
+
+
+def test_a_copy_of_forgotten_records_that_was_interrupted_goes_on(source: Store, target: Store) -> None:
+    written(source, "s", "a", "b", "c", "d")
+    source.stream("session", "s", NOTES).drop(3)
+    begun = target.stream("session", "s", Rows())
+    begun.append([Row(number, "forgotten", 0, "{}") for number in (1, 2)], 0)
+    assert copy_streams(source, target, "session").copied == ["s"]
+    assert list(target.stream("session", "s", NOTES).read()) == notes(4, "d")
+
+
+def test_a_branch_is_whole_where_its_parents_name_is_another_streams(source: Store, target: Store) -> None:
+    written(source, "s", "a", "b")
+    source.branch(source.stream("session", "s", NOTES), "t", Note(1, "T"))
+    written(target, "s", "a", "other")
+    report = copy_streams(source, target, "session")
+    assert (report.copied, [name for name, _ in report.errors]) == (["t"], ["s"])
+    assert [note.text for note in target.stream("session", "t", NOTES).read()] == ["T", "b"]
 
 
 def test_memory_is_no_end_of_a_copy(source: Store) -> None:
