@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -183,10 +184,11 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         records = list(source.read())
         if not records or source_thread_id == target_thread_id:
             return
-        try:
-            self.store.branch(source, target_thread_id, records[0])
-        except StreamExists:
-            self._append(target_thread_id, [(record.type, record.data) for record in records])
+        if records[0].seq == 1:  # not pruned
+            with suppress(StreamExists):
+                self.store.branch(source, target_thread_id, records[0])
+                return
+        self._append(target_thread_id, [(record.type, record.data) for record in records])
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Free what older checkpoints take.

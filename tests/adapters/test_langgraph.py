@@ -139,6 +139,16 @@ def test_pruning_frees_what_was_before(opened: Opened) -> None:
         saver.prune(["t"], strategy="newest")
 
 
+def test_a_pruned_thread_can_be_copied(opened: Opened) -> None:
+    saver = HarnpySaver(opened())
+    built = graph(saver)
+    built.invoke({"said": []}, thread("t"))
+    saver.prune(["t"])
+    saver.copy_thread("t", "u")
+    for name in ("t", "u"):
+        assert built.invoke(Command(resume="yes"), thread(name))["said"] == ["a", "b"]
+
+
 def test_threads_write_at_once_and_nothing_is_lost(opened: Opened) -> None:
     store = opened()
     config = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
