@@ -1,4 +1,6 @@
-"""harnpy's stores behind the interfaces of other frameworks, one module each. Spec: 10 §C20.
+"""harnpy's stores behind the interfaces of other frameworks: `langgraph`, `openai_agents`. Spec: 10 §C20.
 
-Each needs its extra: importing the module without it raises an ImportError that names it.
+Each of the two needs its extra: importing the module without it raises an ImportError that names it. The
+others need none: `threads` and `checkpoints` read what LangGraph keeps; `conversations` lists, finds and
+copies it together with sessions.
 """

@@ -1,7 +1,7 @@
 """A LangGraph thread as a stream: each checkpoint and each task's writes is a record. Spec: 10 §C20.
 
 A checkpoint's record holds the values of the channels that changed, so a thread grows by what changed. Every
-object of the framework is kept as its own serializer writes it; this module knows none of them.
+object of the framework is kept as its own serializer writes it; `checkpoints` reads what is plain data in it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
-from harnpy.storage import Row
+from harnpy.adapters.checkpoints import CHANGES, Unread, is_internal, plain, texts
+from harnpy.storage import Encoded, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    #: What a serializer made of an object: how, and the bytes.
-    Typed = tuple[str, bytes]
+    from harnpy.adapters.checkpoints import Typed
+
     #: A version of a channel. Only the framework knows how they are ordered.
     Version = str | int | float
 
@@ -39,8 +40,8 @@ class ThreadRecord(NamedTuple):
     data: dict[str, Any]
 
 
-class ThreadCodec:
-    """How records of threads are written. They hold nothing that a search could look through."""
+class ThreadCodec(Encoded):
+    """How records of threads are written."""
 
     def encode(self, records: Sequence[ThreadRecord]) -> list[Row]:
         count = len(records)
@@ -53,7 +54,7 @@ class ThreadCodec:
         return [ThreadRecord(row.seq, row.type, row.time, from_json(row.data)) for row in rows]
 
     def texts(self, rows: Sequence[Row]) -> list[str | None]:
-        return [None] * len(rows)
+        return [_text(row.type, from_json(row.data)) or None for row in rows]
 
 
 class Write(NamedTuple):
@@ -135,8 +136,117 @@ class Thread:
         if self.first is None:
             self.first = record
         self.version = record.seq
-        namespace = self.namespaces.setdefault(record.data["ns"], Namespace())
-        _EFFECTS[record.type](namespace, record.data)
+        effect = _EFFECTS.get(record.type)
+        if effect is not None:  # a store that was repaired says so in a record of its own
+            effect(self.namespaces.setdefault(record.data["ns"], Namespace()), record.data)
+
+
+# A thread as people see it.
+
+
+class Shown(NamedTuple):
+    """A checkpoint as plain data. Whatever can't be read here is an `Unread`."""
+
+    ns: str
+    id: str
+    parent_id: str | None
+    #: The number and the time of its record.
+    seq: int
+    time: int
+    metadata: Any
+    #: What its state is, and which part of that its record holds. Without the framework's own channels.
+    values: dict[str, Any]
+    changed: dict[str, Any]
+    #: What tasks have written behind it: (task id, channel, value).
+    writes: list[tuple[str, str, Any]]
+
+    @property
+    def step(self) -> str:
+        """Where its run was, in LangGraph's words."""
+        known = self.metadata if isinstance(self.metadata, dict) else {}
+        return f"step {known.get('step')} ({known.get('source')})" if "step" in known else ""
+
+
+class ThreadHistory:
+    """The checkpoints of a thread, from its records."""
+
+    def __init__(self, records: Iterable[ThreadRecord]) -> None:
+        self.thread = Thread()
+        self._puts: dict[tuple[str, str], ThreadRecord] = {}
+        for record in records:
+            self.thread.apply(record)
+            if record.type == PUT:
+                place = record.data["ns"], record.data["id"]
+                self._puts.pop(place, None)  # pruned: written once more, and as old as that
+                self._puts[place] = record
+
+    def places(self) -> list[tuple[str, str]]:
+        """Return namespace and id of the checkpoints that weren't removed, in the order of their records."""
+        spaces = self.thread.namespaces
+        return [(ns, id) for ns, id in self._puts if id in spaces[ns].checkpoints]
+
+    def deltas(self) -> set[str]:
+        """Return the channels of which only the changes are kept."""
+        spaces = self.thread.namespaces.values()
+        return {name for space in spaces for saved in space.checkpoints.values() for name in saved.deltas}
+
+    def latest(self) -> tuple[str, str] | None:
+        """Return the place of the graph's newest checkpoint; a subgraph's, if it has none itself."""
+        root = self.thread.namespaces.get("", Namespace()).latest()
+        return ("", root) if root is not None else next(reversed(self.places()), None)
+
+    def shown(self, place: tuple[str, str]) -> Shown:
+        """Return the checkpoint at a place."""
+        ns, id = place
+        namespace, record = self.thread.namespaces[ns], self._puts[place]
+        saved = namespace.checkpoints[id]
+        values = _state(namespace.values_of(saved))
+        values |= {name: CHANGES for name in saved.deltas if name not in values}
+        return Shown(
+            ns,
+            id,
+            saved.parent_id,
+            record.seq,
+            record.time,
+            plain(saved.metadata),
+            values,
+            {name: values[name] for name in record.data["values"] if name in values},
+            [(write.task_id, write.channel, plain(write.value)) for write in namespace.writes_of(id)],
+        )
+
+
+def _state(channels: Mapping[str, Typed]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in channels.items() if not is_internal(name)}
+
+
+def plain_data(record: ThreadRecord) -> dict[str, Any]:
+    """Return the data of a record as JSON has it: values as plain data, or as the reason why not."""
+    data = dict(record.data)
+    if record.type == PUT:
+        for name in ("checkpoint", "metadata"):
+            data[name] = readable(plain(_unpacked(data[name])))
+    if record.type in (PUT, WRITES):
+        channels = _channels(record.type, data)
+        data["values" if record.type == PUT else "writes"] = [
+            [channel, readable(plain(value))] for channel, value in channels
+        ]
+    return data
+
+
+def readable(value: Any) -> Any:
+    """Return the value, or as text why it can't be read."""
+    return str(value) if isinstance(value, Unread) else value
+
+
+def _channels(type: str, data: dict[str, Any]) -> list[tuple[str, Typed]]:
+    """Return what a record holds of channels, each with its value."""
+    if type == PUT:
+        return [(channel, _unpacked(value)) for channel, (_, *value) in data["values"].items()]
+    return [(channel, _unpacked(value)) for _, channel, *value in data["writes"]] if type == WRITES else []
+
+
+def _text(type: str, data: dict[str, Any]) -> str:
+    return "\n".join(texts(_channels(type, data)))
 
 
 # The data of the records, and what each type does.
