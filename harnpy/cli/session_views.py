@@ -1,4 +1,7 @@
-"""Sessions on a terminal: tables, one in full, trees of forks, messages and events. Spec: 10 §C21."""
+"""Sessions and threads on a terminal: tables, one in full, trees of forks, messages and events.
+
+Spec: 10 §C21.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from harnpy.adapters.conversations import SESSION, kind_of
 from harnpy.cli import tables
 from harnpy.cli.console import harmless, one_line, paint
 from harnpy.cli.tables import cell
 from harnpy.formats.json import compact_json
 from harnpy.session.info import FORK_SEQ, PARENT
 from harnpy.session.transcript import MESSAGE_KINDS, message_event
-from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +44,8 @@ def message_lines(message: dict[str, Any]) -> str:
     calls = message.get("tool_calls")
     if isinstance(calls, list) and calls:
         text = "\n".join(filter(None, [text, *map(_call, calls)]))
+    elif not text and message.get("role") == "item":  # of the Agents SDK: reasoning, a call of its own tools
+        text = short(compact_json({name: value for name, value in message.items() if name != "role"}))
     role = one_line(str(message.get("role", "")))
     lines = harmless(text).split("\n")
     return "\n".join([f"{paint(role, 'bold', sys.stdout)}: {lines[0]}", *(f"  {line}" for line in lines[1:])])
@@ -68,9 +73,13 @@ def _tool_name(tool: Any) -> str:
 
 def event_line(event: Event) -> str:
     """An event: number, time, type, and the beginning of its data."""
-    data = one_line(compact_json(event.data))
-    data = data if len(data) <= _EXCERPT else data[: _EXCERPT - 1] + "…"
-    return f"{event.seq:6}  {event.timestamp}  {event.type:20}  {data}"
+    return f"{event.seq:6}  {event.timestamp}  {event.type:20}  {short(compact_json(event.data))}"
+
+
+def short(text: str) -> str:
+    """The beginning of a text, on one line."""
+    text = one_line(text)
+    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"
 
 
 def excerpt(text: str, query: str) -> str:
@@ -103,10 +112,11 @@ _WIDTHS = {"id": 48, "agent": 24}
 
 
 def heads(found: Iterable[Head]) -> Table:
-    """A line for each session."""
+    """A line for each session and thread."""
     rows = [
         (
             tables.cell(head.name, _WIDTHS["id"]),
+            tables.cell(kind_of(head)),
             tables.cell(_status(head)),
             tables.cell(str(head.data.get("agent", "")), _WIDTHS["agent"]),
             tables.cell(str(head.version)),
@@ -115,7 +125,8 @@ def heads(found: Iterable[Head]) -> Table:
         )
         for head in found
     ]
-    return tables.table(("session", "status", "agent", "events", "updated", "forked from"), rows, ("events",))
+    columns = ("id", "kind", "status", "agent", "events", "updated", "forked from")
+    return tables.table(columns, rows, ("events",))
 
 
 def stored_tree(found: Iterable[Head], root: str | None) -> list[Tree]:
@@ -144,13 +155,14 @@ def head_as_dict(head: Head) -> dict[str, Any]:
     """A head as JSON shows it."""
     return {
         "id": head.name,
+        "kind": kind_of(head),
         "seq": head.version,
         "status": _status(head),
         "agent": head.data.get("agent", ""),
         "parent_id": _parent(head),
-        "fork_seq": head.data.get(FORK_SEQ, 0),
-        "created_at": rfc3339(head.created / 1e6, 6),
-        "updated_at": rfc3339(head.updated / 1e6, 6),
+        "fork_seq": head.data.get(FORK_SEQ, 0) if kind_of(head) == SESSION else head.fork_seq,
+        "created_at": stamp(head.created),
+        "updated_at": stamp(head.updated),
     }
 
 
@@ -162,14 +174,20 @@ def _head_label(head: Head) -> Any:
 
 
 def _parent(head: Head) -> str | None:
-    """The session that it was forked from, there or not."""
-    parent: str | None = head.data.get(PARENT)
+    """What it was forked from: a session, there or not; a thread, as long as it is there."""
+    parent: str | None = head.data.get(PARENT) if kind_of(head) == SESSION else head.parent
     return parent
 
 
 def _status(head: Head) -> str:
-    status: str = head.data.get("status", "active")
+    status: str = head.data.get("status", "active" if kind_of(head) == SESSION else "")
     return status
+
+
+def stamp(micros: int) -> str:
+    """A time of a record, as JSON has it."""
+    seconds, fraction = divmod(micros, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:06}Z"
 
 
 def _moment(micros: int) -> str:

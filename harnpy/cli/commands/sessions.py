@@ -1,6 +1,6 @@
 """`harnpy sessions`: list, show, search, fork, rewind, copy, export and import stored sessions.
 
-Spec: 10 §C17, §C21.
+Threads of LangGraph are listed, shown, searched and copied with them. Spec: 10 §C17, §C21.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harnpy.adapters import conversations
+from harnpy.adapters.conversations import KINDS, THREAD, Conversation
 from harnpy.agent.loop.transcript_entries import request_of
-from harnpy.cli import FAILED, OK, session_views, tables
+from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.session_views import counted
 from harnpy.formats.json import compact_json
-from harnpy.session.codec import SessionCodec, encode_event
-from harnpy.session.errors import EventNotFound, SessionError, SessionLeased, SessionNotFound
-from harnpy.session.events import Origin
+from harnpy.session.codec import encode_event
+from harnpy.session.errors import EventNotFound, SessionError, SessionLeased
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.stores import store_settings
@@ -40,7 +41,6 @@ from harnpy.session.transfer.formats import (
     parsed_file,
 )
 from harnpy.storage import HeadQuery, StorageError, open_store
-from harnpy.storage.copying import copy_streams
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
 from harnpy.storage.opening import parse_url
 from harnpy.storage.upgrading import upgrade_store
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from harnpy.session.transfer.admission import Loss
     from harnpy.storage import Head, Store
     from harnpy.storage.leases import Lease
+
+    Kinds = tuple[str, ...]
 
 # What every verb of `harnpy sessions` needs: the store, and errors in one line. Spec: 10 §C21.
 
@@ -111,14 +113,44 @@ _PATIENCE = 0.5
 #: How long one look for news takes at most, in seconds.
 _GLANCE = 60.0
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+#: What to do with a thread instead, by the verb that is for sessions.
+_FOR_THREADS = {
+    "fork": "HarnpySaver.copy_thread copies it",
+    "rewind": "LangGraph goes on from any checkpoint of it",
+    "redo": "LangGraph goes on from any checkpoint of it",
+    "delete": "HarnpySaver.delete_thread deletes it",
+    "export": "`harnpy sessions copy` takes it to another store",
+    "tree": "`harnpy sessions show` shows it",
+}
+
+kind_option = click.option(
+    "--kind",
+    type=click.Choice((*KINDS, "all")),
+    default="all",
+    show_default=True,
+    callback=lambda _, __, kind: KINDS if kind == "all" else (kind,),
+    help="Sessions, or threads of LangGraph.",
+)
 
 
 def loaded(store: Store, id: str, until: Until | None = None) -> StoredSession:
     """Return the session, as it stood at ``until``. Raises `SessionNotFound`, `EventNotFound`."""
     session = StoredSession.load(id, store, World(), until)
     if session is None:
-        raise SessionNotFound(id)
+        raise missing(store, id)
     return session
+
+
+def missing(store: Store, id: str) -> SessionError:
+    """Return the error of a verb that found no session of that id."""
+    try:
+        conversations.find(store, id)
+    except SessionError as error:
+        return error
+    verb = str(click.get_current_context().info_name)
+    return SessionError(
+        f"'{id}' is a thread of LangGraph, and `{verb}` is for sessions: {_FOR_THREADS[verb]}", id
+    )
 
 
 @contextmanager
@@ -153,10 +185,21 @@ def idle(store: Store, id: str) -> Iterator[StoredSession]:
 def show(
     store: Store, as_json: bool, id: str, what: str | None, at: str | None, step: int | None, follow: bool
 ) -> int:
-    """Show what a model would see of a session: its window."""
+    """Show what a model would see of a session: its window.
+
+    Of a thread of LangGraph, the state at its last checkpoint; --history shows all checkpoints, and --at may
+    name one. thread:ID is the thread where a session has that id, too.
+    """
     if step is not None and (what is not None or follow):
         raise click.UsageError("--step shows one request: leave out --events, --history and --follow")
-    session = loaded(store, id, None if at is None else _until(at))
+    until = None if at is None else _until(at)
+    found = conversations.find(store, id)
+    if found.kind == THREAD:
+        if step is not None:
+            raise SessionError(f"'{id}' is a thread of LangGraph, which keeps no requests to models", id)
+        thread_views.show_thread(store, as_json, found.id, what, until, follow=follow and at is None)
+        return OK
+    session = loaded(store, id, until)
     if step is not None:
         request = request_of(session, step)
         say(compact_json(request) if as_json else session_views.request_lines(request))
@@ -210,18 +253,20 @@ def _say_messages(messages: Iterable[dict[str, Any]], as_json: bool) -> None:
 @click.command("search")
 @click.argument("query")
 @click.argument("id", required=False)
+@kind_option
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N")
 @verb
-def search(store: Store, as_json: bool, query: str, id: str | None, limit: int) -> int:
+def search(store: Store, as_json: bool, query: str, id: str | None, kind: Kinds, limit: int) -> int:
     """Find what was said: every word of QUERY, "quoted phrases" as they stand, in ID or anywhere."""
-    if id is not None and store.head(KIND, id) is None:
-        raise SessionNotFound(id)
-    found = store.search(query, codec=SessionCodec(Origin(id or "", World())), name=id, limit=limit)
-    for hit in found:
+    among = None if id is None else conversations.find(store, id, kind)
+    for hit in conversations.search(store, query, among, kind, limit):
+        where = hit.conversation
         if as_json:
-            say(compact_json({"session_id": hit.name, "seq": hit.seq, "type": hit.type, "text": hit.text}))
+            named = {"session_id" if where.kind != THREAD else "thread_id": where.id}
+            said = {"kind": where.kind, **named, "seq": hit.seq, "type": hit.type, "text": hit.text}
+            say(compact_json(said))
         else:
-            say(f"{one_line(hit.name)}:{hit.seq}  {session_views.excerpt(hit.text, query)}")
+            say(f"{one_line(str(where))}:{hit.seq}  {session_views.excerpt(hit.text, query)}")
     return OK
 
 
@@ -268,7 +313,7 @@ def redo(store: Store, as_json: bool, id: str) -> int:
 def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
     """Delete a session. Forks keep what they share with it."""
     if store.head(KIND, id) is None:
-        raise SessionNotFound(id)
+        raise missing(store, id)
     if hard:
         with leased(store, id):
             store.delete(KIND, id)
@@ -287,21 +332,25 @@ def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
 @click.pass_obj
 @failing
 def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> int:
-    """Copy sessions to another store, ids and events as they are. Made again, it goes on where it ended."""
+    """Copy sessions and threads to another store, ids and events as they are.
+
+    Made again, it goes on where it ended. What else the store has (topics, say) isn't copied but counted.
+    """
     url = parse_url(source)
     if url.scheme in ("sqlite", "jsonl") and not os.path.exists(url.target):
         raise NoStore(source)
     with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
-        report = copy_streams(ours, theirs, KIND, ids or None)
-        remembered = [id for id in (*report.copied, *report.skipped) if ours.head(EPISODES, id) is not None]
-        report.errors.extend(copy_streams(ours, theirs, EPISODES, remembered).errors)
+        report = conversations.copy(ours, theirs, ids)
     if context.as_json:
-        say(compact_json({**report._asdict(), "errors": [list(error) for error in report.errors]}))
+        done = {"copied": [*map(str, report.copied)], "skipped": [*map(str, report.skipped)]}
+        errors = [[str(one), reason] for one, reason in report.errors]
+        say(compact_json({**done, "errors": errors, "not_copied": report.left}))
     else:
-        copied = session_views.counted(len(report.copied), "session")
-        say(f"{copied} copied, {len(report.skipped)} there already")
-    for name, reason in report.errors:
-        complain(one_line(f"error: {name}: {reason}"))
+        say(f"{_counted_kinds(report.copied)} copied, {len(report.skipped)} there already")
+        if report.left:
+            say(f"not copied: {', '.join(counted(number, kind) for kind, number in report.left.items())}")
+    for one, reason in report.errors:
+        complain(one_line(f"error: {one}: {reason}"))
     return FAILED if report.errors else OK
 
 
@@ -324,6 +373,13 @@ def upgrade(context: Context, url: str, dry_run: bool) -> int:
         would = "would raise" if dry_run else "raised"
         say(f"{would} {report.url} from format {report.found} to {report.newest}")
     return OK
+
+
+def _counted_kinds(found: list[Conversation]) -> str:
+    """How many of each kind; threads aren't mentioned where there are none."""
+    threads = sum(one.kind == THREAD for one in found)
+    sessions = counted(len(found) - threads, "session")
+    return f"{sessions} and {counted(threads, 'thread')}" if threads else sessions
 
 
 VERBS = (show, search, fork, rewind, redo, delete, copy, upgrade)
@@ -482,33 +538,42 @@ def command(context: click.Context, store: str | None, as_json: bool) -> None:
 
 
 @command.command("list")
+@kind_option
 @click.option("--status", metavar="S", help="Only sessions with that status.")
 @click.option("--agent", metavar="A", help="Only that agent's.")
 @click.option("--deleted", is_flag=True, help="Deleted ones, too.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N")
 @verb
 def list_sessions(
-    store: Store, as_json: bool, status: str | None, agent: str | None, deleted: bool, limit: int
+    store: Store,
+    as_json: bool,
+    kind: Kinds,
+    status: str | None,
+    agent: str | None,
+    deleted: bool,
+    limit: int,
 ) -> int:
-    """List the sessions, those that were written last first."""
-    page = store.heads(
-        HeadQuery(
-            statuses=frozenset({status}) if status else None,
-            without=frozenset() if deleted or status else _DELETED,
-            agent=agent,
-            limit=limit,
-        )
+    """List the sessions and the threads of LangGraph, those that were written last first.
+
+    A thread has no status and no agent.
+    """
+    query = HeadQuery(
+        statuses=frozenset({status}) if status else None,
+        without=frozenset() if deleted or status else _DELETED,
+        agent=agent,
+        limit=limit,
     )
+    page = conversations.heads(store, query, kind)
     if as_json:
-        errors = [{"id": name, "error": reason} for name, reason in page.errors]
+        errors = [{**one._asdict(), "error": reason} for one, reason in page.errors]
         items = [session_views.head_as_dict(head) for head in page.items]
         say(compact_json({"items": items, "next": page.next, "errors": errors}))
     elif page.items:
         tables.show(session_views.heads(page.items), tables.UNBROKEN)
     elif not page.errors:
-        say(f"no sessions in {store.url}")
-    for name, reason in page.errors:
-        complain(one_line(f"warning: {name}: {reason}"))
+        say(f"no {' or '.join(f'{one}s' for one in kind)} in {store.url}")
+    for one, reason in page.errors:
+        complain(one_line(f"warning: {one}: {reason}"))
     return OK
 
 
@@ -519,7 +584,7 @@ def tree(store: Store, as_json: bool, id: str | None) -> int:
     """Show which session was forked from which, or what was forked from ID."""
     found = _all(store)
     if id is not None and all(head.name != id for head in found):
-        raise SessionNotFound(id)
+        raise missing(store, id)
     if as_json:
         say(compact_json([session_views.head_as_dict(head) for head in found]))
         return OK

@@ -81,15 +81,16 @@ def test_list(sessions: Run, in_json: Callable[..., Any]) -> None:
     status, out, err = sessions("list")
     assert (status, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["session", "status", "agent", "events", "updated", "forked", "from"]
-    assert [(line[0], line[1], line[2]) for line in lines[1:]] == [
-        ("talk-b", "active", "9"),
-        ("talk", "active", "8"),
+    assert lines[0] == ["id", "kind", "status", "agent", "events", "updated", "forked", "from"]
+    assert [line[:4] for line in lines[1:]] == [
+        ["talk-b", "session", "active", "9"],
+        ["talk", "session", "active", "8"],
     ]
-    assert sessions("list", "--status", "failed")[1].startswith("no sessions in ")
+    assert sessions("list", "--status", "failed")[1].startswith("no sessions or threads in ")
     [document] = in_json("list")
     assert [item["id"] for item in document["items"]] == ["talk-b", "talk"]
     assert document["items"][0]["parent_id"] == "talk"
+    assert document["items"][0]["kind"] == "session"
     assert (document["next"], document["errors"]) == (None, [])
 
 
