@@ -35,6 +35,7 @@ def thrown(what: str) -> Iterator[None]:
 
 #: What all declarations here have in common.
 builtin = partial(declare, family="files", guarded=True)
+path_builtin = partial(declare, family="paths")
 
 
 @builtin("read_file(path: string) -> string")
@@ -331,7 +332,7 @@ def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
 _RELATIVE, _ABSOLUTE, _INVALID = "workspace_relative", "host_absolute", "invalid"
 
 
-@declare("path_workspace_info(path: string, root?: string) -> dict", family="paths")
+@path_builtin("path_workspace_info(path: string, root?: string) -> dict")
 def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]:
     """Where a path leads, as a file of the workspace and of the machine.
 
@@ -360,7 +361,7 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
     return found | {"kind": _ABSOLUTE, "workspace_path": None, "host_path": normal}
 
 
-@declare("path_workspace_normalize(path: string, root?: string) -> string | nil", family="paths")
+@path_builtin("path_workspace_normalize(path: string, root?: string) -> string | nil")
 def path_workspace_normalize(vm: Vm, path: str, root: str | None) -> Value:
     """The path of a file in the workspace, relative to it; nil for one that isn't in it.
 
