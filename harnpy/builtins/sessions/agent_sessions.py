@@ -347,7 +347,7 @@ def agent_session_attach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
 
 @session_builtin("agent_session_takeover(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Attach a client as the controller; the former controller becomes an observer.
+    """Attach a client as the controller; the former controller becomes an observer. Spec: 08 §1.10.
 
     Example:
         let s = agent_session_open()
@@ -360,7 +360,7 @@ def agent_session_takeover(vm: Vm, id: str, client_id: str, opts: Dict | None) -
 
 @session_builtin("agent_session_detach(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Detach a client; a controller leaves no successor. `opts`: `reason`, `metadata`.
+    """Detach a client; a controller leaves no successor. `opts`: `reason`, `metadata`. Spec: 08 §1.10.
 
     Example:
         let s = agent_session_open()
@@ -373,7 +373,7 @@ def agent_session_detach(vm: Vm, id: str, client_id: str, opts: Dict | None) -> 
 
 @session_builtin("agent_session_heartbeat(id: string, client_id: string, opts?: dict) -> dict")
 def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) -> Dict:
-    """Record that a client is still there. `opts`: `metadata`, merged over its own.
+    """Record that a client is still there. `opts`: `metadata`, merged over its own. Spec: 08 §1.10.
 
     Example:
         let s = agent_session_open()
@@ -385,7 +385,7 @@ def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) 
 
 @session_builtin("agent_session_live_clients(id: string) -> list")
 def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
-    """The attached clients, in the order in which they came.
+    """The attached clients, in the order in which they came. Spec: 08 §1.10.
 
     Example:
         agent_session_live_clients(agent_session_open())  // []
@@ -417,6 +417,7 @@ def agent_session_client_inject_prompt(
 )
 def agent_session_route_permission(vm: Vm, id: str, client_id: str, request: Dict, opts: Dict | None) -> Dict:
     """Record that the controller handles a permission request: `{ok, client_id, request, routed_at, …}`.
+    Spec: 08 §1.10.
 
     Example:
         let s = agent_session_open()

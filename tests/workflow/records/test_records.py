@@ -95,7 +95,7 @@ def test_a_save_makes_the_texts_of_what_is_new_only(world: World, monkeypatch: p
         made[-1] += len(text)
         return text
 
-    monkeypatch.setattr(record_writer, "pretty", counted)
+    monkeypatch.setattr(record_writer, "pretty_record", counted)
     run = new_run(world)
     out = RunWriter(run, "r.json", world)
     for number in range(100, 300):
@@ -173,7 +173,7 @@ from harnpy.workflow.records import record_files
 def crash(old, new):
     os.kill(os.getpid(), signal.SIGKILL)
 
-record_files.save({"id": "new", "task": "x" * 100_000}, world_with(rename=crash), sys.argv[1])
+record_files.save_run({"id": "new", "task": "x" * 100_000}, world_with(rename=crash), sys.argv[1])
 """
 
 
