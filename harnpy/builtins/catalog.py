@@ -55,13 +55,21 @@ class _Table:
 
     state: str | None = None
     modules: Mapping[str, str] | None = None
+    signatures: Mapping[str, str] | None = None
 
 
 def names() -> Mapping[str, str]:
     """Return the path of the module that declares each builtin, by the builtin's name."""
     if _Table.modules is None:
-        _Table.modules = _load()
+        _Table.modules = _load("builtins")
     return _Table.modules
+
+
+def signatures() -> Mapping[str, str]:
+    """Return the signature of each builtin as its module has it, by the builtin's name; imports no module."""
+    if _Table.signatures is None:
+        _Table.signatures = _load("signatures")
+    return _Table.signatures
 
 
 def fingerprint() -> str:
@@ -167,12 +175,15 @@ def _declared(module: str) -> Iterator[Declaration]:
             yield from getattr(value, "declarations", ())
 
 
-def _load() -> Mapping[str, str]:
+def _load(kind: str) -> Mapping[str, str]:
+    """Return one of the two indexes, ``builtins`` or ``signatures``."""
     key = f"{_DIRECTORY} {fingerprint()}"
-    index: Mapping[str, str] | None = cache.load("builtins", key)
+    index: Mapping[str, str] | None = cache.load(kind, key)
     if index is None:
-        index = _index(_files(_DIRECTORY, _PACKAGE))
-        cache.store("builtins", key, index)
+        _Table.modules, _Table.signatures = _index(_files(_DIRECTORY, _PACKAGE))
+        cache.store("builtins", key, _Table.modules)
+        cache.store("signatures", key, _Table.signatures)
+        return _Table.modules if kind == "builtins" else _Table.signatures
     return index
 
 
@@ -188,23 +199,31 @@ def _files(directory: str, package: str) -> Iterator[tuple[str, str]]:
             yield module, entry.path
 
 
-def _index(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _index(modules: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    from harnpy.vm.declare import name_of
+
     index: dict[str, str] = {}
+    signatures: dict[str, str] = {}
     for module, path in modules:
         with open(path, "rb") as file:
-            for name in _names_in(file.read()):
+            for signature in _signatures_in(file.read()):
+                name = name_of(signature)
                 if name in index:
                     raise ValueError(f"builtin `{name}` is declared in {index[name]} and in {module}")
-                index[name] = module
-    return index
+                index[name], signatures[name] = module, signature
+    return index, signatures
 
 
-def _names_in(text: bytes) -> Iterator[str]:
-    """Yield the names in the decorator lines of a module: the text between quote and bracket.
+def _signatures_in(text: bytes) -> Iterator[str]:
+    """Yield the first argument of the decorators of a module: one string, or several side by side.
 
     Decorators are `builtin`, or what a module with several families calls them: `stream_builtin`.
     """
     for line in text.split(b"\n@")[1:]:
         decorator, _, rest = line.partition(b"(")
         if decorator.endswith(b"builtin"):
-            yield rest.lstrip()[1:].partition(b"(")[0].decode()
+            signature, rest = b"", rest.lstrip()
+            while (quote := rest[:1]) in (b'"', b"'"):
+                piece, _, rest = rest[1:].partition(quote)
+                signature, rest = signature + piece, rest.lstrip()
+            yield signature.decode()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from harnpy import shipped
+from harnpy.vm.declare import Signature
 from harnpy.vm.run import methods
 
 TYPE_CHECKING = False
@@ -72,6 +73,13 @@ class BuiltinKnowledge:
 
     def __init__(self, table: BuiltinTable) -> None:
         self._table = table
+        self._signatures: dict[str, Signature] = {}
+
+    def signature(self, name: str) -> Signature | None:
+        text = self._table.signature(name)
+        if text and text not in self._signatures:
+            self._signatures[text] = Signature(text)
+        return self._signatures.get(text)
 
     def is_builtin(self, name: str) -> bool:
         return self._table.is_builtin(name)

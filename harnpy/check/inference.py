@@ -9,7 +9,7 @@ from __future__ import annotations
 from harnpy.check.narrowing import exits, facts_of
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.types import type_nodes
-from harnpy.check.types.results import result_of, signature_of
+from harnpy.check.types.signatures import certain_result_of, generic, result_of
 from harnpy.check.types.type_nodes import (
     ANY,
     BOOL,
@@ -353,11 +353,10 @@ def argument(inference: Inference, expected: Type, arg: ast.Node, scope: Scope) 
 
 
 def _of_builtin(inference: Inference, node: ast.Call, scope: Scope) -> Type | None:
-    if not inference.environment.knowledge.is_builtin(node.name):
-        return None
-    signature = signature_of(node.name)
+    declared = inference.environment.knowledge.signature(node.name)
+    signature = None if declared is None else generic(declared)
     if signature is None:
-        return result_of(node.name)
+        return result_of(declared)
     names = frozenset(param.name for param in signature.type_params)
     bound = explicit(signature.type_params, node)
     for param, arg in zip(signature.params, node.args, strict=False):
@@ -367,7 +366,7 @@ def _of_builtin(inference: Inference, node: ast.Call, scope: Scope) -> Type | No
             bind_argument(inference, names, param.type, arg, bound, scope)
     if names <= bound.keys() and signature.returns is not None:
         return inference.types.substitute(signature.returns, bound)
-    return result_of(node.name)
+    return result_of(declared)
 
 
 # The types of what has blocks: `if`, `? :`, `try`, `parallel`. Spec: 03 §5.
@@ -476,8 +475,6 @@ def parallel(inference: Inference, node: ast.Parallel, scope: Scope) -> Type:
 # Expressions whose kind of value is beyond doubt, so that their methods may be judged. Spec: 03 §9.
 
 
-#: Builtins whose result types are only hints (04 §32).
-_HINTS = frozenset(["to_int", "project_root", "regex_match", "range"])
 #: Kinds that an annotation names beyond doubt; handles and dicts are of many kinds.
 _KINDS = frozenset("string int float bool nil bytes duration list set range closure".split())
 
@@ -515,9 +512,7 @@ def _of_call(inference: Inference, node: ast.Call, scope: Scope) -> Type | None:
         return None
     if node.name in ("Ok", "Err"):
         return named("Result")
-    if node.name in _HINTS or not environment.knowledge.is_builtin(node.name):
-        return None
-    found = result_of(node.name)
+    found = certain_result_of(environment.knowledge.signature(node.name))
     return found and annotated(inference, found)
 
 

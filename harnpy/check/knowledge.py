@@ -57,8 +57,31 @@ if TYPE_CHECKING:
     from harnpy.formats.options import OptionTable
     from harnpy.syntax import ast
 
+    class Parameter(Protocol):
+        """A parameter of a builtin; ``type`` is text."""
+
+        name: str
+        type: str
+
+    class Signature(Protocol):
+        """The declaration of a builtin, its types as text.
+
+        ``lenient``: the result may be nil, and counts as never being that.
+        """
+
+        returns: str
+        lenient: bool
+
+        @property
+        def type_params(self) -> Sequence[str]: ...
+        @property
+        def parameters(self) -> Sequence[Parameter]: ...
+
     class Knowledge(Protocol):
         """The builtins, and the words that they take."""
+
+        def signature(self, name: str) -> Signature | None:
+            """How a builtin is declared; None for other names."""
 
         def is_builtin(self, name: str) -> bool: ...
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
         def names(self) -> Mapping[str, str]: ...
         def find(self, name: str, module: str = "") -> Declaration | None: ...
+        def signatures(self) -> Mapping[str, str]: ...
         def absence(self, name: str) -> str | None: ...
         def knowledge(self, table: BuiltinTable) -> Knowledge: ...
         def fingerprint(self) -> str: ...
@@ -72,21 +73,33 @@ class Parameter:
 
 
 class Signature:
-    """A callable's name, parameters and result type; ``text`` is the notation as written."""
+    """A callable's name, type parameters, parameters and result type; ``text`` is the notation as written.
 
-    __slots__ = ("name", "parameters", "returns", "text")
+    A result that is written `T?` is `T | nil` and ``lenient``: nil is for arguments that mean nothing, and
+    the checks take it for a `T`.
+    """
+
+    __slots__ = ("lenient", "name", "parameters", "returns", "text", "type_params")
 
     def __init__(self, text: str) -> None:
         self.text = text
         head, _, tail = text.partition("(")
         inside, _, after = tail.rpartition(")")
-        self.name = head.strip()
-        self.returns = after.partition("->")[2].strip() or "any"
+        self.name, _, type_params = head.partition("<")
+        self.type_params = tuple(_split(type_params.rstrip(">")))
+        written = after.partition("->")[2].strip() or "any"
+        self.lenient = written.endswith("?")
+        self.returns = f"{written[:-1]} | nil" if self.lenient else written
         self.parameters = tuple(_parameter(part) for part in _split(inside))
 
     @property
     def rest(self) -> bool:
         return bool(self.parameters) and self.parameters[-1].rest
+
+
+def name_of(signature: str) -> str:
+    """Return the name that a signature begins with."""
+    return signature.partition("(")[0].partition("<")[0]
 
 
 def _split(text: str) -> list[str]:
@@ -157,7 +170,7 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        return self.signature_text.partition("(")[0]
+        return name_of(self.signature_text)
 
     @property
     def doc(self) -> str:
@@ -372,6 +385,11 @@ class BuiltinTable:
 
     def is_builtin(self, name: str) -> bool:
         return name in self.registered or name in self.catalog.names()
+
+    def signature(self, name: str) -> str:
+        """Return the signature of the builtin ``name``, "" for other names; imports no module."""
+        own = self.registered.get(name)
+        return self.catalog.signatures().get(name, "") if own is None else own.signature_text
 
     def absence(self, name: str) -> str | None:
         """Return what to say of a builtin that the language has and this table has not."""

@@ -14,6 +14,7 @@ from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.vm.values import Duration, EnumValue, Iter, Pair, Range, Rng, Set, Struct
 from tests.builtins.conftest import FakeVm, make_fn
+from tests.builtins.returned import is_as_declared
 
 FAMILIES = {
     "io",
@@ -68,6 +69,7 @@ def test_every_builtin_survives(name: str, arguments: list[Any], callback: Any) 
         arguments[-1] = callback
     with suppress(VmError):
         result = vm.run(name, *arguments)
+        assert is_as_declared(found, result)
         if type(result) is Iter:
             for _ in range(20):
                 with suppress(VmError, StopIteration):

@@ -12,7 +12,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins import catalog, knowledge
-from harnpy.vm.declare import Declaration
+from harnpy.vm.declare import Declaration, Signature
 
 SOURCES = Path(catalog.__file__).parent
 
@@ -50,6 +50,17 @@ def test_every_general_builtin_is_there(name: str) -> None:
 
 def test_the_index_holds_just_what_importing_the_modules_declares() -> None:
     assert [found.name for found in DECLARATIONS] == sorted(catalog.names())
+
+
+def test_the_index_holds_the_signatures_as_they_are_declared() -> None:
+    """Those of `std/session` have types in the source alone: their arguments are converted by themselves."""
+    indexed = {name: Signature(text) for name, text in catalog.signatures().items()}
+    assert list(indexed) == list(catalog.names())
+    for declaration in DECLARATIONS:
+        name, found = declaration.name, indexed[declaration.name]
+        if declaration.family != "durable_sessions":
+            assert found.text == declaration.signature_text
+        assert (found.name, found.returns) == (name, declaration.signature().returns)
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda found: found.name)
@@ -175,6 +186,7 @@ def test_the_index_is_read_again_when_a_module_changes(
     def read() -> tuple[str, dict[str, str]]:
         monkeypatch.setattr(catalog._Table, "state", None)
         monkeypatch.setattr(catalog._Table, "modules", None)
+        monkeypatch.setattr(catalog._Table, "signatures", None)
         return catalog.fingerprint(), dict(catalog.names())
 
     module.write_text('\n@builtin("one() -> nil", family="io")\n')
@@ -188,6 +200,7 @@ def test_the_index_is_read_again_when_a_module_changes(
     changed = read()
     assert changed[0] != first[0]
     assert list(changed[1]) == ["another", "more"]
+    assert catalog.signatures() == {"another": "another(a: int) -> nil", "more": "more() -> nil"}
 
 
 def test_absent_builtins_are_those_of_the_specification_alone() -> None:

@@ -16,6 +16,7 @@ import pytest
 from harnpy import Vm
 from harnpy.cli.commands import builtins
 from harnpy.cli.testing.sandbox import sandboxed_world
+from tests.builtins.returned import watched
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -24,6 +25,16 @@ ENTRIES = builtins.entries()
 #: The comment at the end of an example.
 _STATED = re.compile(r"  // (prints )?(.*)\Z")
 _MARK = "\x1f"
+#: What returns nothing in its example, since that throws or ends, or shows another builtin of the same entry;
+#: and what is part of the language's tasks and asserts rather than called.
+_NOT_RETURNING = frozenset(
+    """
+    assert assert_eq await cancel cancel_graceful exit host_tool_call is_cancelled load_skill mcp_call
+    mcp_disconnect mcp_ensure_active mcp_get_prompt mcp_list_prompts mcp_list_resource_templates
+    mcp_list_resources mcp_list_tools mcp_read_resource regex_replace render_prompt resume_agent throw_error
+    unreachable worker_trigger workflow.continue_as_new
+    """.split()
+)
 _CHECK = """
 fn check(example, stated, printed) {
   let value = try { example() } catch (error) { {thrown: error} }
@@ -40,6 +51,12 @@ def examples(family: str) -> dict[str, str]:
         for entry in ENTRIES
         if entry.family == family and entry.example
     }
+
+
+def names(family: str) -> set[str]:
+    """The builtins of a family; methods are none."""
+    found = (found for entry in ENTRIES if entry.family == family for found in entry.declarations)
+    return {declaration.name for declaration in found if declaration.receiver is None}
 
 
 def program(parts: Sequence[str]) -> str:
@@ -64,7 +81,10 @@ def test_examples_are_true(family: str, tmp_path: Path, monkeypatch: pytest.Monk
     file = tmp_path / "examples.harn"
     file.write_text(source, encoding="utf-8")
     vm = Vm(sandboxed_world(written.append, "mock", str(tmp_path)))
-    outcomes = vm.run_source(source, file=str(file))
+    with watched() as returned:
+        outcomes = vm.run_source(source, file=str(file))
+    assert not returned.wrong
+    assert names(family) - _NOT_RETURNING <= returned.names
     wrong = []
     printed = "".join(written).split(_MARK)
     assert printed.pop() == ""

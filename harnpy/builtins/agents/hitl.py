@@ -28,7 +28,11 @@ _DEFAULT_LIMIT, _MAX_LIMIT = 500, 5000
 _DETAILS = ("detail", "args", "principal", "evidence_refs", "undo_metadata")
 
 
-@builtin("ask_user(prompt: string, options?: dict) -> any", family="hitl", counted=True)
+@builtin(
+    "ask_user<T>(prompt: string, options?: {schema?: Schema<T>, timeout?: duration, default?: T}) -> T",
+    family="hitl",
+    counted=True,
+)
 def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     """Ask the person a question and wait for the answer.
 
@@ -55,7 +59,13 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     return answer if default is None else coerced(vm, answer, default)
 
 
-@builtin("request_approval(action: string, options?: dict) -> dict", family="hitl", counted=True)
+@builtin(
+    "request_approval(action: string, options?: dict) ->"
+    " {approved: bool, reviewers: list<string>, approved_at: string, reason: string | nil,"
+    " signatures: list<{reviewer: string, signed_at: string, signature: string}>}",
+    family="hitl",
+    counted=True,
+)
 def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Value:
     """Ask for approval of an action: `{approved, reviewers, approved_at, reason, signatures}`.
 
@@ -83,7 +93,7 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
 
 
 @builtin(
-    "dual_control(n: int, m: int, action: callable, approvers?: list) -> any", family="hitl", counted=True
+    "dual_control<T>(n: int, m: int, action: fn() -> T, approvers?: list) -> T", family="hitl", counted=True
 )
 def dual_control(
     vm: Vm, n: Value = None, m: Value = None, action: Value = None, approvers: Value = None

@@ -43,7 +43,11 @@ if TYPE_CHECKING:
 
 
 @builtin(
-    "llm_call(prompt: string, system?: string | nil, options?: dict) -> dict", family="llm", guarded=True
+    "llm_call<T>(prompt: string, system?: string | nil, options?: {output_schema?: Schema<T>}) ->"
+    " {text: string, model: string, provider: string, input_tokens: int, output_tokens: int, data: T,"
+    " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string}",
+    family="llm",
+    guarded=True,
 )
 def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
     """Call a model once and return `{text, model, provider, usage, transcript, …}`.
@@ -218,7 +222,9 @@ def llm_call_safe(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
 
 
 @builtin(
-    "llm_call_structured(prompt: string, schema?: dict, options?: dict) -> any", family="llm", guarded=True
+    "llm_call_structured<T>(prompt: string, schema?: Schema<T>, options?: dict) -> T",
+    family="llm",
+    guarded=True,
 )
 def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> Value:
     r"""Ask a model for data that satisfies `schema`, and return that data.
@@ -252,7 +258,11 @@ def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value)
 
 
 @builtin(
-    "llm_call_structured_result(prompt: string, schema?: dict, options?: dict) -> dict",
+    "llm_call_structured_result<T>(prompt: string, schema?: Schema<T>, options?: dict) ->"
+    " {ok: bool, data: T | nil, raw_text: string, error: string, error_category: string | nil,"
+    " attempts: int, repaired: bool, extracted_json: bool,"
+    " usage: {input_tokens: int, output_tokens: int, cache_read_tokens: int, cache_write_tokens: int},"
+    " model: string, provider: string}",
     family="llm",
     guarded=True,
 )
@@ -389,7 +399,10 @@ def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
 
 
 @builtin(
-    "llm_completion(prefix: string, suffix?: string, system?: string | nil, options?: dict) -> dict",
+    "llm_completion<T>(prefix: string, suffix?: string, system?: string | nil,"
+    " options?: {output_schema?: Schema<T>}) ->"
+    " {text: string, model: string, provider: string, input_tokens: int, output_tokens: int, data: T,"
+    " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string}",
     family="llm",
     guarded=True,
 )

@@ -193,7 +193,7 @@ def llm_known_models(vm: Vm) -> list[str]:
     return models_of(vm).config.known_models.alias_names()
 
 
-@model_builtin("llm_qc_default_model(provider: string) -> any")
+@model_builtin("llm_qc_default_model(provider: string) -> string | nil")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
     """A provider's cheap model for checking other models' work, nil when none is configured.
 

@@ -324,7 +324,7 @@ def metadata_set(vm: Vm, dir: str, namespace: str, fields: Value) -> None:
         _facts(vm).set(dir, namespace, as_data(fields))
 
 
-@metadata_builtin("metadata_get(dir: string, namespace?: string) -> dict | nil")
+@metadata_builtin("metadata_get(dir: string, namespace?: string) -> dict?")
 def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
     """The fields that hold for a directory; without a namespace those of all, the last one winning.
 
@@ -338,7 +338,7 @@ def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
     return {name: value for fields in found.values() for name, value in fields.items()} or None
 
 
-@metadata_builtin("metadata_resolve(dir: string, namespace?: string) -> dict | nil")
+@metadata_builtin("metadata_resolve(dir: string, namespace?: string) -> dict?")
 def metadata_resolve(vm: Vm, dir: str, namespace: str | None) -> Value:
     """The fields that hold for a directory; without a namespace `{namespace: fields}`.
 

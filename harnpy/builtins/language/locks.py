@@ -151,7 +151,7 @@ def atomic(vm: Vm, initial: Value = 0) -> Atomic:
     return Atomic(int(initial) if type(initial) in (int, bool) else 0)
 
 
-@atomic_builtin("atomic_get(a: atomic) -> int | nil")
+@atomic_builtin("atomic_get(a: atomic) -> int?")
 def atomic_get(vm: Vm, a: Value = None) -> int | None:
     """The current value; nil for anything that is no atomic.
 
@@ -161,7 +161,7 @@ def atomic_get(vm: Vm, a: Value = None) -> int | None:
     return a.value if type(a) is Atomic else None
 
 
-@atomic_builtin("atomic_set(a: atomic, value: int) -> int | nil")
+@atomic_builtin("atomic_set(a: atomic, value: int) -> int?")
 def atomic_set(vm: Vm, a: Value = None, value: Value = None) -> int | None:
     """Store `value`; returns the former value. Wrong types change nothing and give nil.
 
@@ -175,7 +175,7 @@ def atomic_set(vm: Vm, a: Value = None, value: Value = None) -> int | None:
     return before
 
 
-@atomic_builtin("atomic_add(a: atomic, delta: int) -> int | nil")
+@atomic_builtin("atomic_add(a: atomic, delta: int) -> int?")
 def atomic_add(vm: Vm, a: Value = None, delta: Value = None) -> int | None:
     """Add `delta`, in 64 bits; returns the former value. Wrong types change nothing and give nil.
 

@@ -154,7 +154,7 @@ def sqrt(vm: Vm, n: Value) -> float | None:
     return _real(n, math.sqrt)
 
 
-@builtin("sin(n: any) -> float")
+@builtin("sin(n: any) -> float?")
 def sin(vm: Vm, n: Value) -> float | None:
     """The sine of an angle in radians.
 
@@ -164,7 +164,7 @@ def sin(vm: Vm, n: Value) -> float | None:
     return _real(n, math.sin)
 
 
-@builtin("cos(n: any) -> float")
+@builtin("cos(n: any) -> float?")
 def cos(vm: Vm, n: Value) -> float | None:
     """The cosine of an angle in radians.
 
@@ -174,7 +174,7 @@ def cos(vm: Vm, n: Value) -> float | None:
     return _real(n, math.cos)
 
 
-@builtin("tan(n: any) -> float")
+@builtin("tan(n: any) -> float?")
 def tan(vm: Vm, n: Value) -> float | None:
     """The tangent of an angle in radians.
 
@@ -184,7 +184,7 @@ def tan(vm: Vm, n: Value) -> float | None:
     return _real(n, math.tan)
 
 
-@builtin("asin(n: any) -> float")
+@builtin("asin(n: any) -> float?")
 def asin(vm: Vm, n: Value) -> float | None:
     """The angle in radians whose sine is `n`; NaN outside -1 to 1.
 
@@ -194,7 +194,7 @@ def asin(vm: Vm, n: Value) -> float | None:
     return _real(n, math.asin)
 
 
-@builtin("acos(n: any) -> float")
+@builtin("acos(n: any) -> float?")
 def acos(vm: Vm, n: Value) -> float | None:
     """The angle in radians whose cosine is `n`; NaN outside -1 to 1.
 
@@ -204,7 +204,7 @@ def acos(vm: Vm, n: Value) -> float | None:
     return _real(n, math.acos)
 
 
-@builtin("atan(n: any) -> float")
+@builtin("atan(n: any) -> float?")
 def atan(vm: Vm, n: Value) -> float | None:
     """The angle in radians whose tangent is `n`.
 
@@ -214,7 +214,7 @@ def atan(vm: Vm, n: Value) -> float | None:
     return _real(n, math.atan)
 
 
-@builtin("atan2(y: any, x: any) -> float")
+@builtin("atan2(y: any, x: any) -> float?")
 def atan2(vm: Vm, y: Value, x: Value) -> float | None:
     """The angle in radians of the point (`x`, `y`), in its quadrant.
 
@@ -224,7 +224,7 @@ def atan2(vm: Vm, y: Value, x: Value) -> float | None:
     return math.atan2(y, x) if is_number(y) and is_number(x) else None
 
 
-@builtin("ln(n: any) -> float")
+@builtin("ln(n: any) -> float?")
 def ln(vm: Vm, n: Value) -> float | None:
     """The natural logarithm; `-inf` of zero, NaN below.
 
@@ -234,7 +234,7 @@ def ln(vm: Vm, n: Value) -> float | None:
     return _log(n, math.log)
 
 
-@builtin("log2(n: any) -> float")
+@builtin("log2(n: any) -> float?")
 def log2(vm: Vm, n: Value) -> float | None:
     """The logarithm to base 2; `-inf` of zero, NaN below.
 
@@ -244,7 +244,7 @@ def log2(vm: Vm, n: Value) -> float | None:
     return _log(n, math.log2)
 
 
-@builtin("log10(n: any) -> float")
+@builtin("log10(n: any) -> float?")
 def log10(vm: Vm, n: Value) -> float | None:
     """The logarithm to base 10; `-inf` of zero, NaN below.
 
@@ -254,7 +254,7 @@ def log10(vm: Vm, n: Value) -> float | None:
     return _log(n, math.log10)
 
 
-@builtin("exp(n: any) -> float")
+@builtin("exp(n: any) -> float?")
 def exp(vm: Vm, n: Value) -> float | None:
     """e to the power of `n`.
 
@@ -279,7 +279,7 @@ def _real(n: Value, function: Callable[[float], float]) -> float | None:
         return math.inf
 
 
-@builtin("sign(n: any) -> int")
+@builtin("sign(n: any) -> int | float | nil")
 def sign(vm: Vm, n: Value) -> Value:
     """-1, 0 or 1, an int for floats too; NaN of NaN.
 

@@ -55,7 +55,7 @@ def random_float(vm: Vm, rng: Value) -> float:
     return _source(vm, rng)[0].random()
 
 
-@builtin("random_int(rng?: rng, min: int, max: int) -> int", family="math", counted=True)
+@builtin("random_int(rng?: rng, min: int, max: int) -> int?", family="math", counted=True)
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
     """An int from `min` to `max`, both included; nil if `max` is below `min`.
 
@@ -82,7 +82,7 @@ def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
     return source.choice(choices) if type(choices) is list and choices else None
 
 
-@builtin("random_shuffle(rng?: rng, items: list) -> list", family="math", counted=True)
+@builtin("random_shuffle(rng?: rng, items: list) -> list?", family="math", counted=True)
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
     """The items in a random order, as a new list; nil unless given a list.
 

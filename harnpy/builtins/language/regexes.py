@@ -128,9 +128,9 @@ def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]
     ]
 
 
-@builtin("regex_replace(pattern?: string, replacement?: string, text?: string) -> string", family="strings")
+@builtin("regex_replace(pattern?: string, replacement?: string, text?: string) -> string?", family="strings")
 @builtin(
-    "regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string", family="strings"
+    "regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string?", family="strings"
 )
 def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: str | None) -> str | None:
     r"""`text` with every match replaced.
@@ -146,7 +146,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
     return replaced(found, replacement, text, vm.sizes.characters)
 
 
-@builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list", family="strings")
+@builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list?", family="strings")
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
     r"""The pieces of `text` between the matches, empty ones too. The text is the first argument.
 

@@ -75,7 +75,7 @@ def schema_of(vm: Vm, x: Value = None) -> Schema:
 # --- checking values ---------------------------------------------------------------------------------
 
 
-@builtin("schema_check(data: any, schema: dict) -> Result")
+@builtin("schema_check<T>(data: any, schema: Schema<T>) -> Result<T, any>")
 def schema_check(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumValue:
     """`Ok` of the value, normalised, or `Err` of `{message, errors, value}` when it doesn't fit the schema.
 
@@ -87,7 +87,7 @@ def schema_check(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumVa
     return _result(vm, "schema_check", data, schema, defaults=False)
 
 
-@builtin("schema_parse(data: any, schema: dict) -> Result")
+@builtin("schema_parse<T>(data: any, schema: Schema<T>) -> Result<T, any>")
 def schema_parse(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumValue:
     """As `schema_check`, with the `default` of every key that is missing filled in.
 
@@ -130,7 +130,7 @@ def is_type(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
     return not _checked(vm, data, schema).errors
 
 
-@builtin("schema_expect(data: any, schema: dict, apply_defaults: bool = false) -> any")
+@builtin("schema_expect<T>(data: any, schema: Schema<T>, apply_defaults: bool = false) -> T")
 def schema_expect(
     vm: Vm, data: Value = ABSENT, schema: Value = ABSENT, apply_defaults: Value = False
 ) -> Value:

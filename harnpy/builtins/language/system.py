@@ -351,7 +351,7 @@ def source_dir(vm: Vm) -> str:
     return module_directory(vm)
 
 
-@process_builtin("project_root() -> string | nil")
+@process_builtin("project_root() -> string?")
 def project_root(vm: Vm) -> str | None:
     """The nearest directory that has a `harn.toml`, from the task's own or the program's upwards.
 

@@ -48,7 +48,7 @@ def to_string(vm: Vm, value: Value) -> str:
     return display(value)
 
 
-@builtin("to_int(value: any) -> int", family="types")
+@builtin("to_int(value: any) -> int?", family="types")
 def to_int(vm: Vm, value: Value) -> int | None:
     """An int, a float cut towards zero, or a string of digits, as an int; nil for anything else.
 
@@ -80,7 +80,7 @@ def parsed_int(text: str) -> int | None:
     return number if _MIN_INT <= number <= _MAX_INT else None
 
 
-@builtin("to_float(value: any) -> float", family="types")
+@builtin("to_float(value: any) -> float?", family="types")
 def to_float(vm: Vm, value: Value) -> float | None:
     """A number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else.
 

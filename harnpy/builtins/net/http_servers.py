@@ -151,7 +151,7 @@ def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
     return server_messages.response_with_options(data, given, server_messages.BYTES)
 
 
-@builtin("http_header(headers: dict, name: string) -> string", family="http_server")
+@builtin("http_header(headers: dict, name: string) -> string | nil", family="http_server")
 def http_header(vm: Vm, headers: Value, name: str) -> str | None:
     """The header of that name, in any case, of headers or of a message that has some; nil if there is none.
 

@@ -170,7 +170,7 @@ def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
     return streams.mocked(asked) or vm.tasks.await_coroutine(streams.open(asked))
 
 
-@builtin("sse_receive(h: any, timeout_ms?: any) -> dict")
+@builtin("sse_receive(h: any, timeout_ms?: any) -> dict | nil")
 def sse_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
     """What comes next: `{type: "open"}` for each connection, `{type: "event", event, data, id, retry_ms}`.
 
@@ -268,7 +268,7 @@ def websocket_send(vm: Vm, h: Value, msg: Value, opts: Value) -> bool:
     return True
 
 
-@builtin("websocket_receive(h: any, timeout_ms?: any) -> dict")
+@builtin("websocket_receive(h: any, timeout_ms?: any) -> dict | nil")
 def websocket_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
     """What comes next: `{type: "text", data}`, or with `data_base64` a binary message, a ping or a pong.
 

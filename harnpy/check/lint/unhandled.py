@@ -10,8 +10,9 @@ from itertools import pairwise
 
 from harnpy.check.lint.subject import Remark, Subject, below, remark
 from harnpy.check.lint.uses import Binding
+from harnpy.check.narrowing import kind_of
 from harnpy.check.strict import BOUNDARIES
-from harnpy.check.types.results import result_of
+from harnpy.check.types.signatures import result_of
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit
 
@@ -91,9 +92,9 @@ _KINDS = frozenset("string int float bool nil bytes list dict duration".split())
 
 def _is_no_task(subject: Subject, value: ast.Node) -> bool:
     if isinstance(value, ast.Call):
-        result = result_of(value.name)
-        known = isinstance(result, ast.TypeName) and result.name in _KINDS
-        return known and subject.means_builtin(value)
+        knowledge = subject.knowledge
+        result = result_of(knowledge.signature(value.name)) if knowledge is not None else None
+        return result is not None and kind_of(result) in _KINDS and subject.means_builtin(value)
     if isinstance(value, ast.Binary):
         return value.op in _NO_TASK_OPERATORS
     if isinstance(value, ast.Unary):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from harnpy.check import inference
 from harnpy.check.findings import declared_here
 from harnpy.check.inference import certain, known
-from harnpy.check.types.results import signature_of
 from harnpy.check.types.type_nodes import NIL, is_named, shown
 from harnpy.check.walk import undeclared_names
 from harnpy.check.walk.blocks import never_returns
@@ -249,7 +248,7 @@ def _bounds(walk: Walk, node: ast.Call, fn: ast.FnDecl, bound: dict[str, Type]) 
 
 
 def _builtin(walk: Walk, node: ast.Call) -> None:
-    signature = signature_of(node.name)
+    signature = walk.environment.knowledge.signature(node.name)
     count = len(signature.type_params) if signature is not None else 0
     _type_arguments(walk, node, f"Builtin function '{node.name}'", count)
     if node.name == "unreachable":
