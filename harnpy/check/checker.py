@@ -14,6 +14,7 @@ from harnpy.check.environment import Environment
 from harnpy.check.findings import Findings
 from harnpy.check.walk import Walk, blocks, calls, declarations, operators, undeclared_names
 from harnpy.syntax import ast
+from harnpy.syntax.names import FRAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,10 +81,6 @@ ABOVE: Mapping[type, tuple[str, Above]] = {
 }
 
 
-#: A few frames for each of the levels that the parser accepts. CPython 3.11 keeps them on the heap.
-_FRAMES = 60_000
-
-
 def check_program(
     program: ast.Program,
     source: str,
@@ -103,8 +100,8 @@ def check_program(
 
 def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
     """What there is to say of one of the items of ``environment``; nothing is remembered between calls."""
-    if sys.getrecursionlimit() < _FRAMES:
-        sys.setrecursionlimit(_FRAMES)
+    if sys.getrecursionlimit() < FRAMES:
+        sys.setrecursionlimit(FRAMES)
     walk = Walk(environment, item, VISITS, ABOVE)
     if isinstance(item, ast.Import):
         walk.agents.imported(item)

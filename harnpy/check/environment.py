@@ -10,6 +10,7 @@ from harnpy.check.surface import Surface, file_variables, yields
 from harnpy.check.types import Declared, Types
 from harnpy.syntax import ast
 from harnpy.syntax.ast import bound_names
+from harnpy.syntax.names import ancestry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +188,4 @@ class Environment:
 
     def lineage(self, pipeline: ast.Pipeline) -> list[ast.Pipeline]:
         """The pipelines that one extends, furthest ancestor first (02 §10.4)."""
-        chain = [pipeline]
-        while (parent := self.pipelines.get(chain[-1].extends or "")) and parent not in chain:
-            chain.append(parent)
-        return chain[:0:-1]
+        return ancestry(pipeline, self.pipelines)[:-1]

@@ -449,18 +449,22 @@ class PairPattern(Node):
     second: str
 
 
-def bound_names(pattern: Node) -> list[str]:
-    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
+def bound_places(pattern: Node) -> list[tuple[Node, str]]:
+    """The names of a `let` or `for` pattern in order, `_` too, each with the node that has it."""
     match pattern:
         case NamePattern(name=name):
-            names = [name]
+            return [(pattern, name)]
         case PairPattern(first=first, second=second):
-            names = [first, second]
+            return [(pattern, first), (pattern, second)]
         case DictPattern(entries=entries, rest=rest) | ListPattern(entries=entries, rest=rest):
-            names = [entry.name for entry in entries] + ([rest] if rest else [])
-        case _:
-            names = []
-    return [name for name in names if name != "_"]
+            found: list[tuple[Node, str]] = [(entry, entry.name) for entry in entries]
+            return [*found, (pattern, rest)] if rest else found
+    return []
+
+
+def bound_names(pattern: Node) -> list[str]:
+    """The names that a `let` or `for` pattern binds, in order; `_` binds nothing."""
+    return [name for _, name in bound_places(pattern) if name != "_"]
 
 
 # Types, as they are written.

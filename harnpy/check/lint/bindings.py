@@ -25,7 +25,7 @@ def unused_variable(subject: Subject) -> Iterator[Remark]:
         start, end = subject.name_span(binding.place, binding.name)
         discarded = f"_{binding.name}"
         # One name that is declared twice in a block would be an error.
-        free = discarded not in subject.uses.mentioned and discarded not in subject.own_names
+        free = discarded not in subject.mentioned and discarded not in subject.own_names
         yield Remark(
             start,
             end,
@@ -119,7 +119,7 @@ _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 
 def unused_import(subject: Subject) -> Iterator[Remark]:
     for node in subject.each(ast.Import):
-        unused = [name for name in node.names or () if name not in subject.uses.mentioned]
+        unused = [name for name in node.names or () if name not in subject.mentioned]
         if node.pub or not unused:
             continue
         edit = _without(subject, node, unused)
@@ -148,7 +148,7 @@ def unused_function(subject: Subject) -> Iterator[Remark]:
         if not isinstance(node, ast.FnDecl | ast.ToolDecl | ast.SkillDecl) or binding.place is not node:
             continue
         name = binding.name
-        named = node.attrs or name.startswith("_") or name in subject.uses.texts
+        named = node.attrs or name.startswith("_") or name in subject.texts
         if not (named or _offered(subject, node) or binding.used_outside(node)):
             yield Remark(*subject.name_span(node, name), f"function `{name}` is declared but never used")
 
@@ -163,7 +163,7 @@ def _offered(subject: Subject, node: ast.FnDecl | ast.ToolDecl | ast.SkillDecl) 
 
 
 def unused_type(subject: Subject) -> Iterator[Remark]:
-    known = subject.uses.mentioned | subject.uses.texts
+    known = subject.mentioned | subject.texts
     for node in subject.each(ast.StructDecl, ast.EnumDecl, ast.InterfaceDecl):
         name = node.name
         offered = subject.is_library or name in subject.consumed or getattr(node, "pub", False)

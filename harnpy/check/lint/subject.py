@@ -135,6 +135,22 @@ class Subject:
         return Uses(self.program, enums.union(self.imported.types if self.imported else ()))
 
     @cached_property
+    def mentioned(self) -> set[str]:
+        """All names that are read or called or stand for a type."""
+        found = {node.name for node in self.each(ast.TypeName, ast.StructLit, ast.ImplDecl)}
+        bounds = {bound for node in self.each(ast.FnDecl) for _, bound in node.where}
+        # `E.V` and `E.V(…)` as patterns; the walk looks at what stands in the brackets alone.
+        matched = (pattern for node in self.each(ast.Arm) for pattern in node.patterns)
+        owners = (one.object for one in matched if isinstance(one, ast.Member | ast.MethodCall))
+        enums = {owner.name for owner in owners if isinstance(owner, ast.Name)}
+        return self.uses.mentioned | found | bounds | enums
+
+    @cached_property
+    def texts(self) -> set[str]:
+        """All string literals, by which things may be named too."""
+        return {node.value for node in self.each(ast.Str)}
+
+    @cached_property
     def tokens(self) -> Tokens:
         """The tokens; those of an interpolated string are one."""
         return lex(self.source, 0, len(self.source))

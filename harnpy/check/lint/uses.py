@@ -1,89 +1,22 @@
 """Every binding of a file, and where it is read, assigned and captured. Spec: 02 §7, §10, §12, §13; 03 §15.
 
-The walk follows the order of execution, as the resolver's does: a name is visible after its declaration, and
-from inside a function also before it. Where the resolver could choose among several bindings, each counts as
-used: a binding that is reported as unused is unused. Linear in the size of the file, and no tree is too deep
-for it.
+The walk is the resolver's: a name is visible after its declaration, and from inside a function also before
+it. Where the resolver could choose among several bindings, each counts as used: a binding that is reported as
+unused is unused. Linear in the size of the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, TypeGuard
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import bound_names
+from harnpy.syntax.names import FRAMES, VISITS, Binder, ancestry, function
 
-# Which names a piece of syntax declares. Spec: 02 §10.4, §12, §13.
-
-
-def declared_by(statement: ast.Node) -> list[str]:
-    """The names that a statement declares in its block, and that functions before it may use."""
-    if isinstance(statement, ast.Let):
-        return [name for _, name in bound_names(statement.target)]
-    if isinstance(statement, ast.FnDecl | ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
-        return [statement.name]
-    return []
-
-
-def bound_names(pattern: ast.Node) -> Iterator[tuple[ast.Node, str]]:
-    """The names of a `let` or `for` pattern, each with the node that has it."""
-    match pattern:
-        case ast.NamePattern(name=name):
-            yield pattern, name
-        case ast.PairPattern(first=first, second=second):
-            yield pattern, first
-            yield pattern, second
-        case ast.DictPattern(entries=entries, rest=rest) | ast.ListPattern(entries=entries, rest=rest):
-            for entry in entries:
-                yield entry, entry.name
-            if rest:
-                yield pattern, rest
-
-
-def match_bindings(
-    pattern: ast.Node, enums: Collection[str]
-) -> tuple[Sequence[ast.Node], Sequence[ast.Name]]:
-    """The parts of an arm's only pattern that are compared, and those that are bound (02 §12)."""
-    if isinstance(pattern, ast.Name):
-        return (), [pattern]
-    if any(_is_computed(part) for part in pattern.children()):
-        return [pattern], ()
-    parts: Sequence[ast.Node] = [pattern]
-    compared: list[ast.Node] = []
-    if isinstance(pattern, ast.Dict):
-        parts = [entry.value for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
-    elif isinstance(pattern, ast.List):
-        parts = pattern.items
-    elif _is_variant(pattern, enums):
-        compared, parts = [pattern.object], pattern.args
-    compared += (part for part in parts if not isinstance(part, ast.Name))
-    return compared, [part for part in parts if isinstance(part, ast.Name)]
-
-
-def _is_variant(pattern: ast.Node, enums: Collection[str]) -> TypeGuard[ast.MethodCall]:
-    """Whether a pattern is ``Enum.Variant(…)``."""
-    if not isinstance(pattern, ast.MethodCall) or pattern.optional:
-        return False
-    return isinstance(pattern.object, ast.Name) and pattern.object.name in enums
-
-
-def _is_computed(part: ast.Node) -> bool:
-    return isinstance(part, ast.Spread) or (isinstance(part, ast.DictEntry) and part.computed)
-
-
-def parents_first(pipelines: Sequence[ast.Pipeline]) -> list[ast.Pipeline]:
-    """The pipelines of a file in their order, but each after the one that it extends."""
-    by_name = {pipeline.name: pipeline for pipeline in pipelines}
-    ordered: dict[int, ast.Pipeline] = {}
-    for pipeline in pipelines:
-        chain = [pipeline]
-        while (parent := by_name.get(chain[-1].extends or "")) and all(parent is not one for one in chain):
-            chain.append(parent)
-        ordered.update((id(one), one) for one in reversed(chain) if id(one) not in ordered)
-    return list(ordered.values())
-
-
-_Steps = Iterator[ast.Node]
+if TYPE_CHECKING:
+    from harnpy.syntax.names import Visits
 
 
 class Binding:
@@ -165,71 +98,93 @@ class _Scope:
         self.early: dict[str, list[tuple[ast.Node, ast.Node]]] = {}
 
 
-class Uses:
+class Uses(Binder):
     """The bindings of a file in the order of their places.
 
-    ``mentioned``: all names that are read or called or stand for a type. ``texts``: all string literals, by
-    which things may be named too. ``undefined``: calls of names that the file doesn't declare. ``meaning``:
-    by the id of a `Name`, the binding that it means. ``enums`` are those that are known: their variants are
-    patterns.
+    ``mentioned``: all names that are read or called. ``undefined``: calls of names that the file doesn't
+    declare. ``meaning``: by the id of a `Name`, the binding that it means. ``enums``: those that are known.
     """
 
     def __init__(self, program: ast.Program, enums: Collection[str]) -> None:
+        super().__init__(_VISITS)
         self.bindings: list[Binding] = []
         self.mentioned: set[str] = set()
-        self.texts: set[str] = set()
         self.undefined: list[ast.Call] = []
         self.meaning: dict[int, Binding] = {}
-        self._enums = enums
+        self.enums = enums
         self._scopes: list[_Scope] = []
-        self._owner: ast.Node = program
+        self._owners: list[ast.Node] = [program]
         self._pipelines: dict[str, list[_Scope]] = {}
-        self._walk(program)
+        if sys.getrecursionlimit() < FRAMES:
+            sys.setrecursionlimit(FRAMES)
+        self._program(program)
         self.bindings.sort(key=lambda binding: binding.place.start)
         undefined = {call.name for call in self.undefined}
         for binding in self.bindings:
             binding.by_callees = binding.name in undefined
 
-    # --- the walk ---------------------------------------------------------------------------------
-
-    def _walk(self, program: ast.Program) -> None:
-        """Each construct is a generator of the nodes below it, so that a deep tree needs no deep stack."""
-        stack: list[_Steps] = [self._program(program)]
-        while stack:
-            child = next(stack[-1], None)
-            if child is None:
-                stack.pop()
-            else:
-                steps = _STEPS.get(type(child))
-                stack.append(steps(self, child) if steps else child.children())
-
-    def _program(self, program: ast.Program) -> _Steps:
+    def _program(self, program: ast.Program) -> None:
         """Imports come first; in a file with pipelines variables next, and pipelines last (02 §10.2)."""
-        pipelines = [item for item in program.items if isinstance(item, ast.Pipeline)]
+        pipelines = {item.name: item for item in program.items if isinstance(item, ast.Pipeline)}
         early = (ast.Import, ast.Let) if pipelines else (ast.Import,)
-        self._open(program.items)
-        yield from (item for item in program.items if isinstance(item, early))
-        yield from (item for item in program.items if not isinstance(item, (*early, ast.Pipeline)))
-        yield from parents_first(pipelines)
-        self._close()
+        self.open_scope(program)
+        self.predeclare(program.items)
+        for item in program.items:
+            if isinstance(item, early):
+                self.visit(item)
+        for item in program.items:
+            if not isinstance(item, (*early, ast.Pipeline)):
+                self.visit(item)
+        visited: set[int] = set()
+        for item in program.items:
+            for pipeline in ancestry(item, pipelines) if isinstance(item, ast.Pipeline) else ():
+                if id(pipeline) not in visited:
+                    visited.add(id(pipeline))
+                    self.visit(pipeline)
+        self.close_scope()
 
-    def _open(self, statements: Iterable[ast.Node] = ()) -> None:
+    # --- scopes -----------------------------------------------------------------------------------
+
+    def open_scope(self, node: ast.Node) -> None:
         self._scopes.append(_Scope())
-        self._expect(statements)
 
-    def _expect(self, statements: Iterable[ast.Node]) -> None:
-        late = self._scopes[-1].late
-        for statement in statements:
-            late.update(declared_by(statement))
-
-    def _close(self) -> None:
+    def close_scope(self) -> None:
         self._scopes.pop()
 
-    def _declare(self, node: ast.Node, place: ast.Node, name: str, kind: str, mutable: bool = False) -> None:
+    def enter_function(self, node: ast.Node, name: str | None) -> None:
+        self._owners.append(node)
+        self.open_scope(node)
+
+    def leave_function(self) -> None:
+        self.close_scope()
+        self._owners.pop()
+
+    def predeclare(self, statements: Sequence[ast.Node]) -> None:
+        late = self._scopes[-1].late
+        for statement in statements:
+            if isinstance(statement, ast.Let):
+                late.update(bound_names(statement.target))
+            elif isinstance(statement, ast.FnDecl | ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
+                late.add(statement.name)
+
+    def attributes(self, node: Any) -> None:
+        for attribute in node.attrs:
+            self.visit(attribute)
+
+    def bind(
+        self,
+        node: ast.Node,
+        place: ast.Node,
+        name: str,
+        role: str,
+        mutable: bool = False,
+        value: ast.Node | None = None,
+    ) -> None:
         if name == "_":
             return
+        kind = "pattern" if role == "let" and not isinstance(place, ast.NamePattern) else role
         scope = self._scopes[-1]
-        binding = Binding(name, kind, node, place, mutable, self._owner)
+        binding = Binding(name, kind, node, place, mutable, self._owners[-1])
         before = scope.names.get(name)
         if before is not None:
             binding.redeclares = before
@@ -241,238 +196,91 @@ class Uses:
         scope.names[name] = binding
         self.bindings.append(binding)
 
-    def _refer(self, name: str, use: ast.Node, called: bool = False) -> Binding | None:
+    def refer(self, name: str, use: ast.Node, called: bool = False) -> Binding | None:
         """Note a use of a name; a call may mean any binding of it that is in reach (02 §7.4)."""
         found = [scope.names[name] for scope in reversed(self._scopes) if name in scope.names]
         for binding in found if called else found[:1]:
-            binding.note(use, self._owner)
+            binding.note(use, self._owners[-1])
         late = next((scope for scope in reversed(self._scopes) if name in scope.late), None)
         if late is not None and (called or not found):
-            late.early.setdefault(name, []).append((use, self._owner))
+            late.early.setdefault(name, []).append((use, self._owners[-1]))
         elif not found and isinstance(use, ast.Call):
             self.undefined.append(use)
         return found[0] if found else None
 
-    # --- names ------------------------------------------------------------------------------------
-
-    def _name(self, node: ast.Name) -> _Steps:
-        if node.name != "_":
-            self.mentioned.add(node.name)
-            binding = self._refer(node.name, node)
-            if binding is not None:
-                self.meaning[id(node)] = binding
-        return iter(())
-
-    def _call(self, node: ast.Call) -> _Steps:
-        self.mentioned.add(node.name)
-        self._refer(node.name, node, called=True)
-        return node.children()
-
-    def _struct_literal(self, node: ast.StructLit) -> _Steps:
-        self.mentioned.add(node.name)
-        return node.children()
-
-    def _type_name(self, node: ast.TypeName) -> _Steps:
-        self.mentioned.add(node.name)
-        return node.children()
-
-    def _text(self, node: ast.Str) -> _Steps:
-        self.texts.add(node.value)
-        return iter(())
-
-    def _assign(self, node: ast.Assign) -> _Steps:
-        yield node.value
-        root = node.target
-        while isinstance(root, ast.Member | ast.Index):
-            if isinstance(root, ast.Index):
-                yield root.index
-            root = root.object
-        if isinstance(root, ast.Name):
-            binding = self._refer(root.name, node)
-            if binding is not None:
-                self.meaning[id(root)] = binding
-        else:
-            yield root
-
-    # --- declarations -----------------------------------------------------------------------------
-
-    def _let(self, node: ast.Let) -> _Steps:
-        if node.type is not None:
-            yield node.type
-        yield node.value
-        kind = "let" if isinstance(node.target, ast.NamePattern) else "pattern"
-        yield from self._pattern(node, node.target, kind, node.mutable)
-
-    def _pattern(self, node: ast.Node, pattern: ast.Node, kind: str, mutable: bool) -> _Steps:
-        for place, name in bound_names(pattern):
-            if isinstance(place, ast.PatternEntry) and place.default is not None:
-                yield place.default
-            self._declare(node, place, name, kind, mutable)
-
-    def _import(self, node: ast.Import) -> _Steps:
-        for name in node.names or ():
-            self._declare(node, node, name, "import")
-        return iter(())
-
-    def _named(self, node: ast.SkillDecl | ast.EvalPack) -> _Steps:
-        kind = "skill" if isinstance(node, ast.SkillDecl) else "eval_pack"
-        yield from node.attrs
-        yield from node.fields
-        self._declare(node, node, node.name, kind)
-        if isinstance(node, ast.EvalPack):
-            self._open()
-            for field in node.fields:
-                self._declare(field, field, field.name, "field")
-            self._open(node.body)
-            yield from node.body
-            if node.summarize is not None:
-                yield node.summarize
-            self._close()
-            self._close()
-
-    def _function(self, node: ast.FnDecl | ast.ToolDecl) -> _Steps:
-        yield from node.attrs
-        if node.returns is not None:
-            yield node.returns
-        if isinstance(node, ast.FnDecl):
-            self.mentioned.update(bound for _, bound in node.where)
-        yield from self._body(node, node.params, node.body.statements)
-        self._declare(node, node, node.name, "fn" if isinstance(node, ast.FnDecl) else "tool")
-
-    def _impl(self, node: ast.ImplDecl) -> _Steps:
-        self.mentioned.add(node.name)
-        yield from node.attrs
-        for method in node.methods:
-            yield from method.attrs
-            if method.returns is not None:
-                yield method.returns
-            yield from self._body(method, method.params, method.body.statements)
-
-    def _anonymous(self, node: ast.Closure | ast.FnExpr) -> _Steps:
-        return self._body(node, node.params, node.body.statements)
-
-    def _spawn(self, node: ast.Spawn) -> _Steps:
-        return self._body(node, (), node.body.statements)
-
-    def _parallel(self, node: ast.Parallel) -> _Steps:
-        yield node.source
-        if node.max_concurrent is not None:
-            yield node.max_concurrent
-        yield from self._body(node, (), node.body.statements, node.param or "_")
-
-    def _override(self, node: ast.Override) -> _Steps:
-        return self._body(node, (), node.body.statements, *node.params)
-
-    def _body(
-        self, node: ast.Node, params: Sequence[ast.Param], statements: Sequence[ast.Node], *names: str
-    ) -> _Steps:
-        """A function's parameters and statements, which are one block."""
-        outer, self._owner = self._owner, node
-        self._open(statements)
-        for param in params:
-            yield from param.children()
-            self._declare(node, param, param.name, "param")
-        for name in names:
-            self._declare(node, node, name, "param")
-        yield from statements
-        self._close()
-        self._owner = outer
-
-    def _pipeline(self, node: ast.Pipeline) -> _Steps:
+    def pipeline(self, node: ast.Pipeline) -> None:
         """What the pipeline that it extends has declared is in sight (02 §10.4)."""
-        yield from node.attrs
-        if node.returns is not None:
-            yield node.returns
-        outer, self._owner = self._owner, node
+        self.attributes(node)
+        self._owners.append(node)
         inherited = self._pipelines.get(node.extends or "", [])
         self._scopes += inherited
-        self._open()
+        self.open_scope(node)
         for name in node.params:
-            self._declare(node, node, name, "param")
-        self._open(node.body.statements)
+            self.bind(node, node, name, "param")
+        self.open_scope(node.body)
         self._pipelines[node.name] = [*inherited, *self._scopes[-2:]]
-        yield from node.body.statements
-        self._close()
-        self._close()
-        del self._scopes[len(self._scopes) - len(inherited) :]
-        self._owner = outer
-
-    # --- blocks -----------------------------------------------------------------------------------
-
-    def _block(self, node: ast.Block) -> _Steps:
-        self._open(node.statements)
-        yield from node.statements
-        self._close()
-
-    def _retry(self, node: ast.Retry) -> _Steps:
-        """Its body is no block of its own."""
-        yield node.count
-        self._expect(node.body.statements)
-        yield from node.body.statements
-
-    def _for(self, node: ast.For) -> _Steps:
-        yield node.iterable
-        self._open(node.body.statements)
-        yield from self._pattern(node, node.pattern, "for", mutable=True)
-        yield from node.body.statements
-        self._close()
-
-    def _arm(self, node: ast.Arm) -> _Steps:
-        self._open()
-        if len(node.patterns) == 1:
-            compared, bound = match_bindings(node.patterns[0], self._enums)
-            yield from compared
-            for name in bound:
-                self._declare(node, name, name.name, "match")
-        else:
-            yield from node.patterns
-        if node.guard is not None:
-            yield node.guard
-        yield node.body
-        self._close()
-
-    def _catch(self, node: ast.Catch) -> _Steps:
-        if node.type is not None:
-            yield node.type
-        yield from self._with_name(node, node.name, "catch", node.body)
-
-    def _case(self, node: ast.SelectCase) -> _Steps:
-        if node.source is not None:
-            yield node.source
-        yield from self._with_name(node, node.name, "select", node.body)
-
-    def _with_name(self, node: ast.Node, name: str | None, kind: str, body: ast.Block) -> _Steps:
-        self._open()
-        if name:
-            self._declare(node, node, name, kind)
-        yield body
-        self._close()
+        self.statements(node.body.statements)
+        del self._scopes[len(self._scopes) - len(inherited) - 2 :]
+        self._owners.pop()
 
 
-_STEPS: dict[type[ast.Node], Callable[[Uses, Any], _Steps]] = {
-    ast.Name: Uses._name,
-    ast.Call: Uses._call,
-    ast.StructLit: Uses._struct_literal,
-    ast.TypeName: Uses._type_name,
-    ast.Str: Uses._text,
-    ast.Assign: Uses._assign,
-    ast.Let: Uses._let,
-    ast.Import: Uses._import,
-    ast.SkillDecl: Uses._named,
-    ast.EvalPack: Uses._named,
-    ast.FnDecl: Uses._function,
-    ast.ToolDecl: Uses._function,
-    ast.ImplDecl: Uses._impl,
-    ast.Closure: Uses._anonymous,
-    ast.FnExpr: Uses._anonymous,
-    ast.Spawn: Uses._spawn,
-    ast.Parallel: Uses._parallel,
-    ast.Override: Uses._override,
-    ast.Pipeline: Uses._pipeline,
-    ast.Block: Uses._block,
-    ast.Retry: Uses._retry,
-    ast.For: Uses._for,
-    ast.Arm: Uses._arm,
-    ast.Catch: Uses._catch,
-    ast.SelectCase: Uses._case,
+def _name(uses: Uses, node: ast.Name) -> None:
+    if node.name != "_":
+        uses.mentioned.add(node.name)
+        binding = uses.refer(node.name, node)
+        if binding is not None:
+            uses.meaning[id(node)] = binding
+
+
+def _call(uses: Uses, node: ast.Call) -> None:
+    uses.mentioned.add(node.name)
+    uses.refer(node.name, node, called=True)
+    uses.children(node)
+
+
+def _assign(uses: Uses, node: ast.Assign) -> None:
+    """The variable at the root of the target is assigned; it isn't read."""
+    uses.visit(node.value)
+    root = node.target
+    while isinstance(root, ast.Member | ast.Index):
+        if isinstance(root, ast.Index):
+            uses.visit(root.index)
+        root = root.object
+    if not isinstance(root, ast.Name):
+        uses.visit(root)
+        return
+    binding = uses.refer(root.name, node)
+    if binding is not None:
+        uses.meaning[id(root)] = binding
+
+
+def _import(uses: Uses, node: ast.Import) -> None:
+    for name in node.names or ():
+        uses.bind(node, node, name, "import")
+
+
+def _function(uses: Uses, node: ast.FnDecl | ast.ToolDecl) -> None:
+    uses.attributes(node)
+    function(uses, node, node.name, node.params, node.body)
+    uses.bind(node, node, node.name, "fn" if isinstance(node, ast.FnDecl) else "tool")
+
+
+def _override(uses: Uses, node: ast.Override) -> None:
+    uses.enter_function(node, node.name)
+    for name in node.params:
+        uses.bind(node, node, name, "param")
+    uses.statements(node.body.statements)
+    uses.leave_function()
+
+
+_VISITS: Visits = {
+    **VISITS,
+    ast.Name: _name,
+    ast.Call: _call,
+    ast.Assign: _assign,
+    ast.Import: _import,
+    ast.FnDecl: _function,
+    ast.ToolDecl: _function,
+    ast.Override: _override,
+    ast.Pipeline: Uses.pipeline,
 }

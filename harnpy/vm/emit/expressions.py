@@ -6,8 +6,8 @@ Spec: 02 §2-4, §7.4, §14.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.names import enum_variant
 from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading
-from harnpy.vm.resolve.tree import enum_variant
 from harnpy.vm.resolve.types import RING
 
 TYPE_CHECKING = False

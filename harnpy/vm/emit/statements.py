@@ -8,12 +8,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from harnpy.syntax import ast
+from harnpy.syntax.names import pack_names
 from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
-from harnpy.vm.resolve.tree import pack_names, walk
+from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,25 +6,15 @@ The walk follows the order of execution, so a name is visible after its declarat
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import bound_names
+from harnpy.syntax.names import VISITS, Binder, function, lineage, script_order, setup_order
 from harnpy.syntax.pack import pack, unpack
 from harnpy.vm.resolve import BlockScope, FunctionScope, Reference, Resolution, Variable
-from harnpy.vm.resolve.tree import (
-    PLACEHOLDER_PARENTS,
-    is_probe,
-    lineage,
-    match_parts,
-    pack_names,
-    placeholders,
-    script_order,
-    setup_order,
-    walk,
-)
+from harnpy.vm.resolve.tree import PLACEHOLDER_PARENTS, is_probe, placeholders, walk
 from harnpy.vm.resolve.types import value_schema, without
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from harnpy.vm.imports import Imports
@@ -70,6 +60,7 @@ class Lookup:
 
     def enter_function(self, node: ast.Node, name: str | None) -> FunctionScope:
         self.function = FunctionScope(node, name, self.function)
+        self.function.own_variable = self.out.variables.get((id(node), name or ""))
         self.out.functions[id(node)] = self.function
         self.open_scope(node)
         return self.function
@@ -215,7 +206,7 @@ def _refer_ahead(variable: Variable, scope: BlockScope) -> None:
         scope.late.append(variable)
 
 
-class Visitor(Lookup):
+class Visitor(Lookup, Binder):
     """``imports`` are what the imports of the program bring."""
 
     def __init__(
@@ -227,121 +218,41 @@ class Visitor(Lookup):
         imports: Imports | None,
         in_module: bool,
     ) -> None:
-        super().__init__(is_builtin, is_global, repl_names, in_module)
+        Lookup.__init__(self, is_builtin, is_global, repl_names, in_module)
+        Binder.__init__(self, visits)
         self.imports = imports
-        self._visits = visits
 
-    def visit(self, node: ast.Node) -> None:
-        visit = self._visits.get(type(node))
-        if visit:
-            visit(self, node)
-        else:
-            self.children(node)
-
-    def children(self, node: ast.Node) -> None:
-        for child in node.children():
-            self.visit(child)
-
-    def optional(self, node: ast.Node | None) -> None:
-        if node is not None:
-            self.visit(node)
-
-    def statements(self, statements: Sequence[ast.Node]) -> None:
-        self.predeclare(statements)
-        for statement in statements:
-            self.visit(statement)
-
-
-# Names that patterns declare: in `let`, `for`, `match`, `catch` and `select`. Spec: 02 §11–13.
-
-
-def let(r: Visitor, node: ast.Let) -> None:
-    r.visit(node.value)
-    plain = isinstance(node.target, ast.NamePattern)
-    pattern(r, node.target, node.mutable, node.value if plain else None, "let")
-
-
-def pattern(r: Visitor, pattern: ast.Node, mutable: bool, value: ast.Node | None, role: str) -> None:
-    """Declare what a pattern binds; defaults see the names before them (02 §13)."""
-    if isinstance(pattern, ast.DictPattern | ast.ListPattern):
-        for entry in pattern.entries:
-            r.optional(entry.default)
-            if entry.name != "_":
-                r.declare(pattern, entry.name, mutable, role).opaque = True
-        names = [pattern.rest] if pattern.rest and pattern.rest != "_" else []
-    else:
-        names = bound_names(pattern)
-    for name in names:
-        variable = r.declare(pattern, name, mutable, role)
-        if value is None:
-            variable.opaque = True
-        else:
+    def bind(
+        self,
+        node: ast.Node,
+        place: ast.Node,
+        name: str,
+        role: str,
+        mutable: bool = False,
+        value: ast.Node | None = None,
+    ) -> None:
+        if isinstance(place, ast.PatternEntry):
+            place = node.target if isinstance(node, ast.Let) else node.pattern  # type: ignore[attr-defined]
+        variable = self.declare(place, name, mutable, role)
+        if value is not None:
             variable.values.append(value)
+        else:
+            variable.opaque = not (isinstance(node, ast.For) and counts(self, node))
+        if role == "param":
+            self.function.params.append(variable)
+            if isinstance(place, ast.Param) and name == "_":
+                # A parameter that nothing can read.
+                del self.function.scopes[-1].names["_"]
 
 
-def for_(r: Visitor, node: ast.For) -> None:
-    r.visit(node.iterable)
-    r.open_scope(node)
-    pattern(r, node.pattern, True, None, "for")
-    if isinstance(node.pattern, ast.NamePattern) and node.pattern.name != "_":
-        variable = r.out.variables[id(node.pattern), node.pattern.name]
-        variable.opaque = not counts(r, node.iterable)
-    r.statements(node.body.statements)
-    r.close_scope()
-
-
-def counts(r: Visitor, iterable: ast.Node) -> bool:
-    """Whether a loop over ``iterable`` surely yields ints."""
+def counts(r: Visitor, node: ast.For) -> bool:
+    """Whether a loop surely gives its variable ints."""
+    if not isinstance(node.pattern, ast.NamePattern):
+        return False
+    iterable = node.iterable
     if isinstance(iterable, ast.Call):
         return iterable.name == "range" and r.out.refs[id(iterable)].kind == "builtin"
     return isinstance(iterable, ast.RangeTo)
-
-
-def match(r: Visitor, node: ast.Match) -> None:
-    r.visit(node.value)
-    for arm in node.arms:
-        r.open_scope(arm)
-        for pattern in arm.patterns:
-            match_pattern(r, pattern, arm, alone=len(arm.patterns) == 1)
-        r.optional(arm.guard)
-        r.visit(arm.body)
-        r.close_scope()
-
-
-def match_pattern(r: Visitor, pattern: ast.Node, arm: ast.Arm, alone: bool) -> None:
-    """Names stand for variables in patterns; what is left is an expression (02 §12)."""
-    if isinstance(pattern, ast.Name):
-        if pattern.name == "_":
-            return
-        if alone:
-            r.declare(pattern, pattern.name, False, "match").opaque = True
-            return
-    if not alone:
-        r.visit(pattern)
-        return
-    for part in match_parts(pattern, r.out.enums):
-        if isinstance(part, ast.Name):
-            if part.name != "_":
-                r.declare(part, part.name, False, "match").opaque = True
-        else:
-            r.visit(part)
-
-
-def catch(r: Visitor, node: ast.Catch) -> None:
-    r.open_scope(node)
-    if node.name and node.name != "_":
-        r.declare(node, node.name, False, "catch").opaque = True
-    r.visit(node.body)
-    r.close_scope()
-
-
-def select_case(r: Visitor, node: ast.SelectCase) -> None:
-    r.optional(node.source)
-    r.open_scope(node)
-    if node.name and node.name != "_":
-        r.declare(node, node.name, False, "select").opaque = True
-    r.visit(node.body)
-    r.close_scope()
 
 
 # Names that are used: read, called, assigned, piped into. Spec: 02 §4.3, §7, §8.
@@ -460,21 +371,16 @@ def fn_decl(r: Visitor, node: ast.FnDecl) -> None:
         del scope.names[node.name]
     if before is not None or variable is pending:
         scope.pending[node.name] = variable
-    nested(r, node, node.name, node.params, node.body, variable)
+    function(r, node, node.name, node.params, node.body)
     scope.pending.pop(node.name, None)
     scope.names[node.name] = variable
-
-
-def impl_decl(r: Visitor, node: ast.ImplDecl) -> None:
-    for fn in node.methods:
-        nested(r, fn, f"{node.name}.{fn.name}", fn.params, fn.body, None)
 
 
 def tool_decl(r: Visitor, node: ast.ToolDecl) -> None:
     """A registry is data: the body can't see the one that it becomes part of (02 §7.4)."""
     r.out.tool_defaults[id(node)] = [default_here(r, param, node) for param in node.params]
-    nested(r, node, node.name, node.params, node.body, None)
-    r.declare(node, node.name, False, "tool").opaque = True
+    function(r, node, node.name, node.params, node.body)
+    r.bind(node, node, node.name, "tool")
 
 
 def default_here(r: Visitor, param: ast.Param, tool: ast.ToolDecl) -> ast.Node | None:
@@ -488,52 +394,6 @@ def default_here(r: Visitor, param: ast.Param, tool: ast.ToolDecl) -> ast.Node |
     return copy
 
 
-def closure(r: Visitor, node: ast.Closure) -> None:
-    nested(r, node, None, node.params, node.body, None)
-
-
-def fn_expr(r: Visitor, node: ast.FnExpr) -> None:
-    nested(r, node, None, node.params, node.body, None)
-
-
-def spawn(r: Visitor, node: ast.Spawn) -> None:
-    nested(r, node, None, (), node.body, None)
-
-
-def parallel(r: Visitor, node: ast.Parallel) -> None:
-    r.visit(node.source)
-    r.optional(node.max_concurrent)
-    r.enter_function(node, None)
-    if node.param:
-        variable = r.declare(node, node.param, False, "param")
-        variable.opaque = True
-        r.function.params.append(variable)
-    r.statements(node.body.statements)
-    r.leave_function()
-
-
-def nested(
-    r: Visitor,
-    node: ast.Node,
-    name: str | None,
-    params: tuple[ast.Param, ...],
-    body: ast.Block,
-    variable: Variable | None,
-) -> None:
-    function = r.enter_function(node, name)
-    function.own_variable = variable
-    for param in params:
-        r.optional(param.default)
-        # `_` is a parameter that nothing can read.
-        declared = r.declare(param, param.name, False, "param")
-        if param.name == "_":
-            del function.scopes[-1].names["_"]
-        declared.opaque = True
-        function.params.append(declared)
-    r.statements(body.statements)
-    r.leave_function()
-
-
 def defer(r: Visitor, node: ast.Defer) -> None:
     r.function.defers = True
     r.visit(node.body)
@@ -544,38 +404,7 @@ def yield_(r: Visitor, node: ast.Yield) -> None:
     r.children(node)
 
 
-# Blocks with scopes of their own, and declarations other than functions.
-
-
-def block(r: Visitor, node: ast.Block) -> None:
-    r.open_scope(node)
-    r.statements(node.statements)
-    r.close_scope()
-
-
-def retry(r: Visitor, node: ast.Retry) -> None:
-    r.visit(node.count)
-    r.statements(node.body.statements)
-
-
-def skill_decl(r: Visitor, node: ast.SkillDecl) -> None:
-    r.children(node)
-    r.declare(node, node.name, False, "skill").opaque = True
-
-
-def eval_pack(r: Visitor, node: ast.EvalPack) -> None:
-    """The fields see what is around the pack, the statements see the fields too (08 §8.7)."""
-    for field in node.fields:
-        r.visit(field)
-    r.declare(node, node.name, False, "eval_pack").opaque = True
-    r.function.scopes.append(BlockScope())
-    for owner, name in pack_names(node):
-        r.declare(owner, name, False, "field").opaque = True
-    r.open_scope(node)
-    r.statements(node.body)
-    r.optional(node.summarize)
-    r.close_scope()
-    r.close_scope()
+# Declarations other than functions.
 
 
 def struct_decl(r: Visitor, node: ast.StructDecl) -> None:
@@ -638,24 +467,11 @@ def calls_out(fn: ast.FnDecl) -> bool:
 
 
 _VISITS: Visits = {
-    ast.Block: block,
-    ast.Retry: retry,
-    ast.SkillDecl: skill_decl,
-    ast.EvalPack: eval_pack,
+    **VISITS,
     ast.StructDecl: struct_decl,
     ast.Import: import_,
-    ast.Let: let,
-    ast.For: for_,
-    ast.Match: match,
-    ast.Catch: catch,
-    ast.SelectCase: select_case,
     ast.FnDecl: fn_decl,
-    ast.ImplDecl: impl_decl,
     ast.ToolDecl: tool_decl,
-    ast.Closure: closure,
-    ast.FnExpr: fn_expr,
-    ast.Spawn: spawn,
-    ast.Parallel: parallel,
     ast.Defer: defer,
     ast.Yield: yield_,
     ast.Name: name,
@@ -724,6 +540,7 @@ def _begin(r: Visitor, program: ast.Program) -> None:
     if r.imports:
         r.imports.enter_types(r.out)
     _collect_types(r.out, program)
+    r.enums = r.out.enums
     r.enter_function(program, None)
 
 

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
             """Return the tree to run."""
 
 
-#: Declarations that a file with pipelines performs before the entry (02 §10.2).
-DECLARATIONS = (
-    ast.FnDecl,
-    ast.ToolDecl,
-    ast.SkillDecl,
-    ast.StructDecl,
-    ast.ImplDecl,
-    ast.EnumDecl,
-    ast.InterfaceDecl,
-    ast.TypeDecl,
-    ast.EvalPack,
-)
-
-
 def entry_pipeline(program: ast.Program, name: str | None = None) -> ast.Pipeline | None:
     """The pipeline called ``name``, else ``default``, else the first. Spec: 02 §10.1."""
     pipelines = [item for item in program.items if isinstance(item, ast.Pipeline)]
@@ -41,30 +27,6 @@ def entry_pipeline(program: ast.Program, name: str | None = None) -> ast.Pipelin
             if pipeline.name == wanted:
                 return pipeline
     return pipelines[0] if pipelines and name is None else None
-
-
-def lineage(program: ast.Program, entry: ast.Pipeline) -> list[ast.Pipeline]:
-    """``entry`` and the pipelines it extends, furthest ancestor first. Spec: 02 §10.4."""
-    by_name = {item.name: item for item in program.items if isinstance(item, ast.Pipeline)}
-    chain = [entry]
-    while (parent := by_name.get(chain[-1].extends or "")) and parent not in chain:
-        chain.append(parent)
-    return chain[::-1]
-
-
-def setup_order(program: ast.Program) -> list[ast.Node]:
-    """What a file with pipelines does before its entry: imports, lets, declarations (02 §10.2)."""
-    items = program.items
-    return [
-        *(item for item in items if isinstance(item, ast.Import)),
-        *(item for item in items if isinstance(item, ast.Let)),
-        *(item for item in items if isinstance(item, DECLARATIONS)),
-    ]
-
-
-def script_order(program: ast.Program) -> list[ast.Node]:
-    """What a file without pipelines does: imports, then all else as it stands (06 §1)."""
-    return sorted(program.items, key=lambda item: not isinstance(item, ast.Import))
 
 
 def signature(params: Sequence[ast.Param]) -> tuple[tuple[str, ...], bool]:
@@ -79,15 +41,6 @@ def walk(node: ast.Node) -> Iterator[ast.Node]:
         top = stack.pop()
         yield top
         stack.extend(reversed(list(top.children())))
-
-
-def pack_names(pack: ast.EvalPack) -> list[tuple[ast.Node, str]]:
-    """The names that an eval pack's statements see besides its own, each with the node it comes from."""
-    owners: dict[str, ast.Node] = {field.name: field for field in pack.fields}
-    for name in ("id", "version"):
-        if name != pack.name:
-            owners.setdefault(name, pack)
-    return [(owner, name) for name, owner in owners.items()]
 
 
 #: Below these a pipe's `_` is seen; in anything else it is not a placeholder (02 §4.3).
@@ -111,36 +64,6 @@ def placeholders(node: ast.Node) -> Iterator[ast.Name]:
     elif isinstance(node, PLACEHOLDER_PARENTS) and not getattr(node, "optional", False):
         for child in node.children():
             yield from placeholders(child)
-
-
-def match_parts(pattern: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> list[ast.Node]:
-    """The parts of a match pattern that bind (names) or are compared (all else)."""
-    if is_computed(pattern):
-        return [pattern]
-    if isinstance(pattern, ast.Dict):
-        return [entry.value for entry in pattern.entries if isinstance(entry, ast.DictEntry)]
-    if isinstance(pattern, ast.List):
-        return list(pattern.items)
-    variant = enum_variant(pattern, enums)
-    if variant:
-        return list(pattern.args) if isinstance(pattern, ast.MethodCall) else []
-    return [pattern]
-
-
-def is_computed(pattern: ast.Node) -> bool:
-    """Whether a match pattern has a spread or a computed key, so is a value to compare with (02 §12)."""
-    return any(
-        isinstance(part, ast.Spread) or (isinstance(part, ast.DictEntry) and part.computed)
-        for part in pattern.children()
-    )
-
-
-def enum_variant(node: ast.Node, enums: dict[str, ast.EnumDecl | None]) -> tuple[str, str] | None:
-    """``(enum, variant)`` when ``node`` is written as one: ``E.V`` or ``E.V(…)``."""
-    if isinstance(node, ast.Member | ast.MethodCall) and isinstance(node.object, ast.Name):
-        known = node.object.name in enums and not node.optional
-        return (node.object.name, node.name) if known else None
-    return None
 
 
 # Changing the tree of a file before its names are resolved: how a tool puts probes into a program.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve.tree import enum_variant
+from harnpy.syntax.names import enum_variant
 from harnpy.vm.run.calls import make_struct
 from harnpy.vm.values import Duration, EnumValue, Struct, display, operators
 from harnpy.vm.values.operators import spread_dict, spread_list

@@ -6,7 +6,7 @@ Spec: 02 §8, §12, §13.
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve.tree import enum_variant, is_computed
+from harnpy.syntax.names import enum_variant, is_computed
 from harnpy.vm.run.calls import field, immutable
 from harnpy.vm.values import EnumValue, operators
 from harnpy.vm.values.operators import destructure_dict, destructure_list, eq, get_prop

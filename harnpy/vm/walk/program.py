@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.vm.resolve.tree import lineage, script_order, setup_order
+from harnpy.syntax.names import lineage, script_order, setup_order
 from harnpy.vm.walk import expressions, functions, patterns, statements
 from harnpy.vm.walk.activation import Activation, Return, Walker
 from harnpy.vm.walk.functions import body_with, finish_defers

@@ -9,8 +9,9 @@ from contextlib import suppress
 from copy import deepcopy
 
 from harnpy.syntax import ast
+from harnpy.syntax.names import pack_names
 from harnpy.vm.errors import FAILURES, Interrupted, Thrown
-from harnpy.vm.resolve.tree import pack_names, signature
+from harnpy.vm.resolve.tree import signature
 from harnpy.vm.resolve.types import json_schema
 from harnpy.vm.run import channels as selecting
 from harnpy.vm.run import tasks as batches

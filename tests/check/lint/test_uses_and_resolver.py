@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 
 from harnpy import Vm
-from harnpy.check.lint.uses import Binding, Uses, bound_names
+from harnpy.check.lint.uses import Binding, Uses
 from harnpy.cli.testing.conformance import find_cases
 from harnpy.syntax import ast
+from harnpy.syntax.ast import bound_places
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.resolve import Resolution, Variable
@@ -60,7 +61,9 @@ def _by_declaration(uses: Uses) -> dict[tuple[int, str], list[Binding]]:
     for binding in uses.bindings:
         node = binding.node
         pattern = node.target if isinstance(node, ast.Let) else getattr(node, "pattern", None)
-        if isinstance(pattern, ast.Node) and any(binding.place is place for place, _ in bound_names(pattern)):
+        if isinstance(pattern, ast.Node) and any(
+            binding.place is place for place, _ in bound_places(pattern)
+        ):
             found.setdefault((id(pattern), binding.name), []).append(binding)
         else:
             found.setdefault((id(binding.place), binding.name), []).append(binding)
