@@ -65,7 +65,7 @@ def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], Comp
         from harnpy.vm.front_end import too_long
 
         raise too_long(source, file) from None
-    if unit.tree is None:
+    if unit.walked is None:
         cache.store(kind, key, (*(getattr(unit, field) for field in _KEPT), _packed_warnings(unit)))
     return unit
 
@@ -217,7 +217,10 @@ def _unit(
         sorted(draft.methods),
         helpers_used(written.code),
     )
-    unit.tree = tree if draft.walked else None
+    if draft.walked:
+        from harnpy.vm.walk.program import walking_helpers
+
+        unit.walked = lambda *given: walking_helpers(tree, *given)
     return unit
 
 

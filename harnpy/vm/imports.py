@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.syntax import ast
-    from harnpy.vm.modules import Params
-    from harnpy.vm.resolve import Resolution
+
+    #: Of each parameter its name, and whether it has a default and takes the rest.
+    Params = tuple[tuple[str, bool, bool], ...]
 
 
 class Offer:
@@ -98,22 +99,6 @@ class Imports:
     def fingerprint(self) -> str:
         """Changes whenever the importing file may have to be compiled anew."""
         return repr([(start, offer.data()) for start, offer in self.offers.items()])
-
-    def enter_types(self, resolution: Resolution) -> None:
-        """Make the types known; the file's own, which come after, win on equal names (03 §3.3).
-
-        Imported enums are types to the static checks alone: their variants aren't available (06 §2).
-        """
-        from harnpy.syntax import ast
-
-        for name, node in self.types.items():
-            match node:
-                case ast.StructDecl():
-                    resolution.structs[name] = node
-                case ast.TypeDecl(type_params=()):
-                    resolution.aliases[name] = node.type
-                case ast.InterfaceDecl():
-                    resolution.interfaces.add(name)
 
 
 def stub(name: str, params: Params) -> ast.FnDecl:

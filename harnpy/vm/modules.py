@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from typing import Any, Never
 
     from harnpy.syntax import ast
+    from harnpy.vm.imports import Params
     from harnpy.vm.unit import Unit
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
     from harnpy.world.files import Files
 
-    #: Of each parameter its name, and whether it has a default and takes the rest.
-    Params = tuple[tuple[str, bool, bool], ...]
     #: Path, listed names (None: all), whether it is re-exported, and where it stands.
     Request = tuple[str, tuple[str, ...] | None, bool, int]
     Names = tuple[str, ...] | None

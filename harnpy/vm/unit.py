@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from harnpy.check.findings import Finding
     from harnpy.syntax.diagnostic import Lines
-    from harnpy.vm.front_end import Resolved
     from harnpy.vm.modules import Linker
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
@@ -86,11 +85,11 @@ class CompiledUnit(Unit):
 
     ``code`` has the positions of the Harn source (`harnpy.vm.emit.source_map`). ``called`` and ``valued``
     (builtins, with the modules that declare them), ``globals``, ``methods``, ``helpers``: what the code
-    refers to outside itself, each after the Python name that it has there. ``tree`` is there when some
-    functions are walked; such a unit isn't cached.
+    refers to outside itself, each after the Python name that it has there. ``walked`` returns the helpers for
+    functions that are walked, when there are any; such a unit isn't cached.
     """
 
-    __slots__ = ("called", "code", "globals", "helpers", "methods", "tree", "valued")
+    __slots__ = ("called", "code", "globals", "helpers", "methods", "valued", "walked")
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class CompiledUnit(Unit):
         self.globals = globals
         self.methods = methods
         self.helpers = helpers
-        self.tree: Resolved | None = None
+        self.walked: Callable[..., dict[str, Any]] | None = None
 
     def main(
         self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
@@ -119,10 +118,8 @@ class CompiledUnit(Unit):
         _fix_co_filename(self.code, self.path)
         space = _namespace(vm, self, impls, linker)
         space["m"] = table
-        if self.tree is not None:
-            from harnpy.vm.walk.program import walking_helpers
-
-            space.update(walking_helpers(vm, self, self.tree, impls, linker, table))
+        if self.walked is not None:
+            space.update(self.walked(vm, self, impls, linker, table))
         exec(self.code, space)  # noqa: S102
         main: Callable[[int], Value] = space["main"]
         return main

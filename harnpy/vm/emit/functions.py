@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy.vm.emit import Operand, Text
     from harnpy.vm.resolve import FunctionScope, Resolution, Variable
-    from harnpy.vm.run.parameter_types import Spec
+    from harnpy.vm.resolve.types import Spec
 
 # Checks of annotated parameters: the common ones in line, before the full check. Spec: 02 §20.
 

@@ -538,7 +538,7 @@ class Resolver:
 
 def _begin(r: Visitor, program: ast.Program) -> None:
     if r.imports:
-        r.imports.enter_types(r.out)
+        _imported_types(r.out, r.imports)
     _collect_types(r.out, program)
     r.enums = r.out.enums
     r.enter_function(program, None)
@@ -558,6 +558,20 @@ def _pipelines(r: Visitor, chain: list[ast.Pipeline]) -> None:
         r.statements(pipeline.body.statements)
     for _ in chain:
         r.close_scope()
+
+
+def _imported_types(out: Resolution, imports: Imports) -> None:
+    """The file's own types, which come after, win on equal names (03 §3.3).
+
+    Imported enums are types to the static checks alone: their variants aren't available (06 §2).
+    """
+    for name, node in imports.types.items():
+        if isinstance(node, ast.StructDecl):
+            out.structs[name] = node
+        elif isinstance(node, ast.TypeDecl) and not node.type_params:
+            out.aliases[name] = node.type
+        elif isinstance(node, ast.InterfaceDecl):
+            out.interfaces.add(name)
 
 
 def _collect_types(out: Resolution, program: ast.Program) -> None:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.vm.resolve import Resolution, Variable
-    from harnpy.vm.run.parameter_types import Spec
 
     Schema = dict[str, Any]
     Aliases = Mapping[str, ast.Node]
+    #: What a parameter is checked for (`harnpy.vm.run.parameter_types`).
+    Spec = tuple[Any, ...]
 
 # Which expressions are surely ints, numbers, strings …, so that generated code can skip the tests.
 #

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    Spec = tuple[Any, ...]
+    from harnpy.vm.resolve.types import Spec
 
 SCALARS: dict[str, tuple[type, ...]] = {
     "int": (int, float),

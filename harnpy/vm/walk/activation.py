@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harnpy.vm.front_end import Resolved
     from harnpy.vm.modules import Linker
     from harnpy.vm.resolve import FunctionScope, Variable
-    from harnpy.vm.run.parameter_types import Spec
+    from harnpy.vm.resolve.types import Spec
     from harnpy.vm.unit import Unit
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm

@@ -155,9 +155,9 @@ def _by_name(a: Activation, nodes: Sequence[ast.FnDecl | ast.ToolDecl]) -> dict[
 
 
 def walking_helpers(
+    tree: Resolved,
     vm: Vm,
     unit: Unit,
-    tree: Resolved,
     impls: dict[str, dict[str, Fn]],
     linker: Linker | None,
     table: dict[str, Value],

@@ -48,7 +48,7 @@ def test_functions_that_are_walked_have_their_helpers() -> None:
     unit = program_unit("nil", "x", None, vm.builtins)
     assert isinstance(unit, CompiledUnit)
     tree = resolved_program("nil", "x", None, vm.builtins, None)
-    assert walking_helpers(vm, unit, tree, {}, None, {}).keys() == emit.OF_THE_WALKER
+    assert walking_helpers(tree, vm, unit, {}, None, {}).keys() == emit.OF_THE_WALKER
 
 
 def global_names(table: SymbolTable) -> set[str]:

@@ -164,5 +164,5 @@ def test_a_function_deeper_than_python_allows_is_named_and_its_maker_walks() -> 
         text_of(source)
     assert source[error.value.function.start :].startswith("fn f")
     unit = compile_program(source, "f.harn", None, Vm().builtins, LANGUAGE, None)
-    assert unit.tree is not None
+    assert unit.walked is not None
     assert [place for name, place in unit.helpers if name == "overflow"] == []
