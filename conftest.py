@@ -9,7 +9,7 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from glob import glob
 from shutil import disk_usage, rmtree
 
-pytest_plugins = ["tests.conformance_plugin"]
+pytest_plugins = ["tests.conformance_plugin", "tests.counts"]
 
 _MEMORY = "/dev/shm"
 _PREFIX = "harnpy-tests."

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from harnpy.vm.vm import RECURSION_LIMIT
 from tests import postgres as postgres_server
 from tests.clock import SimulatedClock, simulated_time
+from tests.counts import COUNT
 from tests.support import PATIENCE, ROOT, Command
 
 # Containers often forbid to keep what modules are compiled to. The suite starts thousands of processes: each
@@ -25,17 +26,21 @@ sys.dont_write_bytecode = False
 # What the first Vm would do: hypothesis refuses a limit that changes under it.
 sys.setrecursionlimit(RECURSION_LIMIT)
 
-# Two cores shared by everything: how long one example takes says nothing about it. CI looks at the same
-# examples every time, so that a failure there is the change's; at a desk every run looks at new ones.
-# `HARNPY_EXAMPLES=1000` looks at more.
-settings.register_profile(
-    "harnpy",
-    max_examples=int(os.environ.get("HARNPY_EXAMPLES", "50")),
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-settings.load_profile("harnpy")
+
+def pytest_configure() -> None:
+    """Set how properties are tried.
+
+    Two cores shared by everything: how long one example takes says nothing about it. CI looks at the same
+    examples every time, so that a failure there is the change's; at a desk every run looks at new ones.
+    """
+    settings.register_profile(
+        "harnpy",
+        max_examples=COUNT.examples(50),
+        deadline=None,
+        derandomize="CI" in os.environ and not COUNT.campaign,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    settings.load_profile("harnpy")
 
 
 def pytest_collection_finish() -> None:

@@ -13,6 +13,7 @@ from harnpy.formats import archives
 from harnpy.formats.archives import Entry
 from harnpy.formats.compression import DataError
 from tests.archives.entries import ENTRIES
+from tests.counts import COUNT
 
 FORMATS = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
 
@@ -238,7 +239,7 @@ def test_empty() -> None:
         unpacked(b"")
 
 
-@settings(max_examples=100)
+@settings(max_examples=COUNT.examples(100))
 @given(
     st.lists(st.tuples(st.integers(0, len(TWO) - 1), st.integers(0, 255)), max_size=6), st.binary(max_size=40)
 )

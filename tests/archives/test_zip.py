@@ -19,6 +19,7 @@ from harnpy.formats.archives import zip_packed as packed_in_pieces
 from harnpy.formats.archives import zip_unpacked as entries_of
 from harnpy.formats.compression import DataError
 from tests.archives.entries import ENTRIES
+from tests.counts import COUNT
 
 MOST = 1 << 20
 
@@ -185,7 +186,7 @@ def test_a_changed_bit_never_changes_a_content() -> None:
         assert {content for _, content in found} <= {b"x" * 600, b"y"}
 
 
-@settings(max_examples=100)
+@settings(max_examples=COUNT.examples(100))
 @given(
     st.lists(st.tuples(st.integers(0, len(TWO) - 1), st.integers(0, 255)), max_size=8), st.binary(max_size=40)
 )

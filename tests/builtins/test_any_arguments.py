@@ -15,6 +15,7 @@ from harnpy.vm.errors import VmError
 from harnpy.vm.values import Duration, EnumValue, Iter, Pair, Range, Rng, Set, Struct
 from tests.builtins.conftest import FakeVm, make_fn
 from tests.builtins.returned import is_as_declared
+from tests.counts import COUNT
 
 FAMILIES = {
     "io",
@@ -59,7 +60,7 @@ CALLABLES = st.sampled_from([make_fn(lambda a=None, b=None: b), make_fn(lambda a
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12)
+@settings(max_examples=COUNT.examples(12))
 @given(arguments=st.lists(VALUES, max_size=4), callback=CALLABLES)
 def test_every_builtin_survives(name: str, arguments: list[Any], callback: Any) -> None:
     vm = FakeVm()

@@ -1,11 +1,7 @@
-"""Damaged programs: whatever the text, diagnostics; and the first error is where the damage is. Spec: 01 §9.
-
-HARNPY_PROGRAMS=2000 damages so many; by hand, since each is checked and linted.
-"""
+"""Damaged programs: diagnostics, whatever the text; the first error is where the damage is. Spec: 01 §9."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from random import Random
 
@@ -14,9 +10,10 @@ from harnpy.syntax.parser import parse
 from harnpy.syntax.structure import check_structure
 from tests.check.damage import DAMAGES, Damaged, damaged
 from tests.check.programs import diagnostics
+from tests.counts import COUNT
 from tests.syntax.programs import programs
 
-COUNT = int(os.environ.get("HARNPY_PROGRAMS", "96"))
+PROGRAMS = COUNT.damaged_programs
 #: How far from the damage the first error may be, in lines, and how often it is no further.
 NEAR, OFTEN = 3, 0.9
 
@@ -33,12 +30,12 @@ def is_near(damage: Damaged, line: int) -> bool:
 
 
 def test_damaged_programs_have_diagnostics_near_the_damage() -> None:
-    random = Random(COUNT)
+    random = Random(COUNT.seed)
     sources = programs()
     # Long programs are damaged more often: in a short one everything is near.
     weights = [len(source) for source in sources]
     near, far = Counter[str](), Counter[str]()
-    for number in range(COUNT):
+    for number in range(PROGRAMS):
         kind = list(DAMAGES)[number % len(DAMAGES)]
         source = random.choices(sources, weights)[0]
         damage = damaged(random, kind, source) if is_program(source) else None
@@ -52,4 +49,4 @@ def test_damaged_programs_have_diagnostics_near_the_damage() -> None:
             (near if is_near(damage, found[0].span.line) else far)[kind] += 1
     print({kind: f"{near[kind]} of {near[kind] + far[kind]}" for kind in DAMAGES})
     assert near.total() >= OFTEN * (near.total() + far.total()), far
-    assert near.total() > COUNT // 2
+    assert near.total() > PROGRAMS // 2

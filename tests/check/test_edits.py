@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from harnpy.check.edits import Draft, placed
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
+from tests.counts import COUNT
 
 ROOT = Path(__file__).parent.parent.parent
 _PROGRAMS = sorted((ROOT / "examples").glob("*.harn")) + sorted(
@@ -66,7 +66,7 @@ def edited(draft: Draft, source: str) -> list[tuple[int, int, Any]] | None:
     return [laid_out(placed(item.node, item.moved)) for item in draft.items]
 
 
-@settings(max_examples=int(os.environ.get("HARNPY_PROGRAMS", "40")), deadline=None)
+@settings(max_examples=COUNT.examples(40), deadline=None)
 @given(st.data())
 def test_a_draft_is_what_reading_the_whole_text_gives(data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(_PROGRAMS)).read_text(encoding="utf-8")

@@ -1,11 +1,10 @@
 """No program that is right has a finding: those of conformance/, examples/, stdlib/ and the documentation.
 
-Some of the many in conformance/ are looked at; all of them with `HARNPY_PROGRAMS`. Spec: 03 §1.
+Some of the many in conformance/ are looked at; all of them in a campaign. Spec: 03 §1.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +18,13 @@ from harnpy.check.lint.rules import lint
 from harnpy.cli.testing.conformance import case_of
 from harnpy.syntax.diagnostic import Lines
 from harnpy.syntax.parser import parse_cached
+from tests.counts import COUNT
 from tests.support import ROOT
 from tests.test_docs import PROGRAMS as SNIPPETS
 
 CONFORMANCE = ROOT / "conformance"
 #: One of so many programs of conformance/.
-SHARE = 1 if "HARNPY_PROGRAMS" in os.environ else 12
+SHARE = COUNT.silent_share
 
 
 def said(vm: Vm, source: str, place: Path) -> list[str]:

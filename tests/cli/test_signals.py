@@ -1,7 +1,4 @@
-"""SIGINT and SIGTERM at random moments: status 124, no traceback, and files that can be read (09 §2.4).
-
-`HARNPY_SIGNALS=1000` sends that many.
-"""
+"""SIGINT and SIGTERM at random moments: status 124, no traceback, and files that can be read (09 §2.4)."""
 
 from __future__ import annotations
 
@@ -20,9 +17,9 @@ from harnpy.cli import Stopped, main
 from harnpy.cli.console import report_failure
 from harnpy.workflow.records import record_files
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.support import PATIENCE, ROOT, wait_until
 
-COUNT = int(os.environ.get("HARNPY_SIGNALS", "60"))
 NOTICE = "[harn] signal received, flushing state...\n"
 
 _NODES = ", ".join(f'n{i}: {{kind: "reduce"}}' for i in range(12))
@@ -98,7 +95,7 @@ def test_signals_at_random_moments(tmp_path: Path, name: str) -> None:
     assert (whole.returncode, err) == (0, "")
     duration = time.monotonic() - begun
     chance = random.Random(name)
-    for _ in range(max(COUNT // len(PROGRAMS), 1)):
+    for _ in range(max(COUNT.signals // len(PROGRAMS), 1)):
         first = chance.choice([signal.SIGINT, signal.SIGTERM])
         numbers = [first, *([signal.SIGINT] if chance.random() < 0.3 else [])]
         status, err = ended(started(tmp_path, "run", "p.harn"), numbers, chance.random() * duration)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from harnpy.formats.crypto import jwt as tokens
 from harnpy.formats.crypto.encodings import to_base64url
 from harnpy.formats.crypto.jwt import SigningError, TokenRefused
+from tests.counts import COUNT
 
 PKCS8 = serialization.PrivateFormat.PKCS8
 PKCS1 = serialization.PrivateFormat.TraditionalOpenSSL
@@ -77,7 +78,7 @@ def test_rfc_6979_a_2_5() -> None:
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-@settings(max_examples=15)
+@settings(max_examples=COUNT.examples(15))
 @given(claims=CLAIMS)
 def test_pyjwt_takes_our_tokens_and_we_take_its(algorithm: str, claims: dict[str, Any]) -> None:
     key = KEYS[algorithm]
@@ -88,7 +89,7 @@ def test_pyjwt_takes_our_tokens_and_we_take_its(algorithm: str, claims: dict[str
     assert tokens.verified(algorithm, theirs, public_pem(key)) == claims
 
 
-@settings(max_examples=25)
+@settings(max_examples=COUNT.examples(25))
 @given(claims=CLAIMS, secret=st.text(min_size=32, max_size=40))
 def test_a_shared_secret(claims: dict[str, Any], secret: str) -> None:
     token = jwt.api_jws.encode(json.dumps(claims).encode(), secret.encode(), "HS256")
@@ -97,7 +98,7 @@ def test_a_shared_secret(claims: dict[str, Any], secret: str) -> None:
         tokens.verified("HS256", token, secret + "x")
 
 
-@settings(max_examples=60)
+@settings(max_examples=COUNT.examples(60))
 @given(
     place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 6), algorithm=st.sampled_from(sorted(KEYS))
 )

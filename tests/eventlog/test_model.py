@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,10 +11,8 @@ from hypothesis import strategies as st
 
 from harnpy.eventlog import LogEvent, StoreEventLog
 from harnpy.storage import open_store
+from tests.counts import COUNT
 from tests.storage.conftest import STORES
-
-#: How many logs are tried: HARNPY_PROGRAMS=500 for more.
-MANY = int(os.environ.get("HARNPY_PROGRAMS", "8"))
 
 #: A payload, as JSON has it.
 VALUES = st.recursive(
@@ -44,7 +41,7 @@ def done(log: StoreEventLog, step: tuple[Any, ...]) -> Any:
     return result[:3] if name == "compact" else result
 
 
-@settings(max_examples=MANY, deadline=None)
+@settings(max_examples=COUNT.examples(8), deadline=None)
 @given(st.lists(STEPS, max_size=15))
 def test_every_store_answers_alike(steps: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as directory:

@@ -17,13 +17,14 @@ import pytest
 from harnpy.eventlog import LogEvent, MemoryEventLog, StoreEventLog, TopicMoved
 from harnpy.eventlog.waitpoints import UnknownWaitpoint, WaitpointError, Waitpoints
 from harnpy.storage import Store, open_store
-from tests.storage.conftest import ALL, url_of
+from tests.counts import COUNT
+from tests.storage.conftest import url_of
 
 Opened = Callable[..., Store]
 WAITERS = str(Path(__file__).parent / "waiters.py")
 #: How many processes have waiters in the test that kills them, and how many runs of it there are.
-PROCESSES, RUNS = (4, 8) if ALL else (2, 1)
-SHARED = ["jsonl", "sqlite", "postgres"] if ALL else ["sqlite", "postgres"]
+PROCESSES, RUNS = COUNT.waiter_processes, COUNT.seeds(COUNT.waiter_runs)
+SHARED = ["jsonl", "sqlite", "postgres"] if COUNT.campaign else ["sqlite", "postgres"]
 
 
 class Clock:
@@ -305,7 +306,7 @@ def test_of_two_processes_that_complete_at_once_one_is_the_first(
 
 
 @pytest.mark.parametrize("name", SHARED)
-@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("seed", RUNS)
 def test_waiters_that_are_killed_and_come_back_miss_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, seed: int
 ) -> None:
@@ -325,7 +326,7 @@ def test_waiters_that_are_killed_and_come_back_miss_nothing(
     waitpoints = Waitpoints(StoreEventLog(open_store(url)))
     order = [f"p{n}" for n in range(points)]
     chance.shuffle(order)
-    victims = set(chance.sample(order, 3 if ALL else 1))
+    victims = set(chance.sample(order, COUNT.killed_waiters))
     for id in order:
         waitpoints.complete(id, f"value of {id}", create=True)
         if id in victims:

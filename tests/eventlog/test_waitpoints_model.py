@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from hypothesis import settings
@@ -11,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from harnpy.eventlog import MemoryEventLog
 from harnpy.eventlog.waitpoints import Waiting, Waitpoints
+from tests.counts import COUNT
 
 POINTS = ["a", "b", "c d"]
 #: What each wait is for, and whether for all of it.
@@ -93,6 +93,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestWaitpoints = Machine.TestCase
-TestWaitpoints.settings = settings(
-    max_examples=int(os.environ.get("HARNPY_EXAMPLES", "20")), stateful_step_count=30, deadline=None
-)
+TestWaitpoints.settings = settings(max_examples=COUNT.examples(20), stateful_step_count=30, deadline=None)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.syntax.structure import check_structure
+from tests.counts import COUNT
 from tests.support import assert_linear, ends, processor_time
 from tests.syntax.programs import programs
 
@@ -97,14 +98,14 @@ def test_every_prefix_of_a_program() -> None:
         answer(source[:end])
 
 
-@settings(max_examples=150)
+@settings(max_examples=COUNT.examples(150))
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes(data: bytes) -> None:
     answer(data.decode("utf-8", errors="replace"))
     answer(data.decode("latin-1"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=COUNT.examples(150))
 @given(st.lists(st.sampled_from(_BITS), max_size=60).map(" ".join))
 def test_arbitrary_tokens(source: str) -> None:
     answer(source)

@@ -25,10 +25,11 @@ from harnpy.session.stored import StoredSession
 from harnpy.storage import HeadQuery, StorageError, Store, open_store
 from harnpy.storage.errors import CorruptLog, StoreFull
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.guarantees import harm
 from tests.session import test_entries as windows
 from tests.session.test_json_check import BAD
-from tests.storage.conftest import ALL, STORES
+from tests.storage.conftest import STORES
 from tests.worlds import world_with
 
 Opened = Callable[..., Store]
@@ -87,7 +88,7 @@ class TestOnEveryStore:
         the same by the log and by the list."""
         numbers = count()
 
-        @settings(max_examples=60 if ALL else 15, deadline=None)
+        @settings(max_examples=COUNT.examples(15), deadline=None)
         @given(OPERATIONS, st.lists(st.floats(0, 4e9), min_size=1, max_size=30))
         def check(operations: list[tuple[str, int]], clock: list[float]) -> None:
             id = f"s{next(numbers)}"
@@ -110,7 +111,7 @@ class TestOnEveryStore:
     def test_what_isn_t_json_is_rejected_with_its_pointer(self, store: Store) -> None:
         numbers = count()
 
-        @settings(max_examples=100 if ALL else 25, deadline=None)
+        @settings(max_examples=COUNT.examples(25), deadline=None)
         @given(
             st.sampled_from(BAD),
             st.lists(st.integers(0, 3) | st.text(max_size=3), max_size=30),
@@ -175,7 +176,7 @@ class TestOnEveryStore:
     def test_the_window_is_always_valid_for_a_provider(self, store: Store) -> None:
         numbers = count()
 
-        @settings(max_examples=100 if ALL else 20, deadline=None)
+        @settings(max_examples=COUNT.examples(20), deadline=None)
         @given(st.lists(windows.STEPS, max_size=12))
         def check(steps: list[tuple[str, str, int]]) -> None:
             session = begun(f"s{next(numbers)}", store)
@@ -227,7 +228,7 @@ class TestOnEveryStore:
         assert texts(loaded("s", store)) == texts(session)
 
     def test_many_sessions_are_listed_page_by_page(self, store: Store) -> None:
-        many = 10_000 if ALL else 200
+        many = COUNT.guarantee_entries
         world = World()
         for number in range(many):
             StoredSession.begin(f"s{number:05}", store, world)
@@ -241,7 +242,7 @@ class TestOnEveryStore:
         assert names == [f"s{number:05}" for number in range(many)]
 
     def test_a_large_message_comes_back_whole(self, store: Store) -> None:
-        size = 50_000_000 if ALL else 500_000
+        size = COUNT.guarantee_size
         text = "ä\0 \U0001f600 " * (size // 10)
         begun("s", store, "before", text, "after")
         assert texts(loaded("s", store)) == ["before", text, "after"]

@@ -18,9 +18,10 @@ from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import Store, open_store
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.session.rules.test_h_one_step_back import STEPS, Conversation
 from tests.session.test_views_equal import load, views
-from tests.storage.conftest import ALL, STORES, url_of
+from tests.storage.conftest import STORES, url_of
 from tests.worlds import world_with
 
 LONG = "a long text, that an append which holds it twice writes only once: " * 2
@@ -76,7 +77,7 @@ def test_the_same_operations_give_the_same_on_all_stores(stores: list[Store]) ->
     """Live, reloaded, and after export and import."""
     numbers = count()
 
-    @settings(max_examples=100 if ALL else 10, deadline=None)
+    @settings(max_examples=COUNT.examples(10), deadline=None)
     @given(st.lists(AT_ONCE, max_size=12))
     def check(steps: list[tuple[Any, ...]]) -> None:
         id = f"s{next(numbers)}"

@@ -1,11 +1,10 @@
 """However a run ends, no server is left. Spec: 07 §15.1.
 
-HARNPY_MCP_ENDS=200 makes as many runs; ends that need no process of their own are in `test_loops`, too.
+Ends that need no process of their own are in `test_loops`, too.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.counts import COUNT
 from tests.mcp.programs import RAW
 from tests.support import wait_until
-
-_RUNS = int(os.environ.get("HARNPY_MCP_ENDS", "2"))
 
 #: A server in a loop, one of the program's that ignores the end of its input, and one in `harn.toml`.
 _PROGRAM = """
@@ -46,7 +44,7 @@ _ENDS: dict[str, tuple[str, signal.Signals | None]] = {
 }
 
 
-@pytest.mark.parametrize("number", range(_RUNS))
+@pytest.mark.parametrize("number", range(COUNT.mcp_ends))
 def test_no_server_is_left(number: int, tmp_path: Path) -> None:
     end, sent = list(_ENDS.values())[number % len(_ENDS)]
     note = tmp_path / "pids"

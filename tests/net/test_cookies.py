@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import string
 from email.utils import formatdate
 from http.cookiejar import http2time
@@ -25,9 +24,9 @@ from harnpy.net.cookies import (
     read_cookies,
     set_cookie,
 )
+from tests.counts import COUNT
 
-#: `HARNPY_EXAMPLES=2000` tries more.
-EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "40")), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(40), deadline=None)
 ANYTHING = st.text(st.one_of(st.characters(), st.sampled_from(' \t;=",\\\n\0')), max_size=12)
 NAMES = st.text(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~", min_size=1, max_size=6)
 VALUES = st.text(max_size=8).filter(lambda value: not any(c in ' ;,\\"' or _is_control(c) for c in value))

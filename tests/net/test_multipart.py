@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from email import message_from_bytes
 from email.policy import HTTP
 
@@ -21,9 +20,9 @@ from harnpy.net.multipart import (
     form_content_type,
     read_form,
 )
+from tests.counts import COUNT
 
-#: `HARNPY_EXAMPLES=2000` tries more.
-EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "40")), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(40), deadline=None)
 LIMITS = Limits()
 ONE_LINE = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), max_size=8)
 TRICKY = st.text(st.sampled_from('"\\;= \tab'), max_size=8)

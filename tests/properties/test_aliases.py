@@ -15,6 +15,7 @@ from harnpy import Vm
 from harnpy.vm.values import display
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
+from tests.counts import COUNT
 
 NAMES = st.sampled_from(["x", "y", "z"])
 NUMBERS = st.integers(0, 9)
@@ -151,7 +152,7 @@ def model(variables: dict[str, Any], step: Step) -> None:
     variables[a] = value
 
 
-@settings(max_examples=120)
+@settings(max_examples=COUNT.examples(120))
 @given(st.lists(STEPS, max_size=12))
 def test_programs_agree_with_a_model_that_always_copies(steps: list[Step]) -> None:
     show = "println([x, y, z])\n"

@@ -17,6 +17,7 @@ from harnpy import Vm, VmError
 from harnpy.vm.values import display
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
+from tests.counts import COUNT
 
 EDGES = [0, 1, -1, 2, 7, -7, 2**30 - 1, 2**30, -(2**30), 2**31, 2**53, 2**62, 2**63 - 1, -(2**63)]
 OPERANDS = st.one_of(
@@ -219,7 +220,7 @@ def output(source: str) -> str:
     return "".join(out).removesuffix("\n")
 
 
-@settings(max_examples=120)
+@settings(max_examples=COUNT.examples(120))
 @given(trees(8), st.lists(OPERANDS, min_size=4, max_size=4))
 @example(REST_OF_A_SQUARE, [1e300, 1.5, None, None])
 @example(REST_OF_A_SQUARE, [1e300, 7, None, None])
@@ -236,7 +237,7 @@ def test_every_form_of_an_expression_gives_the_models_answer(
     assert found == dict.fromkeys(found, expected), programs(tree, values)["locals"]
 
 
-@settings(max_examples=80)
+@settings(max_examples=COUNT.examples(80))
 @given(trees(6), st.lists(OPERANDS, min_size=4, max_size=4))
 def test_a_condition_takes_the_branch_of_its_truth(tree: Operand | Operation, values: list[object]) -> None:
     if repeats_too_much(tree, values):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harnpy import Vm
 from harnpy.vm.values import display
 from harnpy.vm.values.equality import equal
+from tests.counts import COUNT
 
 KEYS = st.from_regex(r"k_[a-z0-9_]{0,6}", fullmatch=True)
 SCALARS = st.one_of(
@@ -28,13 +29,13 @@ def trees(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=COUNT.examples(200))
 @given(trees(SCALARS))
 def test_display_is_a_harn_literal_of_the_value(value: Any) -> None:
     assert equal(Vm().run_source(f"return {display(value)}"), value)
 
 
-@settings(max_examples=200)
+@settings(max_examples=COUNT.examples(200))
 @given(trees(SCALARS | st.text(max_size=8)))
 def test_json_text_reads_back_as_the_value(value: Any) -> None:
     vm = Vm()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,11 +19,12 @@ from harnpy.syntax.formatter import format_source
 from harnpy.syntax.lexer import lex
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
+from tests.counts import COUNT
 from tests.strategies import PROGRAMS
 from tests.support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-_SETTINGS = settings(max_examples=int(os.environ.get("HARNPY_PROGRAMS", "60")), deadline=None)
+_SETTINGS = settings(max_examples=COUNT.examples(60), deadline=None)
 _FORMS = [
     " /* {} */ ",
     "/* {} */",
@@ -126,9 +126,9 @@ def test_a_program_without_comments_is_its_own_tree_again(program: ast.Program) 
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Every file of the repository where `HARNPY_PROGRAMS` asks for much, else some of each folder."""
+    """Some files of each folder of the repository, all of them in a campaign."""
     files = sorted(path for path in ROOT.rglob("?*.harn") if ".git" not in path.parts)
-    for path in files if "HARNPY_PROGRAMS" in os.environ else files[::20]:
+    for path in files[:: COUNT.format_share]:
         with contextlib.suppress(UnicodeDecodeError):
             yield str(path), path.read_bytes().decode()
     for page in sorted((ROOT / "docs").glob("*.md")):

@@ -10,11 +10,12 @@ from harnpy.syntax import ast
 from harnpy.syntax.pack import pack, unpack
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
+from tests.counts import COUNT
 from tests.strategies import EXPRESSIONS, PROGRAMS
 
 #: Hypothesis prints strategies in some warnings of its own, and ours describe a language.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-_SETTINGS = settings(max_examples=80)
+_SETTINGS = settings(max_examples=COUNT.examples(80))
 
 
 @_SETTINGS

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
+from tests.counts import COUNT
 
 FIELDS = st.sampled_from(["a", "b", "c"])
 SCALARS = ("string", "int", "bool", "nil")
@@ -47,7 +48,7 @@ def _accepts(vm: Vm, handler: Any, value: Any) -> bool:
     return True
 
 
-@settings(max_examples=150)
+@settings(max_examples=COUNT.examples(150))
 @given(TYPES, st.lists(VALUES, min_size=1, max_size=8))
 def test_a_schema_allows_what_the_handler_takes(type_: str, values: list[Any]) -> None:
     vm = Vm()

@@ -1,16 +1,16 @@
 """The matrix: every place, in every way, under all rules, has no effect beyond the rules. Spec: 07 §8.5.
 
-`HARNPY_MATRIX=all` puts all rules in force in every way; otherwise each way is under some of them, always
+A campaign puts all rules in force in every way; otherwise each way is under some of them, always
 the same, so that each of the rules is in force in some ways.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.counts import COUNT
 from tests.rules.places import AFTER_OTHERS, OF_FUNCTIONS, PLACES
 from tests.rules.sets import POLICIES, UNRESTRICTED, VMS, Rules
 from tests.rules.trial import trial
@@ -21,7 +21,7 @@ _SAMPLE = 2
 
 
 def _cells() -> Iterator[tuple[str, Rules]]:
-    everything = os.environ.get("HARNPY_MATRIX") == "all"
+    everything = COUNT.campaign > 0
     for way in FREE_WAYS:
         yield from ((way, rules) for rules in VMS)
     for number, way in enumerate(WAYS):

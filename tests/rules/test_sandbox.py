@@ -24,13 +24,13 @@ from harnpy.world import World
 from harnpy.world.processes import Ended
 from harnpy.world.streams import RealStreams
 from tests.agent.rules.test_paths import SEGMENTS, snapshot, some_path, tree
+from tests.counts import COUNT
 from tests.rules.places import PLACES, PRELUDE
 
 __all__ = ["tree"]
 
-#: `HARNPY_SANDBOX=20` makes as many times more.
-TIMES = int(os.environ.get("HARNPY_SANDBOX", "1"))
-CALLS, PARTS = 1_250, 4
+PARTS = 4
+CALLS = COUNT.sandbox_calls // PARTS
 #: Of those that run a loop or a workflow first, one call in so many.
 RARE = 150
 
@@ -137,7 +137,7 @@ def test_no_builtin_leaves_the_root(
         return really_open(*args, **named)
 
     def next_call() -> list[str] | None:
-        if len(tried) == CALLS * TIMES:
+        if len(tried) == CALLS:
             return None
         name = chance.choice(SLOW if chance.randrange(RARE) == 0 else QUICK)
         call = [name, a_path(chance, tree), a_path(chance, tree)]
@@ -161,7 +161,7 @@ def test_no_builtin_leaves_the_root(
     monkeypatch.setattr(os, "open", open_or_swap_first)
     vm.run_source(PROGRAM, file=str(here / "main.harn"), directory=str(here))
 
-    assert len(tried) == CALLS * TIMES
+    assert len(tried) == CALLS
     assert told == []
     assert snapshot(tree, here / "src") == before
     assert [cwd for cwd in processes.seen if not is_below(cwd, root)] == []

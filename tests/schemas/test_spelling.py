@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import jsonschema
@@ -12,9 +11,9 @@ from hypothesis import strategies as st
 
 from harnpy.formats.schema_checks import SchemaValues, check
 from harnpy.formats.schemas import JSON_SCHEMA, OPENAPI, SERVICE, canonical, omitted, partial, picked, spelled
+from tests.counts import COUNT
 
-#: `HARNPY_SCHEMAS=10000` tries more.
-EXAMPLES = int(os.environ.get("HARNPY_SCHEMAS", "100"))
+EXAMPLES = COUNT.examples(100)
 
 KEYS = st.sampled_from("abc")
 SCALARS = (

@@ -6,7 +6,6 @@ a program that reuses its id it is gone. Spec: 10 §C9.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from zlib import crc32
@@ -20,10 +19,11 @@ from harnpy.session.residents import Resident, Residents, is_kept
 from harnpy.session.stores import StoreSettings
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
+from tests.counts import COUNT
 
 _OPENS = re.compile(r"agent_session_|session_id|agent_subscribe")
 #: One in so many is run on a directory, too.
-ON_BOTH = 1 if os.environ.get("HARNPY_STORES") == "all" else 12
+ON_BOTH = COUNT.stores_share
 
 STORES = {
     "sqlite": "sqlite:{}/sessions.db?durability=relaxed",

@@ -23,6 +23,7 @@ from harnpy.session import SessionError, SessionRegistry
 from harnpy.session.cuts import Cut
 from harnpy.session.events import Event
 from harnpy.session.view import View, replay
+from tests.counts import COUNT
 from tests.session.model import Json, Message, Model, ModelSession, Refused, cut_of, parted, result_ids
 from tests.session.shapes import SHAPES
 from tests.worlds import world_with
@@ -672,4 +673,4 @@ def whole(before: list[Message], kept: list[Message]) -> None:
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=20, stateful_step_count=100)
+TestSessions.settings = settings(max_examples=COUNT.examples(20), stateful_step_count=100)

@@ -28,6 +28,7 @@ from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.clock import SimulatedClock
+from tests.counts import COUNT
 from tests.session.shapes import calling, said, tool
 from tests.storage.conftest import STORES
 from tests.storage.test_processes import WORKER, wait_for_the_dead
@@ -225,7 +226,7 @@ def test_a_snapshot_shows_what_the_whole_log_shows(store: Store) -> None:
     numbers = count()
     light = 0
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=COUNT.examples(25), deadline=None)
     @given(st.lists(CHOSEN, max_size=20))
     def check(verbs: list[str]) -> None:
         nonlocal light

@@ -18,6 +18,7 @@ from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 from tests.clock import SimulatedClock
+from tests.counts import COUNT
 from tests.session.rules.test_h_one_step_back import Conversation
 from tests.session.test_views_equal import WITHOUT_FORKS, load, views
 
@@ -119,7 +120,7 @@ class TestReadOnly:
 def test_the_views_are_those_of_that_time(store: Store) -> None:
     numbers = count()
 
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=COUNT.examples(8), deadline=None)
     @given(st.lists(WITHOUT_FORKS, max_size=6))
     def check(steps: list[tuple[Any, ...]]) -> None:
         session = StoredSession.begin(f"s{next(numbers)}", store, World())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,10 +21,6 @@ STORES = {
     "sqlite": "sqlite:{directory}/store.db?durability=relaxed",
     "postgres": "{postgres}",
 }
-
-
-#: Whether the sizes that take minutes are wanted, too.
-ALL = os.environ.get("HARNPY_STORES") == "all"
 
 
 class Note(NamedTuple):

@@ -9,12 +9,12 @@ import pytest
 
 from harnpy.storage import HeadQuery, Store
 from harnpy.storage.errors import StreamExists
-from tests.storage.conftest import ALL, NOTES, TOGETHER, Note, Notes
+from tests.counts import COUNT
+from tests.storage.conftest import NOTES, TOGETHER, Note, Notes
 
 Opened = Callable[..., Store]
 
 NAMES = "abcde"
-STEPS = 400 if ALL else 60
 
 
 class Lists:
@@ -123,14 +123,14 @@ class Walk:
 
 
 @pytest.mark.parametrize("codec", [NOTES, TOGETHER], ids=["notes", "together"])
-@pytest.mark.parametrize("seed", range(20 if ALL else 4))
+@pytest.mark.parametrize("seed", COUNT.seeds(COUNT.store_walks))
 def test_random_operations_give_what_lists_give(opened: Opened, seed: int, codec: Notes) -> None:
     take(Walk(random.Random(seed), opened(), codec), opened)
 
 
 def take(walk: Walk, opened: Opened) -> None:
     """Take the steps, and look at what has become of it now and then."""
-    for number in range(STEPS):
+    for number in range(COUNT.store_steps):
         walk.step()
         if number % 5 == 0:
             walk.check()

@@ -1,7 +1,4 @@
-"""What a store promises to several processes, and to those that come after one was killed. Spec: 10 §C12.
-
-The sizes are small; with `HARNPY_STORES=all` in the environment they are the full ones.
-"""
+"""What a store promises to several processes, and to those that come after one was killed. Spec: 10 §C12."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harnpy.storage import Store
+from tests.counts import COUNT
 from tests.storage.conftest import NOTES, STORES
 from tests.storage.workers import BATCH
 from tests.support import ROOT
@@ -23,10 +21,8 @@ from tests.support import ROOT
 Opened = Callable[..., Store]
 Start = Callable[..., "subprocess.Popen[str]"]
 
-FULL = os.environ.get("HARNPY_STORES") == "all"
-WRITERS, ROUNDS = (4, 500) if FULL else (3, 40)
-HOLDERS, TURNS = (8, 200) if FULL else (3, 10)
-KILLS = 50 if FULL else 3
+WRITERS, ROUNDS = COUNT.store_writers, COUNT.store_rounds
+HOLDERS, TURNS = COUNT.lease_holders, COUNT.lease_turns
 
 #: Where a writer is killed, before and after: the calls on the way of an append, store by store.
 POINTS = {
@@ -151,7 +147,7 @@ def check_what_is_left(store: Store, last: int) -> None:
 def test_a_writer_killed_at_any_time_leaves_whole_appends(opened: Opened, start: Start, url: str) -> None:
     chance = random.Random(url.partition(":")[0])
     store = opened()
-    for _ in range(KILLS):
+    for _ in range(COUNT.killed_writers):
         store.delete("session", "s")
         writer = start("write")
         acknowledged(writer, chance.randrange(1, 40))

@@ -17,7 +17,8 @@ from harnpy.storage.errors import (
     StreamExists,
     VersionConflict,
 )
-from tests.storage.conftest import ALL, CODED, NOTES, TOGETHER, Note, Uptime, notes
+from tests.counts import COUNT
+from tests.storage.conftest import CODED, NOTES, TOGETHER, Note, Uptime, notes
 
 Opened = Callable[..., Store]
 
@@ -310,7 +311,7 @@ class TestStores:
         stream.append(notes(1001, "later"), 1000)
         assert [note.text for note in reading] == [str(number) for number in range(1, 1000)]
 
-    @pytest.mark.parametrize("size", [1_000_000, *([50_000_000] if ALL else [])])
+    @pytest.mark.parametrize("size", [COUNT.large_record])
     def test_a_large_record(self, store: Store, size: int) -> None:
         stream = store.stream("session", "s", NOTES)
         stream.append(notes(1, "a", "ä" * size, "b"), 0)

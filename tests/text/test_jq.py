@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.formats.jq import JqError, parse
+from tests.counts import COUNT
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2),
@@ -47,7 +48,7 @@ def jq(value: Any, expression: str) -> list[Any]:
     return parse(expression)(value, _Run())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=COUNT.examples(150), deadline=None)
 @given(VALUES, EXPRESSIONS, EXPRESSIONS)
 def test_the_laws(value: Any, a: str, b: str) -> None:
     of_a, of_b = jq(value, a), jq(value, b)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.formats.json_pointer import found_at, with_value, without_value
+from tests.counts import COUNT
 
 KEYS = st.text(st.sampled_from("ab/~01é"), max_size=3)
 VALUES = st.recursive(
@@ -30,7 +31,7 @@ def pointer_to(path: tuple[Any, ...]) -> str:
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in path)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=COUNT.examples(100), deadline=None)
 @given(VALUES, st.data())
 def test_every_place_is_found_changed_and_left_out_by_its_pointer(value: Any, data: st.DataObject) -> None:
     before = deepcopy(value)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from harnpy.cli.testing.test_results import Result, junit
 from harnpy.formats.junit import read_cases
+from tests.counts import COUNT
 from tests.support import ends
 
 ENTITIES = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 20))
@@ -24,7 +25,7 @@ def read(text: str) -> list[dict[str, object]]:
     return read_cases([text.encode()], "utf-8")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=COUNT.examples(50), deadline=None)
 @given(st.lists(RESULTS, max_size=4))
 def test_our_own_report_reads_back(results: list[Result]) -> None:
     for result, case in zip(results, read(junit(results)), strict=True):

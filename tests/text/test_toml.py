@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.formats.nesting import list_items
 from harnpy.formats.toml import parse_toml, to_toml
+from tests.counts import COUNT
 from tests.support import ends
 
 HOSTILE = {
@@ -72,7 +73,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=COUNT.examples(80), deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_what_is_written_reads_back(table: dict[str, Any]) -> None:
     text = to_toml(table, list_items)

@@ -1,7 +1,4 @@
-"""Several processes that write the same files: no write that returned is lost (08 §8.2, §10, §11).
-
-`HARNPY_WRITES=500` lets each process write that often.
-"""
+"""Several processes that write the same files: no write that returned is lost (08 §8.2, §10, §11)."""
 
 from __future__ import annotations
 
@@ -13,9 +10,10 @@ from pathlib import Path
 
 from harnpy.workflow.records import record_files
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.support import PATIENCE, ROOT
 
-WRITES = int(os.environ.get("HARNPY_WRITES", "12"))
+WRITES = COUNT.writes
 NAMES = [f"p{number}" for number in range(8)]
 
 PROGRAM = """

@@ -1,11 +1,7 @@
-"""Scans and deny patterns, held against a model that is written as regular expressions. Spec: 02 §28.
-
-`HARNPY_COMMANDS=5000` tries more commands.
-"""
+"""Scans and deny patterns, held against a model that is written as regular expressions. Spec: 02 §28."""
 
 from __future__ import annotations
 
-import os
 import re
 
 from hypothesis import given, settings
@@ -20,8 +16,9 @@ from harnpy.agent.rules.command_policy import (
     risk_labels,
     scan_command,
 )
+from tests.counts import COUNT
 
-MANY = int(os.environ.get("HARNPY_COMMANDS", "60"))
+MANY = COUNT.examples(60)
 
 _CREDENTIAL = r"\.env|id_rsa|id_ed25519|\.aws/credentials|\.npmrc|\.netrc|credentials|secret|token|api_?key"
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.session import AgentDef, SessionRuntime, actions
+from tests.counts import COUNT
 
 from .agents import Provider, loops_with, said
 
@@ -128,7 +128,7 @@ def _without_memo(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @given(STEPS)
-@settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "8")), deadline=None)
+@settings(max_examples=COUNT.examples(8), deadline=None)
 def test_what_was_asked_is_in_the_log_and_the_prefix_stands(steps: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as directory:
         life = Life(f"sqlite:{Path(directory)}/s.db?durability=relaxed")

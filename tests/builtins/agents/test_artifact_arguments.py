@@ -16,6 +16,7 @@ import harnpy
 from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.vm.values import Duration, Pair, Range, Set, Struct
+from tests.counts import COUNT
 from tests.worlds import OwnWorld
 
 _OTHERS = ("assemble_context", "select_artifacts_adaptive", "continue_as_new")
@@ -68,7 +69,10 @@ class _Contained(OwnWorld):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=COUNT.examples(10),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(arguments=st.lists(_VALUES, max_size=4))
 @example(arguments=["\x00", "name", "value"])
 @example(arguments=["x" * 300, "name"])

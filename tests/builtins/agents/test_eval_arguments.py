@@ -17,6 +17,7 @@ from harnpy.builtins import catalog
 from harnpy.vm.errors import VmError
 from harnpy.workflow.friction import KINDS
 from tests.builtins.any_values import AnyValues, few
+from tests.counts import COUNT
 from tests.worlds import OwnWorld
 
 NAMES = [name for name in catalog.names() if name.startswith(("eval_pack_", "friction_", "context_pack_"))]
@@ -68,7 +69,7 @@ class _NoFiles(OwnWorld):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25)
+@settings(max_examples=COUNT.examples(25))
 @given(arguments=_ARGUMENTS)
 @example(arguments=[{"kind": "tool_gap", "summary": "s"}, {"path": "\x00"}])
 @example(arguments=[{"cases": [{"run": "\x00"}]}])

@@ -16,6 +16,7 @@ import harnpy
 from harnpy.vm.errors import VmError
 from harnpy.vm.values import Set, Struct
 from tests.builtins.any_values import AnyValues, few
+from tests.counts import COUNT
 from tests.worlds import OwnWorld
 
 NAMES = [
@@ -80,7 +81,7 @@ def call(vm: Any, name: str, *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25)
+@settings(max_examples=COUNT.examples(25))
 @given(arguments=_ARGUMENTS)
 @example(arguments=["\x00"])
 @example(arguments=[{}, "\ud800"])
@@ -93,7 +94,10 @@ def test_every_builtin_survives(name: str, arguments: list[Any]) -> None:
         bound.call(vm, *arguments[: bound.max_args])
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=COUNT.examples(25),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(run=_RUN)
 @example(run={"transcript": Struct("P", {"x": Set(["\ud800"])})})
 def test_what_was_saved_can_be_loaded_and_is_the_same(run: Any, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
 import sys
@@ -19,9 +18,10 @@ from harnpy.vm.limits import Limits
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 from tests.builtins.net.web_service import received, service
+from tests.counts import COUNT
 
 #: Events of one stream; more by hand.
-EVENTS = int(os.environ.get("HARNPY_SSE", "1000"))
+EVENTS = COUNT.server_events
 
 ECHO = """
 http_server_route(server, "*", "/echo/{name}", { request ->

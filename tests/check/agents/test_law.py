@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from harnpy.builtins.options import TABLES
 from harnpy.formats.options import OptionTable
 from harnpy.vm.errors import VmError
 from tests.check.agents.asking import findings
+from tests.counts import COUNT
 
 _VALUES = st.sampled_from(
     """"x" "" "none" "low" "json" "hybrid" "small" "10ms" 5 0 -1 1.5 true false nil [] {} ["a"] [1] 5ms
@@ -49,7 +48,7 @@ def _options(draw: st.DrawFn, table: OptionTable, depth: int = 0) -> str:
     return f"{{{written}}}" if depth else written
 
 
-@settings(max_examples=int(os.environ.get("HARNPY_OPTIONS", "25")), deadline=None)
+@settings(max_examples=COUNT.examples(25), deadline=None)
 @given(st.data())
 def test_what_is_told_fails(data: st.DataObject) -> None:
     builtin = data.draw(st.sampled_from(sorted(_CALLS)))

@@ -1,11 +1,7 @@
-"""Safe fixes change nothing that programs do: conformance programs, and generated ones. Spec: 03 §15.
-
-Every so many of them; HARNPY_PROGRAMS=100000 takes all.
-"""
+"""Safe fixes change nothing that programs do: conformance programs, and generated ones. Spec: 03 §15."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,17 +19,17 @@ from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
+from tests.counts import COUNT
 from tests.vm.differential.outcomes import Program, outcome
 from tests.vm.differential.programs import program_of
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "60"))
 #: What may differ: where lines stand, and what a misspelt name is near to, as variables get other names.
 _BESIDE = re.compile(r"\bline \d+|:\d+:\d+|^ *\d+ \||did you mean `\w+`", re.MULTILINE)
 
 
 def _cases() -> list[Case]:
     cases = [case for case in find_cases(ROOT) if case.kind == "expected"]
-    return cases[:: max(1, len(cases) // PROGRAMS)]
+    return cases[:: COUNT.fixes_share]
 
 
 def _fixed(file: Path, source: str) -> str:
@@ -101,7 +97,7 @@ def test_what_is_fixed_needs_no_more_fixes(changed: list[tuple[Case, str, str]])
         assert _fixed(case.path, fixed) == fixed, case.name
 
 
-@pytest.mark.parametrize("seed", range(PROGRAMS // 5))
+@pytest.mark.parametrize("seed", COUNT.seeds(COUNT.fixed_programs))
 def test_generated_programs_do_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNPY_NO_CACHE", "1")
     program = program_of(seed)

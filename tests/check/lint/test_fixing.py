@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harnpy.check.findings import Finding
 from harnpy.check.lint.fixing import fix_all
 from harnpy.syntax.diagnostic import Edit, Fix
+from tests.counts import COUNT
 
 Look = Callable[[str], Sequence[Finding]]
 
@@ -79,7 +80,7 @@ _EDITS = st.lists(
 
 
 @given(st.lists(_EDITS.filter(bool), max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=COUNT.examples(60), deadline=None)
 def test_the_edits_of_one_round_are_applied_to_the_text_that_was_looked_at(
     fixes: list[list[tuple[int, int, str]]],
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import given, settings
 
 from harnpy.check.lint.rules import lint
@@ -13,12 +11,12 @@ from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.formatter import format_source
 from harnpy.syntax.parser import parse
 from harnpy.syntax.printer import print_program
+from tests.counts import COUNT
 from tests.strategies import PROGRAMS
 from tests.support import ROOT
 
-#: Of the repository's programs one in so many, and so many generated ones.
-SHARE = 1 if "HARNPY_PROGRAMS" in os.environ else 50
-EXAMPLES = int(os.environ.get("HARNPY_PROGRAMS", "15"))
+#: Of the repository's programs one in so many.
+SHARE = COUNT.layout_share
 LAYOUT = Settings(selected=["blank-line-between-items", "trailing-comma", "import-order"])
 
 
@@ -44,7 +42,7 @@ def test_the_programs_of_the_repository() -> None:
     assert formatted * SHARE > 4000
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=COUNT.examples(15), deadline=None)
 @given(PROGRAMS)
 def test_generated_programs(program: ast.Program) -> None:
     assert said(format_source(print_program(program))) == []

@@ -1,11 +1,6 @@
-"""What lint takes a name for is what the run takes it for: the conformance programs, resolved. Spec: 02 §7.
-
-Every so many of them; HARNPY_PROGRAMS=100000 takes all.
-"""
+"""What lint takes a name for is what the run takes it for: conformance programs, resolved. Spec: 02 §7."""
 
 from __future__ import annotations
-
-import os
 
 from harnpy import Vm
 from harnpy.check.lint.uses import Binding, Uses
@@ -18,14 +13,13 @@ from harnpy.vm.resolve import Resolution, Variable
 from harnpy.vm.resolve.names import Resolver
 from harnpy.vm.resolve.tree import entry_pipeline, walk
 from tests.conformance_plugin import ROOT
-
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "200"))
+from tests.counts import COUNT
 
 
 def _programs() -> list[tuple[str, ast.Program]]:
     cases = find_cases(ROOT)
     found = []
-    for case in cases[:: max(1, len(cases) // PROGRAMS)]:
+    for case in cases[:: COUNT.names_share]:
         try:
             found.append((case.name, parse(case.path.read_text(encoding="utf-8", errors="replace"))))
         except SyntaxFault:

@@ -1,12 +1,11 @@
 """What the checker takes a variable for, at every place of a program, against what it holds there.
 
 Programs of branches, loops, guards, arms, closures and assignments, with looks at one variable in between. An
-annotated `never` makes the checker say what it takes the variable for. `HARNPY_PROGRAMS=5000` tries so many.
+annotated `never` makes the checker say what it takes the variable for.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from random import Random
@@ -16,8 +15,8 @@ from harnpy.check.checker import check_program
 from harnpy.syntax.parser import parse
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
+from tests.counts import COUNT
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "24"))
 #: None of them is falsy but nil: the false side of a bare `x` promises no more (03 §6).
 VALUES = {"int": ["1", "7"], "string": ['"a"'], "bool": ["true"], "nil": ["nil"], "float": ["0.5"]}
 FORMS = [
@@ -118,10 +117,10 @@ def held(source: str) -> Iterator[list[str]]:
 
 def test_a_variable_is_what_the_checker_takes_it_for() -> None:
     looked = 0
-    for seed in range(PROGRAMS):
+    for seed in COUNT.seeds(COUNT.flow_programs):
         source = Writer(seed).program()
         known = taken_for(source)
         for look, kind in held(source):
             looked += look in known
             assert kind in known.get(look, [kind]), f"seed {seed}: look{look} is {kind}\n{source}"
-    assert looked > PROGRAMS
+    assert looked > COUNT.flow_programs

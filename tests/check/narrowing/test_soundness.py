@@ -1,14 +1,13 @@
 """What is learnt of a variable is true of its value: facts of conditions and of arms against the run.
 
 A value, a type that it has, a condition: the run says which side is taken, and the value must be of the type
-that the facts of that side give. `HARNPY_PROGRAMS=5000` tries so many. Two facts promise less than this by
-what the table of 03 §6 says, and such cases aren't drawn: that what is falsy is nil, and that what fails a
-schema is of no type that fits it (a `dict` fits a shape, an `int` a `float`).
+that the facts of that side give. Two facts promise less than this by what the table of 03 §6 says, and such
+cases aren't drawn: that what is falsy is nil, and that what fails a schema is of no type that fits it (a
+`dict` fits a shape, an `int` a `float`).
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from hypothesis import Phase, given, settings
@@ -19,13 +18,18 @@ from harnpy.check.narrowing import arm_facts, facts_of
 from harnpy.check.types.type_nodes import Type, shown
 from harnpy.syntax import ast
 from tests.check.types.written import expression, types, written
+from tests.counts import COUNT
 
 #: Cases are run together, since a run costs more than its cases.
 TOGETHER = 40
-EXAMPLES = max(1, int(os.environ.get("HARNPY_PROGRAMS", "80")) // TOGETHER)
 
 #: The message names the case that fails: making forty cases smaller would take minutes.
-SETTINGS = settings(max_examples=EXAMPLES, deadline=None, derandomize=True, phases=[Phase.generate])
+SETTINGS = settings(
+    max_examples=COUNT.examples(2),
+    deadline=None,
+    derandomize=not COUNT.campaign,
+    phases=[Phase.generate],
+)
 
 DECLARED = """
 type User = {name: string, mail?: string}

@@ -1,11 +1,9 @@
 """The checker is right about generated programs: silent about those without an error, loud about one mistake.
 
-`HARNPY_PROGRAMS=5000` tries more of them. Spec: 03.
+Spec: 03.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
@@ -13,9 +11,10 @@ from tests.check.programs import diagnostics
 from tests.check.soundness.mistakes import MISTAKES
 from tests.check.soundness.planting import planted
 from tests.check.soundness.programs import program_of
+from tests.counts import COUNT
 from tests.vm.differential.outcomes import Program, outcome
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "24"))
+PROGRAMS = COUNT.seeds(COUNT.typed_programs)
 PARTS = 4
 #: Of the mistakes, so many must be found, in hundredths.
 FOUND = 98
@@ -35,7 +34,7 @@ def shown(text: str) -> list[str]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_well_typed_programs(part: int) -> None:
-    for seed in range(part, PROGRAMS, PARTS):
+    for seed in PROGRAMS[part::PARTS]:
         text = program_of(seed)
         assert shown(text) == [], f"seed {seed}"
         ended = outcome(Program(text), "compile")
@@ -45,7 +44,7 @@ def test_well_typed_programs(part: int) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_one_mistake_is_found_where_it_is(part: int) -> None:
     tried, missed = 0, []
-    for seed in range(part, PROGRAMS, PARTS):
+    for seed in PROGRAMS[part::PARTS]:
         text, line, name = planted(seed)
         tried += 1
         if all(each.span is None or each.span.line != line for each in diagnostics(text)):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.check.types.type_nodes import ANY, DICT, HOLE, LIST, NEVER, UNKNOWN, Type, list_of, shown
 from harnpy.syntax import ast
+from tests.counts import COUNT
 
 from .expansion import expanded
 from .written import expression, types, written
@@ -168,9 +167,9 @@ def test_what_a_literal_holds_is_compared_item_by_item(
     assert algebra.accepts(written(expected), expression(literal), written(actual)) == accepted
 
 
-# Laws. HARNPY_PROGRAMS=5000 tries more.
+# Laws.
 
-EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_PROGRAMS", "60")), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(60), deadline=None)
 
 _LEAVES = ["int", "float", "string", "bool", "nil", "list", "dict", "closure", "Foo", '"a"', '"b"', "1", "2"]
 _DECLARED = ["Id", "Names", "Kind", "Tree", "Point", "Colour", "Result<int, string>", "Box<int | nil>"]

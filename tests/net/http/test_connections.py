@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import ssl
 import tracemalloc
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ import pytest
 import trustme
 
 from harnpy import Vm, VmError
+from tests.counts import COUNT
 from tests.net.http.server import Server, serving
 
-#: More by hand: HARNPY_HTTP=10000.
-REQUESTS = int(os.environ.get("HARNPY_HTTP", "100"))
+REQUESTS = COUNT.http_requests
 
 
 @pytest.fixture(scope="module")

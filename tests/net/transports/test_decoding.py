@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.net.sse import Decoder, Event, EventTooLong
+from tests.counts import COUNT
 
-#: `HARNPY_EXAMPLES=2000` tries more.
-EXAMPLES = settings(max_examples=int(os.environ.get("HARNPY_EXAMPLES", "50")), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(50), deadline=None)
 PIECES = st.sampled_from(
     [
         "data",

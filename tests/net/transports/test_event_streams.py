@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import threading
 from typing import Any
@@ -12,10 +11,11 @@ import pytest
 
 from harnpy import Vm
 from harnpy.vm.errors import VmError
+from tests.counts import COUNT
 from tests.net.transports.loopback import Connection, served
 
-#: How many events are sent over connections that break. `HARNPY_EVENTS=100000` for more.
-EVENTS = int(os.environ.get("HARNPY_EVENTS", "2000"))
+#: How many events are sent over connections that break.
+EVENTS = COUNT.streamed_events
 
 
 def run(program: str, address: str = "") -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import struct
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,10 +16,11 @@ from websockets.sync.server import ServerConnection, serve
 from harnpy import Vm
 from harnpy.vm.errors import VmError
 from harnpy.world.websocket import WebSocket
+from tests.counts import COUNT
 from tests.net.transports.loopback import Connection, served
 
-#: How many messages are sent. `HARNPY_EVENTS=100000` for more.
-MESSAGES = int(os.environ.get("HARNPY_EVENTS", "2000"))
+#: How many messages are sent.
+MESSAGES = COUNT.streamed_events
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from harnpy.serve.mcp_server import serve
 from harnpy.serve.program import NotServed
 from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.errors import VmError
+from tests.counts import COUNT
 from tests.serve.mcp.serving import Served, converse, text_of
 from tests.support import ROOT
 
@@ -354,7 +354,7 @@ def test_any_data_comes_back_as_it_was_sent(tmp_path: Path) -> None:
 
     values: list[Any] = []
 
-    @settings(max_examples=int(os.environ.get("HARNPY_MCP", "15")), database=None)
+    @settings(max_examples=COUNT.examples(15), database=None)
     @given(DATA)
     def collect(value: Any) -> None:
         values.append(value)

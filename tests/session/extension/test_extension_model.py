@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from hypothesis import settings
@@ -11,6 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from harnpy.session import SessionExtension, SessionRuntime
 from harnpy.session.extension import RequestPrompt
+from tests.counts import COUNT
 from tests.session.shapes import said
 
 IDS = st.sampled_from(["a", "b", "c"])
@@ -119,6 +119,4 @@ class AgentOnARuntime(Agent):
 
 TestAgent = Agent.TestCase
 TestAgentOnARuntime = AgentOnARuntime.TestCase
-TestAgent.settings = TestAgentOnARuntime.settings = settings(
-    max_examples=int(os.environ.get("HARNPY_EXAMPLES", "8")), deadline=None
-)
+TestAgent.settings = TestAgentOnARuntime.settings = settings(max_examples=COUNT.examples(8), deadline=None)

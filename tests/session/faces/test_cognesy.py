@@ -55,6 +55,7 @@ from harnpy.faces.cognesy_sessions import not_new
 from harnpy.session import hooks
 from harnpy.session.errors import InvalidArgument, InvalidSessionId
 from harnpy.session.transfer.formats import export
+from tests.counts import COUNT
 
 NAMES = """
 AgentSession AgentSessionInfo SessionId SessionStatus SessionInfoList AgentDefinition DefinitionStateFactory
@@ -483,7 +484,7 @@ def changed(session: AgentSession, verb: str, *given: Any) -> AgentSession:
     }[verb](*given))  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=COUNT.examples(30), deadline=None)
 @given(st.lists(st.lists(CHANGE, max_size=4), max_size=4))
 def test_what_is_given_back_is_what_is_stored(actions: list[list[tuple[Any, ...]]]) -> None:
     class Does:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,8 +24,9 @@ from harnpy.session.watch import Watch
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import StorageError
 from harnpy.world import World
+from tests.counts import COUNT
 
-EXAMPLES = int(os.environ.get("HARNPY_WATCHES", "25"))
+EXAMPLES = COUNT.examples(25)
 
 
 def said(text: str = "x") -> EventDraft:

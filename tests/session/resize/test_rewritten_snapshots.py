@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from hypothesis import given, settings
@@ -12,9 +11,10 @@ from harnpy.session import SessionRuntime
 from harnpy.session.live import LiveSession
 from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage import Store
+from tests.counts import COUNT
 
 Message = dict[str, Any]
-EXAMPLES = int(os.environ.get("HARNPY_EXAMPLES", "6"))
+EXAMPLES = COUNT.examples(6)
 
 
 def facts(full: list[Message], window: list[Message], memo: Any, given: Any) -> tuple[Any, Any, Any]:

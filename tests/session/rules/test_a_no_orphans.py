@@ -19,9 +19,9 @@ from harnpy.session.stored import StoredSession
 from harnpy.session.view import replay
 from harnpy.storage import Store
 from tests.clock import TICK, SimulatedClock, simulated_time
+from tests.counts import COUNT
 from tests.session.rules.loops import FORMATS, STEPS, arguments, assert_settled, program, requests_told
 from tests.session.rules.provider_rules import assert_accepted
-from tests.storage.conftest import ALL
 
 Dict = dict[str, Any]
 
@@ -39,7 +39,7 @@ LONGEST = 25
 
 def chances_on(url: str, style: str) -> Iterator[int]:
     """The numbers, from 1 on, of the chances that are taken: all of them, or a sample."""
-    if ALL:
+    if COUNT.campaign:
         return count(1)
     return count(1 + FORMATS.index(style), 6 if url == "memory:" else 24)
 

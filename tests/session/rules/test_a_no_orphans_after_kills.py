@@ -7,7 +7,6 @@ that was acknowledged, and asks what every service takes. Spec: 10 §C12.1 a, §
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -19,17 +18,18 @@ from typing import Any
 import pytest
 
 from harnpy.storage import Store
+from tests.counts import COUNT
 from tests.session.rules.killing import EVERYWHERE, POINTS, fact
 from tests.session.rules.loops import FORMATS, assert_settled
 from tests.session.rules.provider_rules import assert_accepted
-from tests.storage.conftest import ALL, STORES
+from tests.storage.conftest import STORES
 from tests.support import ROOT
 
 Dict = dict[str, Any]
 Live = Callable[..., Dict]
 
 #: How many kills each store and format gets.
-KILLS = 120 if ALL else 4
+KILLS = COUNT.killed_loops
 
 pytestmark = pytest.mark.parametrize("url", [name for name in STORES if name != "memory"], indirect=True)
 
@@ -80,7 +80,7 @@ def test_a_no_orphans_wherever_a_process_is_killed(style: str, store: Store, url
         for when in times
         for count in range(1, calls[point] + 1)
     ]
-    chance = random.Random(f"{style} {os.environ.get('HARNPY_SEED', '')}")
+    chance = random.Random(f"{style} {COUNT.seed}")
     chance.shuffle(chances)
     acknowledged: dict[int, Any] = {}
     killed = 0

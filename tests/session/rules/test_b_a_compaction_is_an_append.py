@@ -24,8 +24,9 @@ from harnpy.session.view import replay
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.session.shapes import said
-from tests.storage.conftest import ALL, STORES
+from tests.storage.conftest import STORES
 
 Step = tuple[Any, ...]
 
@@ -292,7 +293,7 @@ def kept_on(store: Store) -> Store | None:
 
 
 @settings(
-    max_examples=2000 if ALL else 30,
+    max_examples=COUNT.compactions,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(STEPS, min_size=3, max_size=14))

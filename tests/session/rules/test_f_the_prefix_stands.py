@@ -20,13 +20,13 @@ from harnpy.session import Session, SessionRegistry
 from harnpy.session.errors import SessionError
 from harnpy.session.events import Event
 from harnpy.session.prompt import CONTRACT, chained, prefix_hash, tool_schema_hash
-from tests.storage.conftest import ALL
+from tests.counts import COUNT
 from tests.worlds import models_with
 
 Dict = dict[str, Any]
 
 #: How many conversations a part of the test has on a store, and in memory.
-KEPT, LIVE = (250, 250) if ALL else (1, 6)
+KEPT, LIVE = COUNT.conversations_kept, COUNT.conversations_live
 TURNS = 6
 
 #: Names of tools → what the description of the tool says; two agents have different ones.

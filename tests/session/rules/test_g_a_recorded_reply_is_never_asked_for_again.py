@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from harnpy import AgentDef, LoopFactory, Tool
 from harnpy.session import Session, SessionRuntime, ToolAmbiguous, Turn
 from harnpy.session.agents import TurnResult
 from harnpy.storage import Store
+from tests.counts import COUNT
 from tests.session.rules.mortal import Killed, mortal
 from tests.session.rules.provider_rules import OPENAI, assert_accepted
 from tests.storage.conftest import opened, store, url
@@ -19,7 +19,7 @@ from tests.storage.conftest import opened, store, url
 __all__ = ["opened", "store", "url"]
 
 #: Every how many appends one is killed at.
-EVERY = 1 if os.environ.get("HARNPY_REENTRY") == "all" else 3
+EVERY = COUNT.reentry_share
 
 pytestmark = pytest.mark.parametrize("url", ["memory", "sqlite"], indirect=True)
 

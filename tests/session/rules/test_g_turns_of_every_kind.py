@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,12 +17,13 @@ from harnpy.llm.request import Request
 from harnpy.session import ApprovalGate, ContextOverflow, InputGate, SessionRuntime, Turn
 from harnpy.session.resize_policy import ResizePolicy
 from harnpy.storage import Store
+from tests.counts import COUNT
 from tests.session.rules.mortal import Killed, mortal
 from tests.storage.conftest import opened, store, url
 
 __all__ = ["opened", "store", "url"]
 
-EVERY = 1 if os.environ.get("HARNPY_REENTRY") == "all" else 5
+EVERY = COUNT.turns_share
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

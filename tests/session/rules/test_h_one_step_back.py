@@ -25,8 +25,9 @@ from harnpy.session.window import Window
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.session.shapes import said
-from tests.storage.conftest import ALL, STORES
+from tests.storage.conftest import STORES
 
 SUMMARY = "short"
 
@@ -226,7 +227,7 @@ STEPS = st.one_of(
 
 
 @settings(
-    max_examples=1000 if ALL else 40,
+    max_examples=COUNT.examples(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(STEPS, max_size=25))

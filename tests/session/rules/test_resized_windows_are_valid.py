@@ -1,11 +1,7 @@
-"""Whatever a session went through, what a strategy leaves of it is valid for a provider. Spec: 10 §C8, §C12.
-
-HARNPY_HISTORIES: how many random histories (25).
-"""
+"""Whatever a session went through, what a strategy leaves of it is valid for a provider. Spec: 10 §C8."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -18,10 +14,10 @@ from harnpy.session.resize import SUMMARIZE
 from harnpy.session.strategies import BUILT_IN
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.session.resize.test_resize_on_stores import Artifacts
 from tests.session.rules.provider_rules import ANTHROPIC, OPENAI, assert_accepted
 
-HISTORIES = int(os.environ.get("HARNPY_HISTORIES", "25"))
 Message = dict[str, Any]
 
 TEXTS = st.sampled_from(["yes", "a question?", "x" * 1200, "line\n" * 30 + "end"])
@@ -97,7 +93,7 @@ EVERY_SECOND = "every second message"
 
 @pytest.mark.parametrize("style", [OPENAI, ANTHROPIC])
 def test_after_every_strategy_the_window_is_accepted(style: str) -> None:
-    @settings(max_examples=HISTORIES, deadline=None)
+    @settings(max_examples=COUNT.examples(25), deadline=None)
     @given(
         st.lists(TURNS, min_size=1, max_size=6),
         st.lists(st.sampled_from([*BUILT_IN, EVERY_SECOND]), min_size=1, max_size=3),

@@ -17,7 +17,7 @@ from harnpy.session.live import Living
 from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import StoreFull
-from tests.storage.conftest import ALL
+from tests.counts import COUNT
 
 EVENTS = {3: "session_loaded", 7: "session_action_executed", 10: "session_saved"}
 HOOKS = {2: "after_load", 5: "after_action", 6: "before_save", 9: "after_save"}
@@ -175,7 +175,7 @@ def test_a_step_that_fails_leaves_the_bytes_of_the_store(
 ) -> None:
     with SessionRuntime(store) as runtime:
         runtime.create("agent", id="s", seed={"content": "before"})
-    faces = [("sync", False), ("async", True)] if ALL else [("sync", False)]
+    faces = [("sync", False), ("async", True)] if COUNT.campaign else [("sync", False)]
     for face, is_async in faces:
         before = contents(url)
         run_failing(store, Recorder(step, streams=mode == "stream", is_async=is_async), face, monkeypatch)

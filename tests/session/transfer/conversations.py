@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -18,10 +17,11 @@ from harnpy.session.log import Session
 from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
+from tests.counts import COUNT
 from tests.worlds import world_with
 
-#: How many of them a test takes; `HARNPY_TRANSFER=all` is the issue's number.
-EXAMPLES = 300 if os.environ.get("HARNPY_TRANSFER") == "all" else 12
+#: How many of them a test takes.
+EXAMPLES = COUNT.examples(12)
 
 Json = dict[str, Any]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ from hypothesis import strategies as st
 
 from harnpy.session import Event, Replayer, Session, drafts, encode_event, replay, turn
 from harnpy.session.errors import TransferError
+from tests.counts import COUNT
 
-EXAMPLES = int(os.environ.get("HARNPY_EXAMPLES", "12"))
+EXAMPLES = COUNT.examples(12)
 STEPS = ("say", "answer", "turn", "trim", "reset", "set", "memo", "rewind", "move", "context", "compact")
 
 

@@ -1,22 +1,21 @@
 """The compiler does what the evaluator that defines the language does, in every generated program.
 
-The same programs every time; `HARNPY_PROGRAMS=100000` makes more of them, and `campaign` many more. `found/`
-keeps programs that once differed, each with all that it shows.
+CI runs the same programs every time. `found/` keeps programs that once differed, each with all that it shows.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.counts import COUNT
 from tests.vm.differential.campaign import signature, smallest
 from tests.vm.differential.outcomes import EVALUATORS, Program, outcome, outcomes
 from tests.vm.differential.programs import program_of
 from tests.vm.differential.reduce import reduced
 
-PROGRAMS = int(os.environ.get("HARNPY_PROGRAMS", "480"))
+PROGRAMS = COUNT.seeds(COUNT.differential_programs)
 PARTS = 8
 FOUND = sorted((Path(__file__).parent / "found").glob("*.harn"))
 
@@ -28,7 +27,7 @@ def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_generated_programs_do_the_same_when_walked(part: int) -> None:
-    for seed in range(part, PROGRAMS, PARTS):
+    for seed in PROGRAMS[part::PARTS]:
         program = program_of(seed)
         if signature(program):
             small = smallest(program)

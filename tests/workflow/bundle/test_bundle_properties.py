@@ -15,6 +15,7 @@ from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.record_shapes import RUN, plain_json
 from harnpy.workflow.shapes import read
+from tests.counts import COUNT
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 
 Dict = dict[str, Any]
@@ -49,7 +50,7 @@ PLACES = {
     "drive": ("D:\\data\\hideout\\x.db", "hideout"),
     "environment": ("value s3cr3t-pa55word!", "s3cr3t-pa55word!"),
 }
-SLOW = settings(max_examples=5)
+SLOW = settings(max_examples=COUNT.examples(5))
 
 
 def dumped(value: Any) -> str:

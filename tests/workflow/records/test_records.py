@@ -23,6 +23,7 @@ from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import RunWriter
 from harnpy.workflow.records.record_shapes import plain_json, pretty_record
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.worlds import world_with
 
 Dict = dict[str, Any]
@@ -148,7 +149,10 @@ RUNS = st.fixed_dictionaries(
 
 
 @given(RUNS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=COUNT.examples(60),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 def test_any_record_comes_back_from_its_file_as_it_was(world: World, run: Dict) -> None:
     saved = record_files.save_run(run, world, "r.json")
     loaded = record_files.load_run("r.json", world)

@@ -17,6 +17,7 @@ from harnpy.workflow.report import html_diff, html_evaluation, html_report, mark
 from harnpy.workflow.report.markup import Markup, element, text
 from harnpy.workflow.shapes import read
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.workflow.run_records import RUNS, planted
 
 Dict = dict[str, Any]
@@ -278,7 +279,7 @@ def test_an_empty_run() -> None:
     assert "This run has no stages." in sound(html_report({})).text
 
 
-@settings(max_examples=15)
+@settings(max_examples=COUNT.examples(15))
 @given(record=RUNS, secret=st.sampled_from(["sk-proj-4fTq9LxB72", "Bearer mF_9.B5f-4.1JqM"]))
 def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str) -> None:
     document = html_report(planted(record, f"{HOSTILE} {secret}"))
@@ -287,7 +288,7 @@ def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str
     assert all(f"node{at}" in outline.text for at in range(1, len(record["stages"]) + 1))
 
 
-@settings(max_examples=10)
+@settings(max_examples=COUNT.examples(10))
 @given(left=RUNS, right=RUNS)
 def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
     left, right = (read(RUN, planted(one, HOSTILE)) for one in (left, right))

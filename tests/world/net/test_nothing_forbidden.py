@@ -1,13 +1,12 @@
 """Nothing forbidden is connected to: however it is written, wherever it resolves to and redirects lead.
 
 The resolver is a fake one; whatever is connected to, a recording listener accepts it instead. The rules are
-judged by `places.PolicyOf`, which knows what hosts are and reads no URL. ``HARNPY_EGRESS``: how many.
+judged by `places.PolicyOf`, which knows what hosts are and reads no URL.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -23,9 +22,9 @@ from harnpy.world.connections import Settings
 from harnpy.world.egress import Egress, EgressBlocked
 from harnpy.world.egress_rules import read_policy
 from harnpy.world.http import RealHttp
+from tests.counts import COUNT
 from tests.world.net.places import BY_ADDRESS, NAMES, Host, PolicyOf, Scenario, UrlOf, scenarios, urls
 
-EXAMPLES = int(os.environ.get("HARNPY_EGRESS", "100"))
 _KEYS = {host.key for host in NAMES}
 
 
@@ -99,7 +98,7 @@ async def _listening(world: Internet) -> asyncio.Server:
     return await asyncio.start_server(world.serve, "127.0.0.1", 0)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=COUNT.examples(100), deadline=None)
 @given(scenario=scenarios())
 def test_only_what_may_be_reached_is_connected_to(net: Net, scenario: Scenario) -> None:
     internet, runner, client = net
@@ -117,7 +116,7 @@ def test_only_what_may_be_reached_is_connected_to(net: Net, scenario: Scenario) 
         assert len(internet.requested) == len(internet.connected)
 
 
-@settings(max_examples=max(10, EXAMPLES // 10), deadline=None)
+@settings(max_examples=COUNT.examples(10), deadline=None)
 @given(scenario=scenarios(odd=False), proxy=urls(odd=False))
 def test_a_proxy_must_be_allowed_and_so_must_what_it_is_asked_for(
     net: Net, scenario: Scenario, proxy: UrlOf

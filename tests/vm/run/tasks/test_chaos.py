@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from io import StringIO
 
@@ -13,6 +12,7 @@ from harnpy.cli.testing.conformance import find_cases, run_case
 from harnpy.vm.errors import VmError
 from tests.clock import SimulatedClock, simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
+from tests.counts import COUNT
 from tests.worlds import OwnWorld
 
 SEEDS = [str(seed) for seed in range(1, 21)]
@@ -138,13 +138,11 @@ PROGRAMS = [
     and case.path.stem not in ORDER_MATTERS
     and CONCURRENT.search(case.path.read_text(encoding="utf-8"))
 ]
-#: `HARNPY_CHAOS_SEEDS=200` tries more of them.
-EACH = range(1, 1 + int(os.environ.get("HARNPY_CHAOS_SEEDS", "2")))
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_concurrent_programs_do_the_same_in_any_order(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in EACH:
+    for seed in COUNT.seeds(COUNT.task_orders):
         monkeypatch.setenv("HARNPY_CHAOS_SCHED", str(seed))
         for case in PROGRAMS[part::4]:
             with run_directory(), simulated_time():

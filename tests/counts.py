@@ -1,0 +1,138 @@
+"""How much the tests try: little in CI, much with `pytest --campaign`. Each count is here, with both sizes.
+
+A campaign takes another seed each time, which the head of the run shows; `--campaign-seed SEED` repeats one.
+`--campaign-times 0.1` is a campaign of a tenth of the large counts.
+"""
+
+from __future__ import annotations
+
+from random import randrange
+from typing import Any
+
+import pytest
+
+#: A campaign tries so many times as many examples of a property as its test says.
+_EXAMPLES = 25
+
+
+class Size:
+    """A number with two sizes. One that is smaller in a campaign is a share: one of so many is tried."""
+
+    def __init__(self, usual: int, campaign: int) -> None:
+        self.usual = usual
+        self.campaign = campaign
+
+    def __get__(self, counts: Counts, owner: type[Counts]) -> int:
+        if not counts.campaign:
+            return self.usual
+        if self.campaign < self.usual:
+            return self.campaign
+        return max(self.usual, round(self.campaign * counts.campaign))
+
+
+class Counts:
+    """The counts of this run."""
+
+    def __init__(self) -> None:
+        #: How much of the large counts is tried; 0 when this is no campaign.
+        self.campaign = 0.0
+        self.seed = 0
+
+    def examples(self, usual: int) -> int:
+        """Return how many examples of a property are tried where CI tries ``usual``."""
+        return max(usual, round(usual * _EXAMPLES * self.campaign))
+
+    def seeds(self, count: int) -> range:
+        """Return the seeds of ``count`` generated programs or walks."""
+        return range(self.seed, self.seed + count)
+
+    # Generated programs.
+    differential_programs = Size(480, 20_000)
+    flow_programs = Size(24, 5_000)
+    typed_programs = Size(24, 5_000)
+    fixed_programs = Size(12, 5_000)
+    damaged_programs = Size(96, 2_000)
+
+    # One of so many of the repository's programs.
+    silent_share = Size(12, 1)
+    layout_share = Size(50, 1)
+    format_share = Size(20, 1)
+    names_share = Size(24, 1)
+    fixes_share = Size(60, 1)
+    stores_share = Size(12, 1)
+
+    # Orders of tasks, signals, processes, connections.
+    task_orders = Size(2, 200)
+    signals = Size(60, 1_000)
+    mcp_ends = Size(2, 200)
+    http_requests = Size(100, 10_000)
+    streamed_events = Size(2_000, 100_000)
+    server_events = Size(1_000, 100_000)
+    writes = Size(12, 500)
+    sandbox_calls = Size(5_000, 100_000)
+
+    # Stores.
+    store_walks = Size(4, 20)
+    store_steps = Size(60, 400)
+    store_writers = Size(3, 4)
+    store_rounds = Size(40, 500)
+    lease_holders = Size(3, 8)
+    lease_turns = Size(10, 200)
+    killed_writers = Size(3, 50)
+    large_record = Size(1_000_000, 50_000_000)
+    waiter_processes = Size(2, 4)
+    waiter_runs = Size(1, 8)
+    killed_waiters = Size(1, 3)
+
+    # Sessions.
+    killed_loops = Size(4, 120)
+    conversations_kept = Size(1, 250)
+    conversations_live = Size(6, 250)
+    compactions = Size(30, 2_000)
+    guarantee_entries = Size(200, 10_000)
+    guarantee_size = Size(500_000, 50_000_000)
+    #: One of so many appends is where a process ends, and another goes on.
+    reentry_share = Size(3, 1)
+    turns_share = Size(5, 1)
+
+
+COUNT = Counts()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("harnpy")
+    group.addoption("--campaign", action="store_const", const=1.0, default=0.0, help="try the large counts")
+    group.addoption(
+        "--campaign-times",
+        type=float,
+        dest="campaign",
+        metavar="TIMES",
+        help="so many times the large counts",
+    )
+    group.addoption("--campaign-seed", type=int, metavar="SEED", help="repeat the campaign with this seed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Set the counts before modules of tests are imported."""
+    COUNT.campaign = config.option.campaign
+    if not COUNT.campaign:
+        return
+    seed = config.option.campaign_seed
+    if seed is None:
+        seed = getattr(config, "workerinput", {}).get("campaign_seed", randrange(1_000_000_000))
+    COUNT.seed = seed
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = seed
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the processes of xdist the same seed."""
+    node.workerinput["campaign_seed"] = COUNT.seed
+
+
+def pytest_report_header() -> str | None:
+    if not COUNT.campaign:
+        return None
+    return f"campaign: {COUNT.campaign:g} × the large counts, --campaign-seed {COUNT.seed}"
