@@ -189,19 +189,23 @@ class _Block:
 def excerpts(own: Sequence[Citation], shared: Sequence[Citation], name: str) -> list[Excerpt]:
     """Return what the specification says about `name`.
 
-    `own` are the sections that its documentation cites, shown whole when short; `shared` those of its
-    module, which count when there are no others.
+    `own` are the sections that its documentation cites: short ones are shown whole, of a long one what
+    concerns the name or else its beginning. `shared` are those of its module, which count when there are no
+    others; of them is shown what concerns the name, or else the beginning of each.
     """
     sections = [section for citation in own or shared if (section := find_section(citation))]
-    whole = [section for section in sections if own and len(section.lines) <= _SHORT]
-    inner = [each for section in sections for each in chapters()[section.chapter].within(section.number)]
-    distinct = {(each.chapter, each.number): each for each in inner if not each.is_row}.values()
-    found = [
-        excerpt
-        for section in distinct
-        if (excerpt := _excerpt(section, section.lines) if section in whole else _about(section, name))
-    ]
-    return [excerpt for excerpt in found or map(_opening, sections) if excerpt.text]
+    found: dict[str, Excerpt] = {}
+    for section in sections:
+        is_whole = bool(own) and len(section.lines) <= _SHORT
+        inner = [each for each in chapters()[section.chapter].within(section.number) if not each.is_row]
+        parts = [
+            _excerpt(each, each.lines) if each is section and is_whole else _about(each, name)
+            for each in inner
+        ]
+        parts = parts if any(parts) or not own else [_opening(section)]
+        found.update((part.source, part) for part in parts if part)
+    shown = found.values() or map(_opening, sections)
+    return [excerpt for excerpt in shown if excerpt.text]
 
 
 def _about(section: Section, name: str) -> Excerpt | None:
@@ -346,8 +350,13 @@ def describe_builtin(declaration: Declaration) -> BuiltinHelp:
         options.insert(0, "Options:")
     module = sys.modules[declaration.function.__module__]
     own, shared = list(citations(doc)), list(citations(module.__doc__ or ""))
-    found = excerpts(own, shared, declaration.name)
+    found = excerpts(own, shared, _public_name(declaration.name))
     return BuiltinHelp(signature, without_citation(doc), described["example"], options, found)
+
+
+def _public_name(name: str) -> str:
+    """Return the name that programs call a builtin by: `memory_store` of `std/memory` is `__memory_store`."""
+    return name.removeprefix("__")
 
 
 def _option_line(option: Mapping[str, str]) -> str:

@@ -50,7 +50,9 @@ def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
 
 @builtin("handoff(payload: dict) -> dict", family="records")
 def handoff(vm: Vm, payload: Value) -> dict[str, Any]:
-    """The normal form of a handoff: from whom, to whom, which task, why, with what.
+    """Return the normal form of a handoff: from whom, to whom, which task, why, with what.
+
+    Spec: 07 §14.3, 08 §12.
 
     Example:
         let who = {source_persona: "clerk", target_persona_or_human: "manager"}
@@ -91,7 +93,7 @@ def current_run(vm: Vm) -> str | None:
     guarded=True,
 )
 def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
-    """Create or reopen the directory of a session's state and return its handle."""
+    """Create or reopen `<root>/<session_id>/` and return its handle."""
     text, current = _text(root, "__agent_state_init", "root"), sessions_of(vm).current_id()
     return _done(lambda: _state(vm).init(text, _dict(options), current))
 
@@ -103,7 +105,7 @@ def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
     guarded=True,
 )
 def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value = None) -> dict[str, Any]:
-    """The handle of a session's existing state."""
+    """Return the handle of a session's existing state."""
     caller = "__agent_state_resume"
     text, id = _text(root, caller, "root"), _text(session_id, caller, "session_id")
     return _done(lambda: _state(vm).resume(text, id, _dict(options)))
@@ -129,13 +131,13 @@ def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None
     guarded=True,
 )
 def read(vm: Vm, handle: Value = None, key: Value = None) -> str | None:
-    """The text under a key, nil without one."""
+    """Return the text under a key; nil without one."""
     return _done(lambda: _state(vm).read(read_handle(handle, "__agent_state_read"), _key(key)))
 
 
 @builtin("__agent_state_list(handle: dict) -> list", family="agent_state", counted=True, guarded=True)
 def keys(vm: Vm, handle: Value = None) -> list[str]:
-    """All keys, in order."""
+    """Return all keys, sorted."""
     return _done(lambda: _state(vm).keys(read_handle(handle, "__agent_state_list")))
 
 
@@ -154,7 +156,7 @@ def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
     guarded=True,
 )
 def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
-    """Write a summary, and the handoff that it may be, under the reserved key."""
+    """Write a summary for the next agent under the reserved key."""
     if type(summary) is not dict:
         raise RuntimeFault("__agent_state_handoff: `summary` must be a JSON object")
 
@@ -168,7 +170,7 @@ def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
 
 @builtin("__agent_state_handoff_key() -> string", family="agent_state")
 def handoff_key(vm: Vm) -> str:
-    """The reserved key of handoffs."""
+    """Return the reserved key of handoffs."""
     return HANDOFF_KEY
 
 

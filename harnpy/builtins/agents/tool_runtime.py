@@ -195,7 +195,7 @@ def tool_synth_invoke(vm: Vm, id: str, args: Value) -> Value:
 
 @builtin("tool_synthesis_cache() -> list", family="tools")
 def tool_synthesis_cache(vm: Vm) -> list[Dict]:
-    """The synthesized tools, as `{id, name, description, parameters, executor, …}`, in that order.
+    """Return the synthesized tools as `{id, name, description, parameters, executor, …}`. Spec: 07 §4.8.
 
     Example:
         tool_synthesis_clear()
@@ -207,7 +207,7 @@ def tool_synthesis_cache(vm: Vm) -> list[Dict]:
 
 @builtin("tool_synthesis_clear() -> nil", family="tools")
 def tool_synthesis_clear(vm: Vm) -> None:
-    """Forget the synthesized tools; their closures throw from now on.
+    """Forget the synthesized tools; their closures throw from now on. Spec: 07 §4.8.
 
     Example:
         tool_synthesis_clear()

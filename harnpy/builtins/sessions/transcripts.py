@@ -37,7 +37,7 @@ _SUMMARY_PROMPT = (
 
 @builtin("transcript(metadata?: any) -> dict", family="transcripts", counted=True)
 def transcript(vm: Vm, metadata: Value = ABSENT) -> Dict:
-    """An empty transcript.
+    """Return an empty transcript. Spec: 08 §2.4.
 
     Example:
         transcript({topic: "bolts"}).metadata.topic  // "bolts"
@@ -48,7 +48,7 @@ def transcript(vm: Vm, metadata: Value = ABSENT) -> Dict:
 
 @builtin("conversation() -> list", family="transcripts")
 def conversation(vm: Vm) -> list[Value]:
-    """An empty message list.
+    """Return an empty message list. Spec: 08 §2.4.
 
     Example:
         conversation()  // []

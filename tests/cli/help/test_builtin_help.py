@@ -42,6 +42,18 @@ def test_a_section_that_does_not_name_it_shows_its_beginning() -> None:
     assert found[0].text
 
 
+def test_a_long_section_that_it_cites_itself_shows_its_beginning_beside_others() -> None:
+    found = excerpts([Citation("04", "4.2"), Citation("02", "3.1")], [], "title_case")
+    assert [excerpt.source[-5:] for excerpt in found] == [" §4.2", " §3.1"]
+
+
+def test_a_builtin_of_a_bundled_module_is_found_by_the_name_that_programs_use() -> None:
+    ((source, text),) = about("__memory_store")
+    assert source == "docs/spec/06-modules.md §20"
+    assert "`memory_store(" in text
+    assert "`memory_recall(" not in text
+
+
 def test_marks_are_left_out_of_headings() -> None:
     (found,) = excerpts([], [Citation("04", "5")], "push")
     assert found.heading == "5 Lists"
