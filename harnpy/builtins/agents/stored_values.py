@@ -220,7 +220,7 @@ _MOST_SHOWN, _SHOWN = 200, 20
     family="memory",
 )
 def store(vm: Vm, namespace: str, key: str, value: Value, tags: Value, options: Value) -> dict[str, Any]:
-    """Add a record and return it."""
+    """Add a record to a namespace and return it. Options: `root`, `now`, `id`, `provenance`."""
     given = _options(options, "__memory_store")
     words = _tags(tags, "__memory_store: `tags`")
     return _memories(vm, namespace, given).store(key, as_data(value), words, as_data(given))
@@ -230,7 +230,7 @@ def store(vm: Vm, namespace: str, key: str, value: Value, tags: Value, options: 
     "__memory_recall(namespace: string, query: any, k: int = 5, options?: dict) -> list", family="memory"
 )
 def recall(vm: Vm, namespace: str, query: Value, k: int, options: Value) -> list[Any]:
-    """The records that fit the query best, each with its `score`."""
+    """Return the `k` records that fit a query best, each with its `score`."""
     if type(query) is not str or not query:
         raise RuntimeFault("__memory_recall: `query` must be a non-empty string")
     return _memories(vm, namespace, _options(options, "__memory_recall")).recall(query, k)
@@ -238,14 +238,17 @@ def recall(vm: Vm, namespace: str, query: Value, k: int, options: Value) -> list
 
 @builtin("__memory_summarize(namespace: string, window?: any, options?: dict) -> dict", family="memory")
 def summarize(vm: Vm, namespace: str, window: Value, options: Value) -> dict[str, Any]:
-    """The newest records, oldest first, and a text with a line of each."""
+    """Return the newest records, oldest first, and a text with a line of each."""
     given = _options(options, "__memory_summarize")
     return _memories(vm, namespace, given).summarize(_window(window))
 
 
 @builtin("__memory_forget(namespace: string, predicate: any, options?: dict) -> dict", family="memory")
 def forget(vm: Vm, namespace: str, predicate: Value, options: Value) -> dict[str, Any]:
-    """Forget the records that a predicate is true of; the file keeps them behind a tombstone."""
+    """Forget the records that contain a text or match a dict of `id`, `key`, `tag`, `tags`, `query`.
+
+    The file keeps them behind a tombstone.
+    """
     caller = "__memory_forget"
     given = _options(options, caller)
     if type(predicate) is dict:

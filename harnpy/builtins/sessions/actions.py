@@ -72,7 +72,12 @@ _ACTIONS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "expected_revision?: int, retries?: int, idempotency_key?: string",
 )
 def execute(call: Call, id: str, action: Value, args: Dict | None, opts: Dict) -> Dict:
-    """Carry out an action on a session, and return its info."""
+    """Carry out an action, all or nothing, and return the info.
+
+    `action`: `suspend`, `resume`, `complete`, `fail`, `delete`, `clear`, `fork`, `change_model`,
+    `change_system_prompt`, `write_metadata`, `update_task`, or a function, which gets an id for all functions
+    of this module. Options: `expected_revision`, `retries`, `idempotency_key`. Spec: 10 §A3.5, §C9.
+    """
     act = _named(call, action, args or {}, id) if type(action) is str else _closure(call, action)
     given = {key: value for key, value in opts.items() if value is not None}
     runtime, caller = call.runtime, call.durable.caller()
@@ -98,7 +103,11 @@ def _named(call: Call, name: str, args: Dict, id: str) -> Callable[[Txn], Any]:
 
 @builtin("__session_hook(stage: string, fn: closure, opts?: dict) -> string", "priority?: int, name?: string")
 def hook(call: Call, stage: str, fn: Value, opts: Dict) -> str:
-    """Have a function called at a stage of every save. Return its name."""
+    """Call `fn(stage, id)` at a stage of every save, and return the hook's name.
+
+    Stages: `before_create`, `after_load`, `after_action`, `before_save`, `after_save`, `after_create`.
+    Options: `priority`, `name`. Spec: 10 §A3.5, §C9.
+    """
     if stage not in STAGES:
         raise invalid(f'{call.name}: unknown stage "{stage}" ({hint(stage, STAGES)})')
     return call.durable.hooks.add(stage, callback(call, fn), opts.get("priority") or 0, opts.get("name"))
@@ -106,19 +115,25 @@ def hook(call: Call, stage: str, fn: Value, opts: Dict) -> str:
 
 @builtin("__session_unhook(name: string) -> bool")
 def unhook(call: Call, name: str) -> bool:
-    """Take a hook out; false when there is none of that name."""
+    """Remove a hook; false when there is none of that name. Spec: 10 §A3.5, §C9."""
     return call.durable.hooks.remove(name)
 
 
 @builtin("__session_on(event: string, fn: closure) -> string")
 def on(call: Call, event: str, fn: Value) -> str:
-    """Have a function called with each runtime event of a name, `*` for all. Return a token."""
+    """Call `fn(name, data)` at each runtime event of a name, `*` for all, and return a token.
+
+    Spec: 10 §A3.5, §C9.
+    """
     return call.durable.listening.add(call.durable.events.on(event, listener(call, fn)))
 
 
 @builtin("__session_off(token: string) -> bool")
 def off(call: Call, token: str) -> bool:
-    """End what a token of `session_on` or `session_observe` stands for; false when that is over."""
+    """End what a token of `session_on` or `session_observe` stands for; false when that is over.
+
+    Spec: 10 §A3.5, §C9.
+    """
     return call.durable.listening.end(token)
 
 
@@ -127,7 +142,11 @@ def off(call: Call, token: str) -> bool:
 
 @builtin("__session_watch(id: string, opts?: dict) -> channel", "after?: int, types?: list, buffer?: int")
 def watch(call: Call, id: str, opts: Dict) -> Channel:
-    """A channel of a session's events as they come, whoever appends them."""
+    """Return a channel of a session's events as they come, whoever appends them.
+
+    It closes with the session. Options: `after` (begin behind that event), `types`, `buffer` (64): what finds
+    it full is dropped and counted. Spec: 10 §C9, §C10.
+    """
     types = opts.get("types")
     if types is not None and not all(type(each) is str for each in types):
         raise invalid(f"{call.name}: option `types` must be a list of strings", id)
@@ -139,20 +158,29 @@ def watch(call: Call, id: str, opts: Dict) -> Channel:
 
 @builtin("__session_observe(id: string, fn: closure, opts?: dict) -> string")
 def observe(call: Call, id: str, fn: Value, opts: Dict) -> str:
-    """Have a function called with each event that this program appends, before the append returns."""
+    """Call `fn(event)` at each event that this program appends, before the append returns.
+
+    Returns a token. Spec: 10 §A1.12, §C9, §C10.
+    """
     observer = callback(call, fn)
     return call.durable.listening.observe(call.session(id), lambda event: observer(event_value(event)))
 
 
 @builtin("__session_wait(id: string, opts?: dict) -> string", "reason?: string, external_id?: string")
 def wait(call: Call, id: str, opts: Dict) -> str:
-    """Say that a session waits for something outside. Return the event's id."""
+    """Record that a session waits for something outside, and return the event's id.
+
+    Options: `reason`, `external_id`. Spec: 10 §A1.12, §C9.
+    """
     return call.session(id).append(EventDraft(WAIT_STARTED, opts), expected_version=ANY)[0].id
 
 
 @builtin("__session_resolve(id: string, opts?: dict) -> bool", "reason?: string, external_id?: string")
 def resolve(call: Call, id: str, opts: Dict) -> bool:
-    """Say that a session waits no more; false when it didn't."""
+    """Record that a session no longer waits; false when it didn't.
+
+    Options: `reason`, `external_id`. Spec: 10 §A1.12, §C9.
+    """
     session = call.session(id)
     if not session.is_waiting:
         return False
@@ -162,13 +190,16 @@ def resolve(call: Call, id: str, opts: Dict) -> bool:
 
 @builtin("__session_is_waiting(id: string, opts?: dict) -> bool")
 def is_waiting(call: Call, id: str, opts: Dict) -> bool:
-    """Whether a session waits for an approval or for something outside."""
+    """Return true while a session waits for an approval or for something outside. Spec: 10 §A1.12, §C9."""
     return call.session(id).is_waiting
 
 
 @builtin("__session_tool_record(id: string, key: string, opts?: dict) -> dict | nil")
 def tool_record(call: Call, id: str, key: str, opts: Dict) -> Dict | None:
-    """What the log knows last of a call of a tool, by its idempotency key; nil for nothing."""
+    """Return what the log knows last of a call of a tool, by its idempotency key; nil for nothing.
+
+    The record is `{key, status, output, error, event}`. Spec: 10 §A1.13, §C9.
+    """
     found = call.session(id).find_tool(key)
     if found is None:
         return None
@@ -181,7 +212,10 @@ def tool_record(call: Call, id: str, key: str, opts: Dict) -> Dict | None:
 
 @builtin("__session_tool_fence(id: string, key: string, opts?: dict) -> dict")
 def tool_fence(call: Call, id: str, key: str, opts: Dict) -> Dict:
-    """Whether to make a call of a tool, or what it came to when it was made."""
+    """Decide if a call of a tool is to be made: `{action: "execute"}`, or `{action: "reuse", output, error}`.
+
+    Throws for one that began and has no end. Spec: 10 §A1.13, §C9.
+    """
     found = call.session(id).tool_fence(key)
     if found == "execute":
         return {"action": "execute"}

@@ -30,7 +30,11 @@ _ORDERS = ("updated", "created", "id")
 
 @builtin("__session_store(url?: string) -> string")
 def store(call: Call, url: str | None) -> str:
-    """Set the store of this program's sessions, if a URL is given. Return its URL."""
+    """Set the store of this program's sessions, if a URL is given, and return its URL.
+
+    The URL is `memory:`, `jsonl:<dir>`, `sqlite:<file>` or `postgresql://…`. By default it is the
+    environment's or the project's.
+    """
     if url is not None:
         call.durable.runtime(url)
         call.durable.url = url
@@ -43,7 +47,11 @@ def store(call: Call, url: str | None) -> str:
     "seed?: list | dict, auto_resize?: bool, parent_id?: string",
 )
 def create(call: Call, opts: Dict) -> Dict:
-    """Make a session, and return its info."""
+    """Create a session, and return its info.
+
+    Options: `id`, `agent` (a name or a definition), `label`, `system_prompt`, `metadata`, `seed` (messages),
+    `auto_resize`, `parent_id`.
+    """
     given = {key: value for key, value in opts.items() if value is not None}
     runtime, durable = call.runtime, call.durable
     id = given.pop("id", None) or durable.new_id()
@@ -57,7 +65,7 @@ def create(call: Call, opts: Dict) -> Dict:
 
 @builtin("__session_info(id: string, opts?: dict) -> dict | nil")
 def info(call: Call, id: str, opts: Dict) -> Dict | None:
-    """What lists show of a session, and who of this program listens to it; nil when there is none."""
+    """Return a session as lists show it, `watchers` and `watch_dropped`; nil when there is none."""
     try:
         return call.shown(call.info(id))
     except SessionNotFound:
@@ -66,25 +74,25 @@ def info(call: Call, id: str, opts: Dict) -> Dict | None:
 
 @builtin("__session_exists(id: string, opts?: dict) -> bool")
 def exists(call: Call, id: str, opts: Dict) -> bool:
-    """Whether the store has a session of that id."""
+    """Return true if there is a session of that id."""
     return call.runtime.exists(id)
 
 
 @builtin("__session_seq(id: string, opts?: dict) -> int")
 def seq(call: Call, id: str, opts: Dict) -> int:
-    """The number of a session's last event."""
+    """Return the number of a session's last event."""
     return call.session(id).seq
 
 
 @builtin("__session_revision(id: string, opts?: dict) -> int")
 def revision(call: Call, id: str, opts: Dict) -> int:
-    """How many times a session was saved."""
+    """Return how many times a session was saved: 1 when it was made."""
     return call.info(id).revision
 
 
 @builtin("__session_cost(id: string, opts?: dict) -> float")
 def cost(call: Call, id: str, opts: Dict) -> float:
-    """What a session has cost, in USD."""
+    """Return what a session has cost, in USD."""
     return call.session(id).total_cost
 
 
@@ -94,7 +102,11 @@ def cost(call: Call, id: str, opts: Dict) -> float:
     "order?: string",
 )
 def list_(call: Call, filter: Dict) -> Dict:
-    """The sessions of a store, a page of them."""
+    """Return a page of sessions: `{items, next, errors}`.
+
+    Filter: `status`, `agent`, `parent`, `deleted`, `limit` (100), `after` (the `next` of the page before),
+    `order` (`updated`, `created`, `id`).
+    """
     given = {key: value for key, value in filter.items() if value is not None}
     if given.get("order", "id") not in _ORDERS:
         raise invalid(f"{call.name}: option `order` must be one of {', '.join(_ORDERS)}")
@@ -110,7 +122,7 @@ def list_(call: Call, filter: Dict) -> Dict:
 
 @builtin("__session_delete(id: string, opts?: dict) -> bool", "hard?: bool")
 def delete(call: Call, id: str, opts: Dict) -> bool:
-    """Hide a session from lists, or drop its log; false when there is none."""
+    """Hide a session from lists, or with `hard` drop its log; false when there is none."""
     runtime, hard = call.runtime, bool(opts.get("hard"))
     try:
         call.alone(id, partial(runtime.delete, id, hard=hard))
@@ -129,33 +141,42 @@ def delete(call: Call, id: str, opts: Dict) -> bool:
     "id?: string, at?: int | string, label?: string, reason?: string",
 )
 def fork(call: Call, id: str, opts: Dict) -> str:
-    """Make a session with the past of another one, and return its id."""
+    """Make a session with the past of another one, and return its id.
+
+    Options: `id`, `at` (an event's number or id), `label`, `reason`. Spec: 10 §A1.11, §C9.
+    """
     label, reason = opts.get("label") or "", opts.get("reason") or ""
     return call.session(id).fork(opts.get("id"), at=opts.get("at"), label=label, reason=reason).id
 
 
 @builtin("__session_parent(id: string, opts?: dict) -> dict | nil")
 def parent(call: Call, id: str, opts: Dict) -> Dict | None:
-    """The session that another one was forked from; nil when there is none any more."""
+    """Return the session that another one was forked from; nil when it no longer exists.
+
+    Spec: 10 §A1.11, §C9.
+    """
     found = call.runtime.parent(id)
     return None if found is None else call.shown(found)
 
 
 @builtin("__session_children(id: string, opts?: dict) -> list")
 def children(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """The forks of a session, oldest first."""
+    """Return the forks of a session, oldest first. Spec: 10 §A1.11, §C9."""
     return [call.shown(info) for info in call.runtime.children(id)]
 
 
 @builtin("__session_lineage(id: string, opts?: dict) -> list")
 def lineage(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """The sessions that one descends from, the first one first, and itself."""
+    """Return the sessions that one descends from, the first one first, and itself. Spec: 10 §A1.11, §C9."""
     return [call.shown(info) for info in call.runtime.lineage(id)]
 
 
 @builtin("__session_save_ancestry(record: dict, opts?: dict) -> bool")
 def save_ancestry(call: Call, record: Dict, opts: Dict) -> bool:
-    """Keep what another system knows of a session's descent; false when there is a record of it."""
+    """Store another system's record of a session's descent; false when there is a record of it.
+
+    The record is `{session_id, parent_session_id?, created_at, …}`. Spec: 10 §A1.11, §C9.
+    """
     return call.runtime.save_ancestry(record)
 
 
@@ -164,7 +185,11 @@ def save_ancestry(call: Call, record: Dict, opts: Dict) -> bool:
 
 @builtin("__session_activate(id?: string, opts?: dict) -> string")
 def activate(call: Call, id: str | None, opts: Dict) -> str:
-    """Make a session the default one of this task, a new one if there is none of that id."""
+    """Make a session the default one of this task and of those that it starts, and return its id.
+
+    `agent_loop` without `session_id` runs on it; `llm_call` shows its window and records in it. It is created
+    unless there is a session of that id. Spec: 10 §A2.5, §C9.
+    """
     runtime = call.runtime
     known = runtime.open(id, create=True) if id is not None else runtime.create(id=call.durable.new_id())
     context_of(call.vm).active = ActiveSession(known.id, runtime)
@@ -174,7 +199,7 @@ def activate(call: Call, id: str | None, opts: Dict) -> str:
 
 @builtin("__session_deactivate() -> nil")
 def deactivate(call: Call) -> None:
-    """Let the task have no default session."""
+    """Leave this task without a default session. Spec: 10 §A2.5, §C9."""
     context = context_of(call.vm)
     active, context.active = context.active, None
     if active is not None:
@@ -183,7 +208,7 @@ def deactivate(call: Call) -> None:
 
 @builtin("__session_active() -> string | nil")
 def active(call: Call) -> str | None:
-    """The id of the task's default session; nil when there is none."""
+    """Return the id of this task's default session; nil when there is none. Spec: 10 §A2.5, §C9."""
     found = context_of(call.vm).active
     return None if found is None else found.id
 
@@ -193,19 +218,19 @@ def active(call: Call) -> str | None:
 
 @builtin("__session_memo(id: string, opts?: dict) -> any")
 def memo(call: Call, id: str, opts: Dict) -> Value:
-    """What is remembered beside the messages; nil at first."""
+    """Return what is remembered beside the messages; nil at first. Spec: 10 §C3.1, §C9."""
     return call.session(id).memo
 
 
 @builtin("__session_set_memo(id: string, value: any, opts?: dict) -> int")
 def set_memo(call: Call, id: str, value: Value, opts: Dict) -> int:
-    """Set the memo, and return its version."""
+    """Set the memo, and return its version. Spec: 10 §C3.1, §C9."""
     return call.session(id).set("memo", value)
 
 
 @builtin("__session_get(id: string, key: string, default?: any, opts?: dict) -> any")
 def get(call: Call, id: str, key: str, default: Value, opts: Dict) -> Value:
-    """The value of a register; `default` when it was never set, or cleared."""
+    """Return the value of a register; `default` when it was never set, or cleared. Spec: 10 §C8.1, §C9."""
     return call.session(id).get(key, default)
 
 
@@ -214,7 +239,11 @@ def get(call: Call, id: str, key: str, default: Value, opts: Dict) -> Value:
     "source?: string, reason?: string, metadata?: dict",
 )
 def set_(call: Call, id: str | None, key: str, value: Value, opts: Dict) -> int:
-    """Set a register, and return its new version; without a session, a setting of this program."""
+    """Set a register, and return its version.
+
+    Without an id: a setting of all sessions of this program that have no value of their own. Options:
+    `source`, `reason`, `metadata`. Spec: 10 §C8.1, §C9.
+    """
     if id is not None:
         return call.session(id).set(key, value, **opts)
     if not key.startswith(REGISTERS):

@@ -168,7 +168,13 @@ _RESULT: Final = ("status", "stop_reason", "text", "messages", "usage", "cost", 
     LOOP,
 )
 def send(call: Call, id: str, prompt: Value, opts: Dict) -> Dict:
-    """Run an agent on a prompt, as one turn, and return what became of it."""
+    """Run an agent on a prompt, as one turn.
+
+    Returns `{status, stop_reason, text, messages, usage, cost, steps, turn_id}`. It is an agent loop, of the
+    session's definition if it has one, with the options of `agent_loop`; or `agent`, a function of messages
+    and turn, or another definition. Options besides: `idempotency_key`, `expected_revision`.
+    Spec: 10 §C7.1, §C9.
+    """
     own = {key: opts[key] for key in _OWN if key in opts}
     loop = {key: value for key, value in opts.items() if key not in (*_OWN, "agent")}
     runtime, caller = call.runtime, call.durable.caller()
@@ -208,14 +214,24 @@ def _spawned(call: Call, id: str, spec: ChildSpec) -> ChildRef:
 
 @builtin("__session_spawn(id: string, spec: dict, opts?: dict) -> dict")
 def spawn(call: Call, id: str, spec: Dict, opts: Dict) -> Dict:
-    """Have a child of a session run: `{child_id, session_id, parent_id}`."""
+    """Start a child in a session of its own, and return `{child_id, session_id, parent_id}`.
+
+    The spec: `agent` (a function of messages and turn, a definition, or options of `agent_loop`), `mode`
+    (`handoff`, `fork`, `fresh`), `task`, `context`, `messages`, `detached`, `metadata`, `child_id`,
+    `session_id`. It ends with the program, and with the turn that started it unless it is detached.
+    Spec: 10 §A1.15, §C9, §C10.
+    """
     ref = _spawned(call, id, _spec(call, id, spec))
     return {"child_id": ref.child_id, "session_id": ref.session_id, "parent_id": ref.parent_id}
 
 
 @builtin("__session_wait_child(child_id: string, opts?: dict) -> dict", "timeout?: float | duration")
 def wait_child(call: Call, child_id: str, opts: Dict) -> Dict:
-    """What became of a child, which is waited for."""
+    """Wait for a child, and return its outcome.
+
+    That is `{child_id, session_id, status, summary, reason, error, external_id, usage, artifacts}`. Options:
+    `timeout` (seconds, or a duration). Spec: 10 §A1.15, §C9, §C10.
+    """
     given = opts.get("timeout")
     seconds = given.ms / 1000 if isinstance(given, Duration) else given
     return _value(_outcome(call, child_id, seconds))
@@ -223,14 +239,17 @@ def wait_child(call: Call, child_id: str, opts: Dict) -> Dict:
 
 @builtin("__session_run_child(id: string, spec: dict, opts?: dict) -> dict")
 def run_child(call: Call, id: str, spec: Dict, opts: Dict) -> Dict:
-    """Have a child run, and return what became of it."""
+    """Run a child, and return its outcome. Spec: 10 §A1.15, §C9, §C10."""
     ref = _spawned(call, id, _spec(call, id, spec))
     return _value(_outcome(call, ref.child_id, None))
 
 
 @builtin("__session_schedule_child(id: string, spec: dict, opts?: dict) -> dict")
 def schedule_child(call: Call, id: str, spec: Dict, opts: Dict) -> Dict:
-    """Have a child begin when it is due; a program that ends before that never has it."""
+    """Start a child at the `due_at` of its spec, in seconds since 1970; never if the program ends before.
+
+    Spec: 10 §A1.15, §C9, §C10.
+    """
     known = f"{_SPEC}, due_at: float"
     due = read_options(call.name, spec, known, id)["due_at"]
     planned = _spec(call, id, {key: value for key, value in spec.items() if key != "due_at"})
@@ -260,7 +279,10 @@ def _value(result: ChildResult) -> Dict:
     "artifact_ids?: list, note?: string, metadata?: dict",
 )
 def merge_child(call: Call, id: str, child_id: str, opts: Dict) -> Dict:
-    """Say that a child's outcome was taken in. Return what the log knows of the child."""
+    """Record that a child's outcome was used, and return what the log knows of the child.
+
+    Options: `artifact_ids` (all), `note`, `metadata`. Spec: 10 §A1.15, §C9, §C10.
+    """
     ids = opts.get("artifact_ids")
     if ids is not None and not all(type(each) is str for each in ids):
         raise invalid(f"{call.name}: option `artifact_ids` must be a list of strings", id)
@@ -269,5 +291,8 @@ def merge_child(call: Call, id: str, child_id: str, opts: Dict) -> Dict:
 
 @builtin("__session_child_runs(id: string, opts?: dict) -> list")
 def runs(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """What a session's log knows of its children, in the order in which they were asked for."""
+    """Return what a session's log knows of its children, in the order in which they were requested.
+
+    Spec: 10 §A1.15, §C9, §C10.
+    """
     return [run.data() for run in child_runs(call.session(id))]

@@ -30,25 +30,28 @@ if TYPE_CHECKING:
 
 @builtin("__session_messages(id: string, opts?: dict) -> list")
 def messages(call: Call, id: str, opts: Dict) -> Dicts:
-    """The messages of the window, as they were written."""
+    """Return the messages of the window as they were written. Spec: 10 §C5, §C9."""
     return call.session(id).messages()
 
 
 @builtin("__session_window(id: string, opts?: dict) -> list")
 def window(call: Call, id: str, opts: Dict) -> Dicts:
-    """The window as a model gets it."""
+    """Return the window as a model gets it. Spec: 10 §C5, §C9."""
     return call.session(id).window()
 
 
 @builtin("__session_history(id: string, opts?: dict) -> list", "include_reset?: bool")
 def history(call: Call, id: str, opts: Dict) -> Dicts:
-    """The messages behind the window, too."""
+    """Return the messages since the last reset, those behind the window too.
+
+    With `include_reset`, those before it as well. Spec: 10 §C5, §C9.
+    """
     return call.session(id).history(include_reset=bool(opts.get("include_reset")))
 
 
 @builtin("__session_entries(id: string, opts?: dict) -> list")
 def entries(call: Call, id: str, opts: Dict) -> Dicts:
-    """The messages of the window with their events."""
+    """Return the messages of `session_window` with their events. Spec: 10 §C5, §C9."""
     return [entry.shown() for entry in call.session(id).entries()]
 
 
@@ -57,7 +60,11 @@ def entries(call: Call, id: str, opts: Dict) -> Dicts:
     "after?: int, until?: int | string, types?: list, reverse?: bool, limit?: int, branch?: bool",
 )
 def events(call: Call, id: str, opts: Dict) -> Dicts:
-    """The events of a session's log, oldest first."""
+    """Return the events of the log, oldest first.
+
+    Options: `after`, `until` (a number or an id), `types`, `reverse`, `limit`, `branch` (without what was
+    taken back). Spec: 10 §C5, §C9.
+    """
     for key in ("after", "until", "limit"):
         if isinstance(opts.get(key), int) and opts[key] < 0:
             raise invalid(f"{call.name}: option `{key}` must be at least 0", id)
@@ -66,7 +73,7 @@ def events(call: Call, id: str, opts: Dict) -> Dicts:
 
 @builtin("__session_branch(id: string, event_id: string, opts?: dict) -> list")
 def branch(call: Call, id: str, event_id: str, opts: Dict) -> Dicts:
-    """The events that lead to one, and itself."""
+    """Return the events that lead to one, and itself. Spec: 10 §A1.9, §C9."""
     return [event_value(event) for event in call.session(id).branch(event_id)]
 
 
@@ -78,7 +85,10 @@ def branch(call: Call, id: str, event_id: str, opts: Dict) -> Dicts:
     "expected_version?: int, turn_id?: string, metadata?: dict",
 )
 def append(call: Call, id: str, event: Value, opts: Dict) -> int:
-    """Append events, all or none, and return the number of the last one."""
+    """Append an event `{type, data?, metadata?, cost?, turn_id?}`, or a list of them, all or none.
+
+    Returns the number of the last one. Options: `expected_version`, `turn_id`, `metadata`. Spec: 10 §C3, §C9.
+    """
     drafts = drafts_of(call.name, id, event, opts)
     if not drafts:
         raise invalid(f"{call.name}: there is no event to append", id)
@@ -88,7 +98,10 @@ def append(call: Call, id: str, event: Value, opts: Dict) -> int:
 
 @builtin("__session_add_history(id: string, messages: dict | list, opts?: dict) -> int")
 def add_history(call: Call, id: str, messages: Value, opts: Dict) -> int:
-    """Append messages that are no turn's, and return the number of the last event."""
+    """Append messages that belong to no turn, and return the number of the last event.
+
+    Spec: 10 §A2.2, §C9.
+    """
     session = call.session(id)
     session.add_history(messages)
     return session.seq
@@ -96,7 +109,10 @@ def add_history(call: Call, id: str, messages: Value, opts: Dict) -> int:
 
 @builtin("__session_set_history(id: string, messages: dict | list, opts?: dict) -> int")
 def set_history(call: Call, id: str, messages: Value, opts: Dict) -> int:
-    """Restart the history with these messages, and return the number of the last event."""
+    """Restart the history with these messages, and return the number of the last event.
+
+    Memo and registers stay. Spec: 10 §A2.2, §C9.
+    """
     session = call.session(id)
     session.set_history(messages)
     return session.seq
@@ -104,13 +120,13 @@ def set_history(call: Call, id: str, messages: Value, opts: Dict) -> int:
 
 @builtin("__session_reset(id: string, opts?: dict) -> nil")
 def reset(call: Call, id: str, opts: Dict) -> None:
-    """Empty window and history; registers stay."""
+    """Empty window and history; registers stay. Spec: 10 §A2.2, §C9."""
     call.session(id).reset()
 
 
 @builtin("__session_clean_window(id: string, opts?: dict) -> nil")
 def clean_window(call: Call, id: str, opts: Dict) -> None:
-    """Empty the window; the history stays."""
+    """Empty the window; the history stays. Spec: 10 §A2.2, §C9."""
     call.session(id).clean_window()
 
 
@@ -118,7 +134,10 @@ def clean_window(call: Call, id: str, opts: Dict) -> None:
     "__session_context(id: string, text: string, opts?: dict) -> string", "kind?: string, placement?: string"
 )
 def context(call: Call, id: str, text: str, opts: Dict) -> str:
-    """Append what the model is to know and nobody has said. Return the event's id."""
+    """Append a text that the model is to know and nobody has said, and return the event's id.
+
+    Options: `kind`, `placement` (`prefix`, `history`). Spec: 10 §A2.2, §C9.
+    """
     return call.session(id).append_context(text, opts.get("kind", "generic"), opts.get("placement")).id
 
 
@@ -127,19 +146,19 @@ def context(call: Call, id: str, text: str, opts: Dict) -> str:
 
 @builtin("__session_pin(id: string, event_id: string, opts?: dict) -> bool")
 def pin(call: Call, id: str, event_id: str, opts: Dict) -> bool:
-    """Keep a message in the window; false when it is pinned already."""
+    """Keep a message in the window, whatever is cut; false when it is pinned already. Spec: 10 §C5, §C9."""
     return call.session(id).pin(event_id)
 
 
 @builtin("__session_unpin(id: string, event_id: string, opts?: dict) -> bool")
 def unpin(call: Call, id: str, event_id: str, opts: Dict) -> bool:
-    """Take a pin out; false when there is none."""
+    """Remove a pin; false when there is none. Spec: 10 §C5, §C9."""
     return call.session(id).unpin(event_id)
 
 
 @builtin("__session_rewind(id: string, turns?: int, opts?: dict) -> list")
 def rewind(call: Call, id: str, turns: int | None, opts: Dict) -> list[Dict]:
-    """Take back the last turns, and return the messages that left the window."""
+    """Take back the last turns (1), and return the messages that left the window. Spec: 10 §C5, §C9."""
     if turns is not None and turns < 1:
         raise invalid(f"{call.name}: `turns` must be at least 1", id)
     return call.session(id).rewind(1 if turns is None else turns)
@@ -147,13 +166,16 @@ def rewind(call: Call, id: str, turns: int | None, opts: Dict) -> list[Dict]:
 
 @builtin("__session_redo(id: string, opts?: dict) -> list")
 def redo(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """Undo the last rewind, and return the messages that came back."""
+    """Undo the last rewind, and return the messages that came back. Spec: 10 §C5, §C9."""
     return call.session(id).redo()
 
 
 @builtin("__session_move_leaf(id: string, event_id: string, opts?: dict) -> list", "summary?: string")
 def move_leaf(call: Call, id: str, event_id: str, opts: Dict) -> list[Dict]:
-    """Go on behind an earlier event. Return the events that say so."""
+    """Continue behind an earlier event, "" for the beginning; what came after it leaves the window.
+
+    Returns the events that record the move. Options: `summary` of what is left behind. Spec: 10 §A1.9, §C9.
+    """
     return [event_value(event) for event in call.session(id).move_leaf(event_id, opts.get("summary"))]
 
 
@@ -187,7 +209,10 @@ def _strategy(call: Call, name: str, fn: Value) -> Callable[..., tuple[Any, Any,
 
 @builtin("__session_on_analyze(id: string | nil, fn?: closure, opts?: dict) -> nil")
 def on_analyze(call: Call, id: str | None, fn: Value, opts: Dict) -> None:
-    """Let a function name the resize strategy that is due; nil restores the default."""
+    """Let `fn(full, window, memo, settings)` name the resize strategy that is due.
+
+    nil restores the default. Without an id: of all sessions of this program. Spec: 10 §C8, §C9.
+    """
     function = None if fn is None else callback(call, fn)
 
     def analysis(full: Any, window: Any, memo: Any, settings: Any) -> Any:
@@ -200,7 +225,10 @@ def on_analyze(call: Call, id: str | None, fn: Value, opts: Dict) -> None:
 
 @builtin("__session_strategy(id: string | nil, name: string, fn: closure, opts?: dict) -> nil")
 def strategy(call: Call, id: str | None, name: str, fn: Value, opts: Dict) -> None:
-    """Register a resize strategy."""
+    """Register a resize strategy, `fn(full, window, memo, settings)`.
+
+    It returns `[full, window, memo]`, nil for what stays, or a dict of those that change. Spec: 10 §C8, §C9.
+    """
     made = _strategy(call, name, fn)
     for policy in call.policies(id):
         policy.strategy(name, made)
@@ -214,8 +242,10 @@ def strategy(call: Call, id: str | None, name: str, fn: Value, opts: Dict) -> No
     "custom_compactor?: closure, mask_callback?: closure, compress_callback?: closure, background?: bool",
 )
 def resize(call: Call, id: str, strategy: str | None, opts: Dict) -> Dict | None:
-    """Run a resize strategy, or the one that is due, and return what it did; nil when none is, and in the
-    background."""
+    """Run a resize strategy, or the one that is due; nil when none is.
+
+    Options: those of the policy; `background` runs it beside the program and returns nil. Spec: 10 §C8, §C9.
+    """
     if opts.pop("background", False):
         call.session(id)  # there is one
         call.durable.background.begin(id, lambda: _resized(call, id, strategy, opts))
@@ -236,14 +266,20 @@ def _resized(call: Call, id: str, strategy: str | None, opts: Dict) -> Dict | No
     "if_needed?: bool, max_events?: int, max_age?: float",
 )
 def snapshot(call: Call, id: str, opts: Dict) -> bool:
-    """Write down what the view shows, so that a load is short; false when none was taken."""
+    """Write down what the view shows, so that a load is short; false when none was taken.
+
+    Options: `if_needed`, `max_events` (50), `max_age` (seconds). Spec: 10 §C8, §C9.
+    """
     given = {"max_events": 50, **opts}
     return call.session(id).snapshot(**given)
 
 
 @builtin("__session_compact_tool(id: string, opts?: dict) -> dict")
 def compact_tool(call: Call, id: str, opts: Dict) -> Dict:
-    """A tool with which a model makes a session's window smaller."""
+    """Return a tool for the `tools` of a loop, with which a model makes a session's window smaller.
+
+    Spec: 10 §C8, §C9.
+    """
     call.session(id)  # there is one
 
     def compact(vm: Vm, arguments: Value = None) -> str:
@@ -270,7 +306,10 @@ def compact_tool(call: Call, id: str, opts: Dict) -> Dict:
 
 @builtin("__session_run_log(id: string, opts?: dict) -> dict", "tree?: bool")
 def run_log(call: Call, id: str, opts: Dict) -> Dict:
-    """What a session did, answer by answer; with `tree` its children, too."""
+    """Return the run log of a session: what it did, answer by answer; with `tree` its children, too.
+
+    Spec: 10 §A1.16, §C9, §C10.
+    """
     session = call.session(id)
     run = export_run_tree(session, call.runtime.get) if opts.get("tree") else export_run(session)
     return run.data()
@@ -278,7 +317,10 @@ def run_log(call: Call, id: str, opts: Dict) -> Dict:
 
 @builtin("__session_episode(id: string, opts?: dict) -> dict", "save?: bool")
 def episode(call: Call, id: str, opts: Dict) -> Dict:
-    """The episode of a session's run, which is kept if that is asked for."""
+    """Return the episode of a session's run: its conclusion, and the calls of tools.
+
+    With `save` it is stored. Spec: 10 §A1.16, §C9, §C10.
+    """
     found = distill(export_run(call.session(id)), ids=call.vm.world.ids)
     if opts.get("save"):
         call.runtime.save_episode(found)
@@ -287,14 +329,17 @@ def episode(call: Call, id: str, opts: Dict) -> Dict:
 
 @builtin("__session_episodes(id: string, opts?: dict) -> list")
 def episodes(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """The episodes of a session that were kept, oldest first."""
+    """Return the stored episodes of a session, oldest first. Spec: 10 §A1.16, §C9, §C10."""
     call.session(id)  # there is one
     return [episode.data() for episode in call.runtime.episodes(id)]
 
 
 @builtin("__session_search_episodes(query: string, limit?: int, opts?: dict) -> list")
 def search_episodes(call: Call, query: str, limit: int | None, opts: Dict) -> list[Dict]:
-    """The episodes that say every term of a query, the newest run first."""
+    """Return the episodes that contain every term of a query or name it as a tool, the newest run first.
+
+    50 at most. Spec: 10 §A1.16, §C9, §C10.
+    """
     if limit is not None and limit < 1:
         raise invalid(f"{call.name}: `limit` must be at least 1")
     found = call.runtime.search_episodes(query, 50 if limit is None else limit)

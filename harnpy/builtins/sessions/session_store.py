@@ -88,7 +88,10 @@ def _recorded(session: Session) -> list[Dict]:
 
 @builtin("__session_artifact_put(id: string, descriptor: dict, body: string | bytes, opts?: dict) -> dict")
 def put(call: Call, id: str, descriptor: Dict, body: str | bytes, opts: Dict) -> Dict:
-    """Keep a body and record its descriptor, which is returned."""
+    """Store a body (a string or bytes) beside the store; record and return its descriptor.
+
+    The descriptor is `{id?, kind?, label?, mime_type?, metadata?, …}`. Spec: 10 §A1.14, §C9.
+    """
     artifact = _artifact(call, id, descriptor)
     data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
     return call.session(id).store_artifact(bodies_of(call), artifact, data).data()
@@ -96,7 +99,10 @@ def put(call: Call, id: str, descriptor: Dict, body: str | bytes, opts: Dict) ->
 
 @builtin("__session_artifact_record(id: string, descriptor: dict, opts?: dict) -> dict")
 def record(call: Call, id: str, descriptor: Dict, opts: Dict) -> Dict:
-    """Record the descriptor of what is kept elsewhere."""
+    """Record the descriptor of an artifact whose body is kept elsewhere, and return it.
+
+    Spec: 10 §A1.14, §C9.
+    """
     artifact = _artifact(call, id, descriptor)
     if not artifact.id:
         raise invalid(f"{call.name}: option `id` must be a string", id)
@@ -105,7 +111,10 @@ def record(call: Call, id: str, descriptor: Dict, opts: Dict) -> Dict:
 
 @builtin("__session_artifact_read(id: string, artifact_id: string, opts?: dict) -> dict")
 def read(call: Call, id: str, artifact_id: str, opts: Dict) -> Dict:
-    """The descriptor of an artifact of a session, with its `body`, whose digest is checked."""
+    """Return the descriptor of an artifact with its `body` (bytes), whose digest is checked.
+
+    Spec: 10 §A1.14, §C9.
+    """
     known = next((each for each in _recorded(call.session(id)) if each["id"] == artifact_id), None)
     if known is None:
         raise ArtifactNotFound(artifact_id)
@@ -116,7 +125,10 @@ def read(call: Call, id: str, artifact_id: str, opts: Dict) -> Dict:
 
 @builtin("__session_artifacts(id: string, opts?: dict) -> list")
 def artifacts(call: Call, id: str, opts: Dict) -> list[Dict]:
-    """The descriptors of the artifacts in a session's log."""
+    """Return the descriptors of the artifacts in a session's log, each as it was written last.
+
+    Spec: 10 §A1.14, §C9.
+    """
     return _recorded(call.session(id))
 
 
@@ -141,7 +153,10 @@ _ON_CONFLICT = (ERROR, SKIP, RENAME)
     "session_id?: string, types?: list, limit?: int, raw?: bool",
 )
 def search(call: Call, query: str, opts: Dict) -> list[Dict]:
-    """The events whose text holds every term of a query."""
+    """Return the events whose text contains every term of a query.
+
+    Options: `session_id`, `types`, `limit` (50), `raw`. Spec: 10 §C6, §C9.
+    """
     runtime, types, id = call.runtime, opts.get("types"), opts.get("session_id")
     hits = runtime.store.search(
         query,
@@ -162,7 +177,11 @@ def _hit(call: Call, hit: Hit) -> Dict:
 
 @builtin("__session_export(id: string, opts?: dict) -> string", "format?: string, path?: string")
 def export_(call: Call, id: str, opts: Dict) -> str:
-    """A session as the text of a file, which is written if there is a path."""
+    """Return a session as the text of a file, which is written to `path` if there is one.
+
+    Options: `format` (`jsonl`, `canto`, `cognesy`, `agently-json`, `agently-yaml`), `path`.
+    Spec: 10 §C6, §C9, §C17.
+    """
     text = export(call.session(id), opts.get("format", "jsonl"))
     path = opts.get("path")
     if path is not None:
@@ -176,8 +195,11 @@ def export_(call: Call, id: str, opts: Dict) -> str:
     "format?: string, session_key_path?: string, id?: string, on_conflict?: string",
 )
 def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | None:
-    """Make a session of a file or a text, and return its id; nil when it was skipped. Of a directory all,
-    and what became of each."""
+    """Make a session of a file, or of a text, and return its id; nil when it was skipped.
+
+    Of a directory all of them, and return what became of each. Options: `format`, `session_key_path`, `id`,
+    `on_conflict` (`error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
+    """
     format, on_conflict = opts.get("format", AUTO), opts.get("on_conflict", ERROR)
     if on_conflict not in _ON_CONFLICT:
         raise invalid(f"{call.name}: option `on_conflict` must be one of {', '.join(_ON_CONFLICT)}")
@@ -234,7 +256,10 @@ def _files(call: Call, path: str) -> Iterator[None]:
 
 @builtin("__session_fsck(opts?: dict) -> dict", "repair?: bool")
 def fsck(call: Call, opts: Dict) -> Dict:
-    """Check a store, and repair it if that is asked for."""
+    """Check a store: `{streams, records, findings, clean}`; with `repair` mend what can be mended.
+
+    Spec: 10 §C6, §C9.
+    """
     report = call.runtime.store.fsck(repair=bool(opts.get("repair")))
     findings = [finding._asdict() for finding in report.findings]
     return {"streams": report.streams, "records": report.records, "findings": findings, "clean": report.clean}
