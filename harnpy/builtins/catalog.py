@@ -51,7 +51,7 @@ _NAMESPACES = ("stream", "event_log", "workflow")
 
 
 class _Table:
-    """What the files say, read on first use."""
+    """The names and signatures in the modules' text, read on first use."""
 
     state: str | None = None
     modules: Mapping[str, str] | None = None

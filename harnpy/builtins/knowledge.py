@@ -1,4 +1,4 @@
-"""What a check knows of the builtins of one Vm, and of those that harnpy lacks. Spec: 02 §9.3, 03, 07 §1.2.
+"""Knowledge of checks about the builtins of one Vm, and those that harnpy lacks. Spec: 02 §9.3, 03, 07 §1.2.
 
 Names come from the catalog's index, methods and properties from the tables that the run reads. Whether an
 argument is valid is decided by the code that reads it at run time. No module of builtins is imported before
@@ -145,5 +145,5 @@ class BuiltinKnowledge:
         return self._table.fingerprint()
 
     def _judges(self, function: str) -> bool:
-        """Whether it is a builtin of ours: what takes its place has arguments of its own."""
+        """Return true for a builtin of ours: what takes its place has arguments of its own."""
         return function not in self._table.registered

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def models_of(vm: Vm) -> Models:
-    """The Vm's models, which act on its world."""
+    """Return the Vm's models, which act on its world."""
     return vm.state(Models, lambda: _new_models(vm))
 
 
@@ -46,6 +46,6 @@ def _new_models(vm: Vm) -> Models:
 
 
 def _caps(meter: Meter) -> Caps:
-    """What the embedder lets a response have."""
+    """Return the most bytes that the embedder lets a response have."""
     most = meter.most("response_bytes")
     return Caps() if most is None else Caps(bytes=most, on_bytes=partial(meter.excess, "response_bytes"))

@@ -100,7 +100,7 @@ class _Warned:
 
 
 def with_python_functions(vm: Vm, options: Value) -> Value:
-    """A loop's options for the agents' room: callbacks, tool handlers and prompts as Python callables."""
+    """Return a loop's options for `harnpy.agent`: callbacks, handlers and prompts as Python callables."""
     if type(options) is not dict:
         return options
     given = with_experiment(vm, with_callables(vm, options, *_CALLBACKS))
@@ -115,7 +115,7 @@ def with_python_functions(vm: Vm, options: Value) -> Value:
 
 
 def node_with_python_functions(vm: Vm, node: Value) -> Value:
-    """The same for a node of a workflow; what isn't a dict stays as it is."""
+    """Return the same for a node of a workflow; what isn't a dict stays as it is."""
     if type(node) is not dict:
         return node
     given = callables_within(vm, {key: value for key, value in node.items() if key != "tools"})
@@ -127,7 +127,7 @@ def node_with_python_functions(vm: Vm, node: Value) -> Value:
 
 
 def graph_with_python_functions(vm: Vm, graph: Value) -> Value:
-    """The same for a whole workflow, its shorthand nodes included."""
+    """Return the same for a whole workflow, its shorthand nodes included."""
     if type(graph) is not dict:
         return graph
     given = {key: node_with_python_functions(vm, value) for key, value in graph.items()}
@@ -138,7 +138,7 @@ def graph_with_python_functions(vm: Vm, graph: Value) -> Value:
 
 
 def _tools(vm: Vm, tools: Value) -> Value:
-    """A registry or a list of entries, with handlers that Python can call."""
+    """Return a registry or a list of entries, with handlers that Python can call."""
     if type(tools) is dict and type(tools.get("tools")) is list:
         return {**tools, "tools": _tools(vm, tools["tools"])}
     if type(tools) is not list:
@@ -172,7 +172,7 @@ def takes_several(name: str, params: Iterable[str]) -> str:
 
 
 def _handler(vm: Vm, function: Value) -> Callable[[Dict], Value]:
-    """A tool's function: what it raises is a `ToolFailure`, in the words that a model gets to read."""
+    """Return a tool's function: what it raises is a `ToolFailure`, in the words that a model gets to read."""
 
     def call(arguments: Dict) -> Value:
         try:

@@ -1,4 +1,4 @@
-"""What agents get of a Vm: its models, sessions, tasks, hooks and people."""
+"""The runtime that a Vm gives to agents: its models, sessions, tasks, hooks and people."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def runtime_on(vm: Vm, sessions: SessionRegistry, hooks: Hooks) -> Runtime:
 
 
 def _is_failure(error: BaseException) -> bool:
-    """Whether an error is a program's or one that says what it did wrong, and ends no more than its work."""
+    """Return true for an error of a program, or one that says what it did wrong."""
     return failed_by_itself(error) or (isinstance(error, VmError) and not isinstance(error, Interrupted))
 
 
@@ -105,7 +105,7 @@ def tools_bound(vm: Vm, options: Value) -> Iterator[None]:
 
 
 def with_bound_tools(vm: Vm, options: Value) -> Value:
-    """The options with the caller's bound registry, if they name no tools."""
+    """Return the options with the caller's bound registry, if they name no tools."""
     given = {} if options is None else options
     if type(given) is not dict or given.get("tools") is not None:
         return options

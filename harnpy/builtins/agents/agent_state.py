@@ -40,7 +40,7 @@ def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
 
 @builtin("plan_entries(plan: any) -> list", family="tools")
 def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
-    """The steps of a plan as `{content, status, priority?}`; its summary when it has none.
+    """Return the steps of a plan as `{content, status, priority?}`; its summary when it has none.
 
     Example:
         plan_entries({steps: ["pack", "drive"]}).map({ step -> step.content })  // ["pack", "drive"]
@@ -63,7 +63,7 @@ def handoff(vm: Vm, payload: Value) -> dict[str, Any]:
 
 @builtin("handoff_context(payload: dict) -> string", family="records")
 def handoff_context(vm: Vm, payload: Value) -> str:
-    """A handoff as tagged text for the model that takes over.
+    """Return a handoff as tagged text for the model that takes over.
 
     Example:
         let who = {source_persona: "clerk", target_persona_or_human: "manager"}
@@ -78,7 +78,7 @@ def _normal(vm: Vm, payload: Value, caller: str) -> dict[str, Any]:
 
 
 def current_run(vm: Vm) -> str | None:
-    """The workflow run that the running task works for, by its mutation session."""
+    """Return the workflow run that the running task works for, by its mutation session."""
     workflow = context_of(vm).workflow
     return None if workflow is None else workflow.mutation["run_id"]
 

@@ -74,7 +74,7 @@ def command_policy_pop(vm: Vm) -> None:
 
 @builtin("command_risk_scan(ctx: dict) -> dict")
 def command_risk_scan(vm: Vm, ctx: Value = None) -> Dict:
-    """What the text of a command risks: `{action, recommended_action, risk_labels, confidence, rationale}`.
+    """Judge the text of a command: `{action, recommended_action, risk_labels, confidence, rationale}`.
 
     `ctx` is what a hook gets, or a request `{argv}` or `{command}`.
 
@@ -86,7 +86,7 @@ def command_risk_scan(vm: Vm, ctx: Value = None) -> Dict:
 
 @builtin("command_llm_risk_scan(ctx: dict, options?: dict) -> dict")
 def command_llm_risk_scan(vm: Vm, ctx: Value = None, options: Value = None) -> Dict:
-    """The same, with the options as `llm`; it calls no model.
+    """Return the same, with the options as `llm`; it calls no model.
 
     Example:
         command_llm_risk_scan({command: "ls"}, {api_key: "k"}).llm  // {api_key: "<redacted>"}
@@ -97,7 +97,7 @@ def command_llm_risk_scan(vm: Vm, ctx: Value = None, options: Value = None) -> D
 
 @builtin("command_result_scan(ctx: dict) -> dict")
 def command_result_scan(vm: Vm, ctx: Value = None) -> Dict:
-    """What the output of a command tells, in `ctx.result`: credentials, refusals, errors.
+    """Judge the output of a command, in `ctx.result`: credentials, refusals, errors.
 
     Example:
         command_result_scan({result: {stderr: "fatal: no such ref"}}).risk_labels  // ["error_output"]

@@ -43,7 +43,7 @@ def emit(
 
 @builtin("event_log.latest(topic: string) -> int | nil")
 def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
-    """The highest id that the topic ever had; nil before its first event.
+    """Return the highest id that the topic ever had; nil before its first event.
 
     Example:
         event_log.emit("sales", "created", {id: 2})
@@ -55,7 +55,7 @@ def latest(vm: Vm, topic: Value = ABSENT) -> int | None:
 
 @builtin("event_log.subscribe(topic: any, from_cursor?: int) -> stream")
 def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Stream:
-    """A stream of the topic's events after `from_cursor`: first the existing ones, then those to come.
+    """Return a stream of the topic's events after `from_cursor`: first the existing ones, then those to come.
 
     Also with one argument: `{topic, from_cursor}`.
 

@@ -136,7 +136,7 @@ def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
 
 @builtin("hitl_pending(filters?: dict) -> list", family="hitl")
 def hitl_pending(vm: Vm, filters: Value) -> list[Dict]:
-    """The requests that nobody has answered, newest first. Filters: `since, until, kinds, agent, limit`.
+    """Return the unanswered requests, newest first. Filters: `since, until, kinds, agent, limit`.
 
     Example:
         hitl_pending({kinds: ["question"]})  // []

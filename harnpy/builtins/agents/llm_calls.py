@@ -73,7 +73,7 @@ def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
 
 
 def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer:
-    """The answer to a call, validated as its options ask.
+    """Return the answer to a call, validated as its options ask.
 
     Raises `OptionError` and `MisuseError` before the call; a call that fails throws the error's dict.
     """
@@ -84,7 +84,7 @@ def answer_to(vm: Vm, prompt: str, system: str | None, options: Value) -> Answer
 
 
 def call_result(vm: Vm, answer: Answer) -> Dict:
-    """The dict that `llm_call` returns."""
+    """Return the dict that `llm_call` returns."""
     reply, request = answer.reply, answer.request
     note = request.experiment_note
     transcript = call_transcript(request, reply, sessions_of(vm).world, structural_experiment=note)
@@ -92,12 +92,12 @@ def call_result(vm: Vm, answer: Answer) -> Dict:
 
 
 def options_of(vm: Vm, given: Value) -> Options:
-    """The options of a call as `harnpy.llm` reads them: their functions are Python functions."""
+    """Return the options of a call as `harnpy.llm` reads them: their functions are Python functions."""
     return models_of(vm).options(with_experiment(vm, given))
 
 
 def with_experiment(vm: Vm, options: Value) -> Value:
-    """The options with the function of a structural experiment, if any, as a Python function."""
+    """Return the options with the function of a structural experiment, if any, as a Python function."""
     options = with_callables(vm, options, "structural_experiment")
     if type(options) is not dict or type(options.get("structural_experiment")) is not dict:
         return options
@@ -106,7 +106,7 @@ def with_experiment(vm: Vm, options: Value) -> Value:
 
 
 def ask(vm: Vm, request: Request) -> Reply:
-    """The model's reply; a call that fails throws the error's dict (07 §1.7)."""
+    """Return the model's reply; a call that fails throws the error's dict (07 §1.7)."""
     with CallErrors(vm, request):
         return models_of(vm).ask(request)
 
@@ -148,7 +148,7 @@ def llm_mock(vm: Vm, config: Value) -> None:
 
 @builtin("llm_mock_calls() -> list", family="llm")
 def llm_mock_calls(vm: Vm) -> list[Dict]:
-    """The calls that the mock model received, as `{messages, system, tools, thinking}`.
+    """Return the calls that the mock model received, as `{messages, system, tools, thinking}`.
 
     Example:
         llm_mock_clear()
@@ -339,7 +339,7 @@ def _envelope(vm: Vm, options: Value, tried: _Tried) -> Dict:
 
 
 def _options(vm: Vm, caller: str, schema: Value, options: Value) -> Dict:
-    """The options of ``caller`` with what a structured call adds to them. Raises `OptionError`."""
+    """Return the options of ``caller`` with what a structured call adds to them. Raises `OptionError`."""
     checked_system(vm, caller, None, options)
     if schema is None:
         raise OptionError(_NO_SCHEMA)
@@ -370,7 +370,7 @@ def _system(given: Dict) -> str | None:
     "llm_stream(prompt: string, system?: string | nil, options?: dict) -> channel", family="llm", guarded=True
 )
 def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
-    """A channel with the pieces of a model's reply, closed after the last: `for piece in llm_stream(…)`.
+    """Return a channel with the pieces of a model's reply: `for piece in llm_stream(…)`.
 
     A call that fails sends `error: <message>` as its last piece. Spec: 07 §1.11.
 

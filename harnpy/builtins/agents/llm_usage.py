@@ -1,4 +1,4 @@
-"""What model calls cost and use: prices, budgets, rate limits, traces.
+"""Costs and use of model calls: prices, budgets, rate limits, traces.
 
 Spec: 05 §10, 07 §1.12, §1.13, §9.4.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @builtin("llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float", family="llm")
 def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float:
-    """What a call would cost in USD; 0.0 for a model without a known price.
+    """Return the price of a call in USD; 0.0 for a model without a known price.
 
     Example:
         llm_cost("claude-sonnet-4-5", 1000000, 0)  // 3.0
@@ -34,7 +34,7 @@ def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float
 
 @builtin("llm_session_cost() -> dict", family="llm")
 def llm_session_cost(vm: Vm) -> Dict:
-    """What the program's calls have cost so far: `{total_cost, input_tokens, output_tokens, call_count}`.
+    """Return the cost of the program's calls so far: `{total_cost, input_tokens, output_tokens, call_count}`.
 
     The counters are zero unless the host traces model calls (`harnpy run --trace`).
 
@@ -62,7 +62,7 @@ def llm_budget(vm: Vm, max_cost: Value) -> None:
 
 @builtin("llm_budget_remaining() -> float | nil", family="llm")
 def llm_budget_remaining(vm: Vm) -> float | None:
-    """What `llm_budget` leaves to spend, in USD; nil when no budget is set.
+    """Return the USD that `llm_budget` leaves to spend; nil when no budget is set.
 
     Example:
         llm_budget(2.0)
@@ -73,7 +73,7 @@ def llm_budget_remaining(vm: Vm) -> float | None:
 
 @builtin("llm_info() -> dict", family="tracing")
 def llm_info(vm: Vm) -> Dict:
-    """The defaults of model calls: `{provider, model, api_key_set}`; `model` is "" when unset.
+    """Return the defaults of model calls: `{provider, model, api_key_set}`; `model` is "" when unset.
 
     Example:
         type_of(llm_info().provider)  // "string"
@@ -83,7 +83,7 @@ def llm_info(vm: Vm) -> Dict:
 
 @builtin("llm_usage() -> dict", family="tracing")
 def llm_usage(vm: Vm) -> Dict:
-    """What the calls have used: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
+    """Return the sums of calls: `{input_tokens, output_tokens, call_count, total_calls, total_duration_ms}`.
 
     All zero unless the host traces model calls (`harnpy run --trace`).
 
@@ -98,7 +98,7 @@ def llm_usage(vm: Vm) -> Dict:
 
 @builtin("llm_rate_limit(provider?: string, options?: dict) -> int | bool | nil", family="llm_config")
 def llm_rate_limit(vm: Vm, provider: str | None, options: Value) -> int | bool | None:
-    """A provider's requests per minute, nil for any number; with `{rpm: n}` set them (0: no limit).
+    """Return a provider's requests per minute, nil for any number; with `{rpm: n}` set them (0: no limit).
 
     A model call that finds the minute full waits. Spec: 07 §1.13.
 
@@ -143,7 +143,7 @@ def _provider(caller: str, name: str | None) -> str:
 
 
 def _category(error: Exception) -> str | None:
-    """The category of a function's error; None for one that must end the program."""
+    """Return the category of a function's error; None for one that must end the program."""
     if isinstance(error, Interrupted) or not isinstance(error, VmError):
         return None
     return error.category if isinstance(error, CategorizedFault) else category_of(caught(error))
@@ -165,7 +165,7 @@ def agent_trace(vm: Vm) -> list[Dict]:
 
 @builtin("agent_trace_summary() -> dict", family="llm")
 def agent_trace_summary(vm: Vm) -> Dict:
-    """The totals of the events of `agent_trace`; `status` and `iterations` are the last loop's.
+    """Return the totals of the events of `agent_trace`; `status` and `iterations` are the last loop's.
 
     Example:
         agent_loop("Hi", nil, {provider: "mock"})

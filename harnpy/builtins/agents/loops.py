@@ -75,7 +75,7 @@ _LOOP_OPTIONS = (
 
 @builtin("agent(name: string, config?: dict) -> dict", family="agents", counted=True)
 def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
-    """A named set of loop options: the config with `_type: "agent"` and the name.
+    """Return a named set of loop options: the config with `_type: "agent"` and the name.
 
     Example:
         agent("clerk", {system: "Be brief."}).system  // "Be brief."
@@ -88,7 +88,7 @@ def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
 
 @builtin("agent_name(agent: dict) -> string", family="agents")
 def agent_name(vm: Vm, agent: Value) -> Value:
-    """The agent's name.
+    """Return the agent's name.
 
     Example:
         agent_name(agent("clerk"))  // "clerk"
@@ -100,7 +100,7 @@ def agent_name(vm: Vm, agent: Value) -> Value:
 
 @builtin("agent_config(agent: dict, prompt: string) -> dict", family="agents", counted=True)
 def agent_config(vm: Vm, agent: Value = ABSENT, prompt: Value = ABSENT) -> dict[str, Any]:
-    """The arguments of `agent_loop` that run the agent: `{prompt, system, options}`.
+    """Return the arguments of `agent_loop` that run the agent: `{prompt, system, options}`.
 
     Example:
         agent_config(agent("clerk", {system: "Be brief."}), "Hi").prompt  // "Hi"

@@ -49,7 +49,7 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 class _Refused(Exception):
-    """Why a hook can't be installed, and what to do about it."""
+    """Return why a hook can't be installed, and what to do about it."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ def _handler(vm: Vm, manifest: _Manifest, root: str, handler: str) -> Fn:
 
 
 def _file(vm: Vm, manifest: _Manifest, root: str, name: str) -> str:
-    """The file or import path that a module's name in a handler stands for."""
+    """Return the file or import path that a module's name in a handler stands for."""
     if name == manifest.package.name:
         path = os.path.join(root, _LIBRARY)
         if not vm.unguarded.files.is_file(path):
@@ -96,7 +96,7 @@ def _file(vm: Vm, manifest: _Manifest, root: str, name: str) -> str:
 
 
 def _module(vm: Vm, path: str, root: str, handler: str) -> Module:
-    """The module, loaded: as one of the program, which may import it too."""
+    """Return the module, loaded: as one of the program, which may import it too."""
     modules = vm.state(Modules)
     try:
         module = modules.open(vm, path, root)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @builtin("llm_providers() -> list", family="llm_config")
 def llm_providers(vm: Vm) -> list[str]:
-    """The names of the providers that are configured or registered, sorted.
+    """Return the names of the providers that are configured or registered, sorted.
 
     Example:
         llm_providers().contains("anthropic")  // true
@@ -33,7 +33,7 @@ def llm_providers(vm: Vm) -> list[str]:
 
 @builtin("llm_available_providers() -> list", family="llm_config")
 def llm_available_providers(vm: Vm) -> list[str]:
-    """The names of the providers whose credentials are there, or that need none.
+    """Return the names of the providers whose credentials are there, or that need none.
 
     Example:
         llm_available_providers().contains("mock")  // true
@@ -43,7 +43,7 @@ def llm_available_providers(vm: Vm) -> list[str]:
 
 @builtin("llm_config(provider?: string) -> any", family="llm_config")
 def llm_config(vm: Vm, provider: str | None) -> Dict | None:
-    """How a provider is configured, nil for an unknown one; without a name, all by their names.
+    """Return a provider's configuration, nil for an unknown one; without a name, all by their names.
 
     `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
 
@@ -56,7 +56,7 @@ def llm_config(vm: Vm, provider: str | None) -> Dict | None:
 
 @builtin("llm_provider_catalog() -> dict", family="llm_config")
 def llm_provider_catalog(vm: Vm) -> Dict:
-    """All that is configured.
+    """Return all that is configured.
 
     `{providers, known_model_names, available_providers, aliases, models, qc_defaults}`.
 
@@ -90,7 +90,7 @@ def provider_register(vm: Vm, name: str) -> bool:
 
 @builtin("llm_healthcheck(provider?: any, options?: dict) -> dict", family="llm_config", guarded=True)
 async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
-    """Whether a provider can be called: `{provider, valid, status, message, metadata}`.
+    """Check if a provider can be called: `{provider, valid, status, message, metadata}`.
 
     Asks a known provider that has its key for its models. `provider` may be
     `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
@@ -119,7 +119,7 @@ model_builtin = partial(declare, family="llm_config")
 
 @model_builtin("llm_infer_provider(model: string) -> string")
 def llm_infer_provider(vm: Vm, model: str) -> str:
-    """The provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's.
+    """Return the provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's.
 
     Example:
         llm_infer_provider("llama3.2:latest")  // "ollama"
@@ -129,7 +129,7 @@ def llm_infer_provider(vm: Vm, model: str) -> str:
 
 @model_builtin("llm_model_tier(model: string) -> string")
 def llm_model_tier(vm: Vm, model: str) -> str:
-    """How strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`.
+    """Return how strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`.
 
     Example:
         llm_model_tier("claude-opus-4-1")  // "frontier"
@@ -139,7 +139,7 @@ def llm_model_tier(vm: Vm, model: str) -> str:
 
 @model_builtin("llm_resolve_model(alias: string) -> dict")
 def llm_resolve_model(vm: Vm, alias: str) -> Dict:
-    """The model that an alias or id means: `{id, provider, alias, tool_format, tier}`.
+    """Return the model that an alias or id means: `{id, provider, alias, tool_format, tier}`.
 
     Example:
         llm_resolve_model("llama3.2:latest").id  // "llama3.2:latest"
@@ -150,7 +150,7 @@ def llm_resolve_model(vm: Vm, alias: str) -> Dict:
 
 @model_builtin("llm_model_info(selector: string) -> dict")
 def llm_model_info(vm: Vm, selector: str) -> Dict:
-    """All that is known of a model: as `llm_resolve_model`, with its capabilities and its configuration.
+    """Return all that is known of a model: `llm_resolve_model`, its capabilities and its configuration.
 
     Example:
         llm_model_info("llama3.2:latest").provider  // "ollama"
@@ -169,7 +169,7 @@ def llm_model_info(vm: Vm, selector: str) -> Dict:
 
 @model_builtin("llm_pick_model(target: string, options?: dict) -> dict")
 def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
-    """The model that a tier, an alias or an id means, as `{id, provider, tier}`.
+    """Return the model that a tier, an alias or an id means, as `{id, provider, tier}`.
 
     `options.provider` is where it should run: aliases of that provider's own are tried as well.
 
@@ -185,7 +185,7 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
 
 @model_builtin("llm_known_models() -> list")
 def llm_known_models(vm: Vm) -> list[str]:
-    """The aliases that stand for models, sorted.
+    """Return the aliases that stand for models, sorted.
 
     Example:
         llm_known_models().contains("frontier")  // true
@@ -195,7 +195,7 @@ def llm_known_models(vm: Vm) -> list[str]:
 
 @model_builtin("llm_qc_default_model(provider: string) -> string | nil")
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
-    """A provider's cheap model for checking other models' work, nil when none is configured.
+    """Return a provider's cheap model for checking other models' work, nil when none is configured.
 
     Example:
         llm_qc_default_model("anthropic")  // "claude-3-5-haiku-20241022"
@@ -208,7 +208,7 @@ def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
 
 @builtin("provider_capabilities(provider?: string, model: string) -> dict", family="llm_config")
 def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str, Any]:
-    """What a model can do at a provider, as far as is known: `{native_tools, thinking_modes, …}`.
+    """Return the known abilities of a model at a provider: `{native_tools, thinking_modes, …}`.
 
     For an unknown pair everything is false, empty or nil.
 

@@ -37,7 +37,7 @@ def library_of(vm: Vm) -> Library | None:
 
 @builtin("skill_registry() -> dict", family="skills")
 def skill_registry(vm: Vm) -> Dict:
-    """A registry without skills.
+    """Return a registry without skills.
 
     Example:
         skill_list(skill_registry())  // []
@@ -47,7 +47,7 @@ def skill_registry(vm: Vm) -> Dict:
 
 @builtin("skill_define(registry: dict, name: string, config: dict) -> dict", family="skills", counted=True)
 def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config: Value = ABSENT) -> Dict:
-    """The registry with a skill added, or replaced if its name is taken.
+    """Return the registry with a skill added, or replaced if its name is taken.
 
     `config`: `{short?, description?, when_to_use?, prompt?, paths?, allowed_tools?, on_activate?, …}`; other
     keys are kept. Spec: 07 §13.1.
@@ -62,7 +62,7 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
 
 @builtin("skill_list(registry: dict) -> list", family="skills")
 def skill_list(vm: Vm, registry: Value) -> list[Dict]:
-    """The skills of a registry, without their functions.
+    """Return the skills of a registry, without their functions.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -76,7 +76,7 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
 
 @builtin("skill_find(registry: dict, name: string) -> dict | nil", family="skills", counted=True)
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
-    """The skill called `name`; nil if there is none.
+    """Return the skill called `name`; nil if there is none.
 
     Example:
         skill_find(skill_registry(), "bolts")  // nil
@@ -87,7 +87,7 @@ def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict |
 
 @builtin("skill_select(registry: dict, names: list) -> dict", family="skills", counted=True)
 def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
-    """A registry with only the named skills, in the order they had.
+    """Return a registry with only the named skills, in the order they had.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -99,7 +99,7 @@ def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dic
 
 @builtin("skill_remove(registry: dict, name: string) -> dict", family="skills", counted=True)
 def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
-    """The registry without the skill called `name`.
+    """Return the registry without the skill called `name`.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -112,7 +112,7 @@ def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict
 
 @builtin("skill_count(registry: dict) -> int", family="skills")
 def skill_count(vm: Vm, registry: Value) -> int:
-    """How many skills a registry has.
+    """Return the number of skills in a registry.
 
     Example:
         skill_count(skill_registry())  // 0
@@ -122,7 +122,7 @@ def skill_count(vm: Vm, registry: Value) -> int:
 
 @builtin("skill_describe(registry: dict) -> string", family="skills")
 def skill_describe(vm: Vm, registry: Value) -> str:
-    """The skills of a registry as a text for people: name, description, when to use it.
+    """Return the skills of a registry as a text for people: name, description, when to use it.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -133,7 +133,7 @@ def skill_describe(vm: Vm, registry: Value) -> str:
 
 @builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
 def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
-    """The catalogue's entry for each skill: `{name, description, when_to_use}`, by id.
+    """Return the catalogue's entry for each skill: `{name, description, when_to_use}`, by id.
 
     Example:
         let skills = skill_define(skill_registry(), "bolts", {description: "All about bolts"})
@@ -146,7 +146,7 @@ def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
     "render_always_on_catalog(entries: any, budget: int = 2000) -> string", family="skills", counted=True
 )
 def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = CATALOG_BUDGET) -> str:
-    """The catalogue as a section of a prompt, in at most `budget` bytes. Spec: 07 §13.1.
+    """Return the catalogue as a section of a prompt, in at most `budget` bytes. Spec: 07 §13.1.
 
     `entries` is a registry, or a list as `skills_catalog_entries` returns it, in that order.
 
@@ -167,7 +167,7 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = CATA
 
 @builtin("skill_render(skill: any, args?: list) -> string", family="skills", counted=True)
 def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
-    """The body of a skill, or a text, with `$ARGUMENTS`, `$1` … and `${HARN_…}` filled in. Spec: 07 §13.1.
+    """Fill in `$ARGUMENTS`, `$1` … and `${HARN_…}` in a skill's body, or a text. Spec: 07 §13.1.
 
     Example:
         skill_render("Count the $1.", ["bolts"])  // "Count the bolts."
@@ -187,7 +187,7 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
 
 @builtin("load_skill(name: string) -> string", family="skills", counted=True)
 def load_skill(vm: Vm, name: Value = None) -> str:
-    """The body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1.
+    """Return the body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1.
 
     Example:
         try { load_skill("no such skill") } catch (e) { "not found" }  // "not found"

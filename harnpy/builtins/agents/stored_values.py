@@ -1,4 +1,4 @@
-"""What outlives a program: checkpoints, the shared store, memories, facts about directories.
+"""Values that outlive a program: checkpoints, the shared store, memories, facts about directories.
 
 Spec: 02 §29, 04 §26, 06 §20, 08 §11.
 """
@@ -48,7 +48,7 @@ def checkpoint(vm: Vm, key: str, value: Value) -> None:
 
 @checkpoint_builtin("checkpoint_get(key: string) -> any")
 def checkpoint_get(vm: Vm, key: str) -> Value:
-    """The value kept under a key, nil without one.
+    """Return the value kept under a key, nil without one.
 
     Example:
         checkpoint_get("no such key")  // nil
@@ -58,7 +58,7 @@ def checkpoint_get(vm: Vm, key: str) -> Value:
 
 @checkpoint_builtin("checkpoint_exists(key: string) -> bool")
 def checkpoint_exists(vm: Vm, key: str) -> bool:
-    """Whether a value, even nil, is kept under a key.
+    """Return true if a value, even nil, is kept under a key.
 
     Example:
         checkpoint("nothing", nil)
@@ -69,7 +69,7 @@ def checkpoint_exists(vm: Vm, key: str) -> bool:
 
 @checkpoint_builtin("checkpoint_list() -> list")
 def checkpoint_list(vm: Vm) -> list[str]:
-    """All keys of the program's checkpoints, sorted.
+    """Return all keys of the program's checkpoints, sorted.
 
     Example:
         checkpoint_clear()
@@ -131,7 +131,7 @@ store_builtin = partial(declare, family="store")
 
 @store_builtin("store_get(key: string) -> any")
 def store_get(vm: Vm, key: str) -> Value:
-    """The value under a key, nil without one.
+    """Return the value under a key, nil without one.
 
     Example:
         store_set("visits", 3)
@@ -165,7 +165,7 @@ def store_delete(vm: Vm, key: str) -> None:
 
 @store_builtin("store_list() -> list")
 def store_list(vm: Vm) -> list[str]:
-    """All keys, sorted.
+    """Return all keys, sorted.
 
     Example:
         store_clear()
@@ -329,7 +329,7 @@ def metadata_set(vm: Vm, dir: str, namespace: str, fields: Value) -> None:
 
 @metadata_builtin("metadata_get(dir: string, namespace?: string) -> dict?")
 def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
-    """The fields that hold for a directory; without a namespace those of all, the last one winning.
+    """Return the fields that hold for a directory; without a namespace those of all, the last one winning.
 
     Example:
         metadata_set("src", "build", {ok: true})
@@ -343,7 +343,7 @@ def metadata_get(vm: Vm, dir: str, namespace: str | None) -> Value:
 
 @metadata_builtin("metadata_resolve(dir: string, namespace?: string) -> dict?")
 def metadata_resolve(vm: Vm, dir: str, namespace: str | None) -> Value:
-    """The fields that hold for a directory; without a namespace `{namespace: fields}`.
+    """Return the fields that hold for a directory; without a namespace `{namespace: fields}`.
 
     Example:
         metadata_set("src", "build", {ok: true})
@@ -402,7 +402,7 @@ def metadata_stale(vm: Vm, path: Value) -> dict[str, Value]:
 
 @metadata_builtin("metadata_status(namespace?: string) -> dict")
 def metadata_status(vm: Vm, namespace: str | None) -> dict[str, Value]:
-    """What is known: directories, namespaces, directories without hashes, and what is stale.
+    """Return a summary: directories, namespaces, directories without hashes, and what is stale.
 
     Example:
         metadata_set("src", "build", {ok: true})
@@ -434,7 +434,7 @@ def metadata_refresh_hashes(vm: Vm, path: Value) -> None:
 
 @metadata_builtin("compute_content_hash(dir: string) -> string")
 def compute_content_hash(vm: Vm, dir: str) -> str:
-    """The hash of the names, sizes and times of what is directly in a directory.
+    """Return the hash of the names, sizes and times of what is directly in a directory.
 
     Example:
         mkdir("src")

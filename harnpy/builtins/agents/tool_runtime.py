@@ -70,7 +70,7 @@ def tool_bind(vm: Vm, registry: Value) -> Value:
 
 @builtin("tool_ref(name: any) -> string", family="tools")
 def tool_ref(vm: Vm, name: Value) -> str:
-    """The name, if the bound registry has such a tool; throws if not.
+    """Return the name, if the bound registry has such a tool; throws if not.
 
     Example:
         tool_bind(tool_registry())
@@ -82,7 +82,7 @@ def tool_ref(vm: Vm, name: Value) -> str:
 
 @builtin("tool_def(name: any) -> dict", family="tools")
 def tool_def(vm: Vm, name: Value) -> Dict:
-    """The tool of that name in the bound registry, without its handler; throws if there is none.
+    """Return the tool of that name in the bound registry, without its handler; throws if there is none.
 
     Example:
         tool_bind(tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }}))
@@ -153,7 +153,7 @@ def clear_tool_hooks(vm: Vm) -> None:
 
 @builtin("tool_synthesize(spec: dict) -> closure", family="tools")
 def tool_synthesize(vm: Vm, spec: Value) -> Fn:
-    """A closure for a tool without code: it checks its arguments and returns what it would do.
+    """Return a closure for a tool without code: it checks its arguments and returns what it would do.
 
     `spec`: `{description, name?, parameters?, return_type?, capabilities?, executor?, …}`. Spec: 07 §4.8.
 

@@ -29,7 +29,7 @@ def need(caller: str, what: str, *args: Value) -> None:
 
 @builtin("tool_registry() -> dict", family="tools")
 def tool_registry(vm: Vm) -> Dict:
-    """A registry without tools.
+    """Return a registry without tools.
 
     Example:
         tool_list(tool_registry())  // []
@@ -49,7 +49,7 @@ def tool_define(
     description: Value = ABSENT,
     config: Value = ABSENT,
 ) -> Dict:
-    """The registry with a tool added, or replaced if its name is taken.
+    """Return the registry with a tool added, or replaced if its name is taken.
 
     `config`: `{parameters, handler, executor?, returns?, annotations?, defer_loading?, namespace?, …}`;
     unknown keys are kept. Throws for a tool that can't be run. Spec: 07 §4.2.
@@ -67,7 +67,7 @@ def tool_define(
 
 @builtin("tool_list(registry: dict) -> list", family="tools")
 def tool_list(vm: Vm, registry: Value) -> list[Dict]:
-    """The tools of a registry, without their handlers.
+    """Return the tools of a registry, without their handlers.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -78,7 +78,7 @@ def tool_list(vm: Vm, registry: Value) -> list[Dict]:
 
 @builtin("tool_find(registry: dict, name: string) -> dict | nil", family="tools", counted=True)
 def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
-    """The tool called `name`, with its handler; nil if there is none.
+    """Return the tool called `name`, with its handler; nil if there is none.
 
     Example:
         tool_find(tool_registry(), "look")  // nil
@@ -89,7 +89,7 @@ def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | 
 
 @builtin("tool_select(registry: dict, names: list) -> dict", family="tools", counted=True)
 def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
-    """A registry with only the named tools, in the order they had.
+    """Return a registry with only the named tools, in the order they had.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -101,7 +101,7 @@ def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict
 
 @builtin("tool_remove(registry: dict, name: string) -> dict", family="tools", counted=True)
 def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
-    """The registry without the tool called `name`.
+    """Return the registry without the tool called `name`.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -115,7 +115,7 @@ def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
 
 @builtin("tool_count(registry: dict) -> int", family="tools")
 def tool_count(vm: Vm, registry: Value) -> int:
-    """How many tools a registry has.
+    """Return the number of tools in a registry.
 
     Example:
         tool_count(tool_registry())  // 0
@@ -131,7 +131,7 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 
 @builtin("tool_describe(registry: dict) -> string", family="tools")
 def tool_describe(vm: Vm, registry: Value) -> str:
-    """The tools as a list for people, by name, with parameters and what they return.
+    """Return the tools as a list for people, by name, with parameters and what they return.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -142,7 +142,7 @@ def tool_describe(vm: Vm, registry: Value) -> str:
 
 @builtin("tool_prompt(registry: dict) -> string", family="tools")
 def tool_prompt(vm: Vm, registry: Value) -> str:
-    """What a model needs to know to call the tools in its text.
+    """Return the text that tells a model how to call the tools in its own text.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {handler: { args -> "a door" }})
@@ -153,7 +153,7 @@ def tool_prompt(vm: Vm, registry: Value) -> str:
 
 @builtin("tool_schema(registry: dict, components?: dict) -> dict", family="tools")
 def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
-    """The tools as JSON schemas; `{$ref: "X"}` parameters are looked up in `components`.
+    """Return the tools as JSON schemas; `{$ref: "X"}` parameters are looked up in `components`.
 
     Example:
         let tools = tool_define(tool_registry(), "look", "Look around", {
@@ -167,7 +167,7 @@ def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
 
 @builtin("tool_parse_call(text: string) -> list", family="tools")
 def tool_parse_call(vm: Vm, text: str) -> list[Value]:
-    r"""The JSON values in the `<tool_call>` blocks of a text; blocks without JSON are left out.
+    r"""Return the JSON values in the `<tool_call>` blocks of a text; blocks without JSON are left out.
 
     Example:
         tool_parse_call("<tool_call>{\"name\": \"look\"}</tool_call>")  // [{name: "look"}]
@@ -183,7 +183,7 @@ def tool_parse_call(vm: Vm, text: str) -> list[Value]:
 
 @builtin("tool_format_result(name: string, result: string) -> string", family="tools", counted=True)
 def tool_format_result(vm: Vm, name: Value = ABSENT, result: Value = ABSENT) -> str:
-    """The result of a tool as a `<tool_result>` block.
+    """Return the result of a tool as a `<tool_result>` block.
 
     Example:
         tool_format_result("look", "a door").contains("a door")  // true

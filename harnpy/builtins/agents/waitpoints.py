@@ -130,7 +130,7 @@ _REMEDY = 'Keep events where others can write: `[event_log] store = "sqlite:even
 
 @waitpoint_builtin("waitpoint_create(id?: string | dict) -> dict")
 def create(vm: Vm, id: Value = None) -> Value:
-    """The waitpoint of that id, made if there is none; without an id one is minted.
+    """Return the waitpoint of that id, made if there is none; without an id one is minted.
 
     Also with a dict: `{id, metadata}`.
 
@@ -334,7 +334,7 @@ class _Watch:
         return self.monitor.recorded()
 
     def is_over(self) -> bool:
-        """Whether the deadline has come, also while the program's clock is stopped."""
+        """Return true once the deadline has come, also while the program's clock is stopped."""
         return self.vm.tasks.now() >= self.until or self.monitor.seconds_left() == 0
 
     def rest(self) -> None:
@@ -352,7 +352,7 @@ class _Watch:
                     return
 
     def is_pushed(self, topic: str) -> bool:
-        """Whether an event has come that wakes the poll."""
+        """Return true if an event has come that wakes the poll."""
         news = self.log.read_range(topic, self.seen)
         if news:
             self.seen = news[-1][0]

@@ -120,7 +120,7 @@ def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
 
 @builtin("list_agents() -> list", family="agents")
 def list_agents(vm: Vm) -> list[Dict]:
-    """All workers of this run, the oldest first.
+    """Return all workers of this run, the oldest first.
 
     Example:
         list_agents().every({ worker -> worker.status != "" })  // true
@@ -187,7 +187,7 @@ def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dic
 
 @builtin("daemon_snapshot(handle: any) -> dict", family="agents", counted=True)
 def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
-    """The daemon's state as it last rested, with its `pending_events` and the `inflight_event`.
+    """Return the daemon's state as it last rested, with its `pending_events` and the `inflight_event`.
 
     Example:
         let d = daemon_spawn({task: "Watch", persist_path: "guard", provider: "mock"})

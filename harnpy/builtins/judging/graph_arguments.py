@@ -42,7 +42,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def problems(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What the builtin refuses in graphs, nodes and edges, and what can't run in a graph to execute."""
+    """Yield what the builtin refuses in graphs, nodes and edges, and what can't run in a graph to execute."""
     for place in _GRAPHS.get(function, ()):
         given = _at(arguments, place)
         if given is not None:
@@ -55,7 +55,7 @@ def problems(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
 
 
 def _edited(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What an edit refuses in its node and its edge, which it calls by their places in the graph."""
+    """Yield what an edit refuses in its node and its edge, which it calls by their places in the graph."""
     graph = _at(arguments, 0) or {}
     nodes, edges = _at([graph.get("nodes")], 0), graph.get("edges", [])
     node = _at(arguments, _NODES[function])
@@ -70,7 +70,7 @@ def _edited(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
 
 
 def _normalised(given: Dict) -> Graph:
-    """The normal form of a graph. Its id is given: a check mints none, and so needs no world."""
+    """Return the normal form of a graph. Its id is given: a check mints none, and so needs no world."""
     return normalise_graph({"id": "graph", **given}, World())
 
 
@@ -80,7 +80,7 @@ def _at(arguments: Sequence[Any], place: int) -> Dict | None:
 
 
 def _fields(reader: Reader, given: Dict, place: int, beginning: str = "") -> Iterator[Problem]:
-    """What the reader says of fields, one after the other; ``beginning`` is how it calls what it reads."""
+    """Yield what the reader says of each field; ``beginning`` is how it calls what it reads."""
     known = _pruned(given)
     while True:
         try:
@@ -119,7 +119,7 @@ def _steps(value: Any, where: str) -> tuple[str | int, ...]:
 
 
 def _structure(given: Dict, place: int) -> Iterator[Problem]:
-    """What validating says of a graph whose nodes are all known by name."""
+    """Yield what validating says of a graph whose nodes are all known by name."""
     nodes, edges = given.get("nodes"), given.get("edges", [])
     if REST in given or type(nodes) is not dict or REST in nodes or not nodes or type(edges) is not list:
         return

@@ -1,4 +1,4 @@
-"""What is known of an argument, and what a reader says of it."""
+"""Arguments as far as a check knows them, and what a reader says of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(NamedTuple):
-    """What a reader said of the value at ``path``."""
+    """A reader's message about the value at ``path``."""
 
     path: tuple[str | int, ...]
     message: str
@@ -37,7 +37,7 @@ def without_rest(value: Any) -> Any:
 
 
 def is_known(value: Any) -> bool:
-    """Whether all of a value is written out."""
+    """Return true if all of a value is written out."""
     if isinstance(value, ast.Node):
         return type(value) in (ast.Duration, ast.Closure, ast.FnExpr)
     if type(value) is dict:

@@ -193,7 +193,7 @@ _HANDLE = "_type"
 
 
 def option_problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What the builtin refuses in its options."""
+    """Yield what the builtin refuses in its options."""
     for place in places_of(function):
         given = arguments[place] if place < len(arguments) else None
         if type(given) is not dict or (function in _OPENING and (_HANDLE in given or REST in given)):
@@ -230,7 +230,7 @@ _AUTO = "auto"
 
 
 def model_problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What a model call would say of its `provider`, `fallback_chain` and `model_tier`."""
+    """Yield what a model call would say of its `provider`, `fallback_chain` and `model_tier`."""
     if function not in CALLS:
         return
     for place in places_of(function):
@@ -265,7 +265,7 @@ def _providers(vm: Vm, given: dict[str, Any], place: int) -> Iterator[Problem]:
 
 
 def _tier(vm: Vm, given: dict[str, Any], place: int) -> Iterator[Problem]:
-    """A tier that is nearly one: a model's id may stand there as well, so nothing refuses it."""
+    """Yield a tier that is nearly one: a model's id may stand there as well, so nothing refuses it."""
     tier = given.get("model_tier")
     if type(tier) is not str:
         return
@@ -285,7 +285,7 @@ def _tier(vm: Vm, given: dict[str, Any], place: int) -> Iterator[Problem]:
 
 
 def problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What the builtin ``function`` refuses; arguments as in `harnpy.check.knowledge.Knowledge.problems`."""
+    """Yield what the builtin ``function`` refuses; arguments as in `check.knowledge.Knowledge.problems`."""
     if function not in RETURN_ERRORS:
         yield from option_problems(vm, function, arguments)
         yield from model_problems(vm, function, arguments)

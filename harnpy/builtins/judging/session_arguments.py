@@ -20,7 +20,7 @@ _UNKNOWN = re.compile(r'unknown option ".*" \((?:did you mean `(\w+)`)?')
 
 
 def problems(vm: Vm, function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What the verb that the builtin ``function`` is refuses in its options."""
+    """Yield what the verb of the builtin ``function`` refuses in its options."""
     declaration = vm.builtins.find(function)
     verb = None if declaration is None else verb_of(declaration.function)
     place = None if verb is None else verb.place_of_options

@@ -34,7 +34,7 @@ _WORDS = ("string", "any", "nil", "null", "bytes", "duration", "text", "path", "
 
 
 def listed(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What a loop can't call among the tools that the option `tools` lists as dicts."""
+    """Yield the tools that a loop can't call among those that the option `tools` lists as dicts."""
     for place in places_of(function):
         given = arguments[place] if place < len(arguments) else None
         entries = given.get("tools") if type(given) is dict else None
@@ -47,7 +47,7 @@ def listed(function: str, arguments: Sequence[Any]) -> Iterator[Problem]:
 
 
 def defined(arguments: Sequence[Any]) -> Iterator[Problem]:
-    """What `tool_define` refuses in its arguments, and what a loop can't call."""
+    """Yield what `tool_define` refuses in its arguments, and what a loop can't call."""
     if len(arguments) <= _CONFIG or isinstance(arguments[_CONFIG], ast.Node):
         return
     config, name = arguments[_CONFIG], arguments[1]
@@ -63,7 +63,7 @@ def defined(arguments: Sequence[Any]) -> Iterator[Problem]:
 
 
 def _refusal(name: str, config: Any) -> Problem | None:
-    """What `tool_define` itself throws."""
+    """Return what `tool_define` itself throws."""
     if type(config) is dict:
         if REST in config or not all(is_known(config[key]) for key in _DECIDING if key in config):
             return None
@@ -126,7 +126,7 @@ def _required(name: str, schema: Any, place: Path) -> Iterator[Problem]:
 
 
 def _handler(name: str, config: Dict, path: Path) -> Iterator[Problem]:
-    """What a loop's one call, with one dict of the arguments, makes of a handler that is written out."""
+    """Yield what is wrong with a handler that is written out: it gets one dict of the arguments."""
     handler = config.get("handler")
     if not isinstance(handler, ast.Closure | ast.FnExpr):
         return
@@ -168,7 +168,7 @@ def _reads(node: ast.Node, param: str) -> Iterator[tuple[ast.Node, str]]:
 
 
 def _bound(node: ast.Node) -> set[str]:
-    """The names that are bound or changed within: such a one isn't the parameter any more."""
+    """Return the names that are bound or changed within: such a one isn't the parameter any more."""
     names: set[str] = set()
     for each in _below(node):
         if isinstance(each, ast.NamePattern | ast.Param):

@@ -1,4 +1,4 @@
-"""How builtins of the language read their arguments: exact types, options, timeouts, long data in pieces.
+"""Reading the arguments of the language's builtins: exact types, options, timeouts, long data in pieces.
 
 Spec: 04 §15, §16, §22, 05 §4, §5, §7, §17, 07 §1.2.
 """

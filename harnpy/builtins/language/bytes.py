@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @builtin("bytes_from_string(s: string) -> bytes", family="bytes", counted=True)
 def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
-    """The UTF-8 of a string.
+    """Return the UTF-8 of a string.
 
     Example:
         bytes_len(bytes_from_string("é"))  // 2
@@ -30,7 +30,7 @@ def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
 
 @builtin("bytes_to_string(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
-    """The string whose UTF-8 the bytes are; anything else is an error that says where.
+    """Return the string whose UTF-8 the bytes are; anything else is an error that says where.
 
     Example:
         bytes_to_string(bytes_from_hex("6869"))  // "hi"
@@ -44,7 +44,7 @@ def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_to_string_lossy(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
-    """The string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8.
+    """Return the string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8.
 
     Example:
         bytes_to_string_lossy(bytes_from_hex("68ff"))  // "h�"
@@ -55,7 +55,7 @@ def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_to_hex(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
-    """The bytes as hexadecimal digits in lower case.
+    """Return the bytes as hexadecimal digits in lower case.
 
     Example:
         bytes_to_hex(bytes_from_string("hi"))  // "6869"
@@ -67,7 +67,7 @@ def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_from_hex(s: string) -> bytes", family="bytes", counted=True)
 def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
-    r"""The bytes of hexadecimal digits in any case, without blanks.
+    r"""Return the bytes of hexadecimal digits in any case, without blanks.
 
     Example:
         to_string(bytes_from_hex("6869"))  // "b\"6869\""
@@ -81,7 +81,7 @@ def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
 
 @builtin("bytes_to_base64(b: bytes) -> string", family="bytes", counted=True)
 def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
-    """The bytes as base64 in the standard alphabet, padded.
+    """Return the bytes as base64 in the standard alphabet, padded.
 
     Example:
         bytes_to_base64(bytes_from_string("hi"))  // "aGk="
@@ -93,7 +93,7 @@ def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
 
 @builtin("bytes_from_base64(s: string) -> bytes", family="bytes", counted=True)
 def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
-    """The bytes of padded base64 in the standard alphabet.
+    """Return the bytes of padded base64 in the standard alphabet.
 
     Example:
         bytes_to_string(bytes_from_base64("aGk="))  // "hi"
@@ -107,7 +107,7 @@ def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
 
 @builtin("bytes_len(b: bytes) -> int", family="bytes", counted=True)
 def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
-    """How many bytes there are.
+    """Return the number of bytes.
 
     Example:
         bytes_len(bytes_from_hex("00ff"))  // 2
@@ -118,7 +118,7 @@ def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
 
 @builtin("bytes_concat(a: bytes, b: bytes) -> bytes", family="bytes", counted=True)
 def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
-    """The bytes of `a`, then those of `b`.
+    """Return the bytes of `a`, then those of `b`.
 
     Example:
         bytes_concat(bytes_from_hex("00"), bytes_from_hex("ff"))  // bytes_from_hex("00ff")
@@ -131,7 +131,7 @@ def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
 
 @builtin("bytes_slice(b: bytes, start: int, end: int) -> bytes", family="bytes", counted=True)
 def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = ABSENT) -> bytes:
-    """The bytes from `start` up to but not including `end`, both cut to what is there; none are negative.
+    """Return the bytes from `start` to before `end`, both cut to what is there; none are negative.
 
     Example:
         bytes_to_hex(bytes_slice(bytes_from_hex("00112233"), 1, 3))  // "1122"
@@ -144,7 +144,7 @@ def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = A
 
 @builtin("bytes_eq(a: bytes, b: bytes) -> bool", family="bytes", counted=True)
 def bytes_eq(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bool:
-    """Whether both are the same, in a time that doesn't say where they differ.
+    """Return true if both are the same, in a time that doesn't reveal where they differ.
 
     Example:
         bytes_eq(bytes_from_string("a"), bytes_from_hex("61"))  // true
@@ -175,7 +175,7 @@ def _decoded(text: str, decode: Callable[[str], bytes], encoding: str) -> str:
 
 @builtin('base64_encode(value: any = "") -> string', family="crypto")
 def base64_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as base64 in the standard alphabet, padded.
+    """Return the value's text, or bytes, as base64 in the standard alphabet, padded.
 
     Example:
         base64_encode("hi")  // "aGk="
@@ -185,7 +185,7 @@ def base64_encode(vm: Vm, value: Value) -> str:
 
 @builtin("base64_decode(s: string) -> string", family="crypto")
 def base64_decode(vm: Vm, s: str) -> str:
-    """The text of padded base64 in the standard alphabet. `bytes_from_base64` returns bytes.
+    """Return the text of padded base64 in the standard alphabet. `bytes_from_base64` returns bytes.
 
     Example:
         base64_decode("aGk=")  // "hi"
@@ -195,7 +195,7 @@ def base64_decode(vm: Vm, s: str) -> str:
 
 @builtin('base64url_encode(value: any = "") -> string', family="crypto")
 def base64url_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as base64 in the alphabet for URLs, without padding.
+    """Return the value's text, or bytes, as base64 in the alphabet for URLs, without padding.
 
     Example:
         base64url_encode("hi?")  // "aGk_"
@@ -205,7 +205,7 @@ def base64url_encode(vm: Vm, value: Value) -> str:
 
 @builtin("base64url_decode(s: string) -> string", family="crypto")
 def base64url_decode(vm: Vm, s: str) -> str:
-    """The text of base64 in the alphabet for URLs, without padding.
+    """Return the text of base64 in the alphabet for URLs, without padding.
 
     Example:
         base64url_decode("aGk_")  // "hi?"
@@ -215,7 +215,7 @@ def base64url_decode(vm: Vm, s: str) -> str:
 
 @builtin('base32_encode(value: any = "") -> string', family="crypto")
 def base32_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as base32 in upper case, padded (RFC 4648).
+    """Return the value's text, or bytes, as base32 in upper case, padded (RFC 4648).
 
     Example:
         base32_encode("hi")  // "NBUQ===="
@@ -225,7 +225,7 @@ def base32_encode(vm: Vm, value: Value) -> str:
 
 @builtin("base32_decode(s: string) -> string", family="crypto")
 def base32_decode(vm: Vm, s: str) -> str:
-    """The text of padded base32 in upper case (RFC 4648).
+    """Return the text of padded base32 in upper case (RFC 4648).
 
     Example:
         base32_decode("NBUQ====")  // "hi"
@@ -235,7 +235,7 @@ def base32_decode(vm: Vm, s: str) -> str:
 
 @builtin('hex_encode(value: any = "") -> string', family="crypto")
 def hex_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, as hexadecimal digits in lower case.
+    """Return the value's text, or bytes, as hexadecimal digits in lower case.
 
     Example:
         hex_encode("hi")  // "6869"
@@ -245,7 +245,7 @@ def hex_encode(vm: Vm, value: Value) -> str:
 
 @builtin("hex_decode(s: string) -> string", family="crypto")
 def hex_decode(vm: Vm, s: str) -> str:
-    """The text of hexadecimal digits. `bytes_from_hex` returns bytes.
+    """Return the text of hexadecimal digits. `bytes_from_hex` returns bytes.
 
     Example:
         hex_decode("6869")  // "hi"
@@ -255,7 +255,7 @@ def hex_decode(vm: Vm, s: str) -> str:
 
 @builtin('url_encode(value: any = "") -> string', family="crypto")
 def url_encode(vm: Vm, value: Value) -> str:
-    """The value's text, or bytes, with everything but `A-Z a-z 0-9 - _ . ~` as `%XX`.
+    """Return the value's text, or bytes, with everything but `A-Z a-z 0-9 - _ . ~` as `%XX`.
 
     Example:
         url_encode("a b/é")  // "a%20b%2F%C3%A9"
@@ -265,7 +265,7 @@ def url_encode(vm: Vm, value: Value) -> str:
 
 @builtin("url_decode(s: string) -> string", family="crypto")
 def url_decode(vm: Vm, s: str) -> str:
-    """The text with `%XX` and `+` (a space) decoded; malformed escapes are kept.
+    """Return the text with `%XX` and `+` (a space) decoded; malformed escapes are kept.
 
     Example:
         url_decode("a%20b+c")  // "a b c"

@@ -145,7 +145,7 @@ timer_builtin = partial(declare, family="concurrency")
 
 @timer_builtin('timer_start(name: string = "default") -> dict')
 def timer_start(vm: Vm, name: str) -> dict[str, Value]:
-    """A timer that runs from now on: `{name, start_ms}`.
+    """Return a timer that runs from now on: `{name, start_ms}`.
 
     Example:
         timer_start("load").name  // "load"
@@ -155,7 +155,7 @@ def timer_start(vm: Vm, name: str) -> dict[str, Value]:
 
 @timer_builtin("timer_end(timer: dict) -> int")
 def timer_end(vm: Vm, timer: Value) -> int:
-    """The milliseconds since `timer_start`; also prints them as `[timer] NAME: Nms`.
+    """Return the milliseconds since `timer_start`; also prints them as `[timer] NAME: Nms`.
 
     Example:
         let timer = timer_start("load")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @builtin("keys(d: dict) -> list", family="collections")
 def keys(vm: Vm, d: Value) -> list[str]:
-    """The keys in ascending order; `[]` unless given a dict.
+    """Return the keys in ascending order; `[]` unless given a dict.
 
     Example:
         keys({b: 2, a: 1})  // ["a", "b"]
@@ -36,7 +36,7 @@ def keys(vm: Vm, d: Value) -> list[str]:
 
 @builtin("values(d: dict) -> list", family="collections")
 def values(vm: Vm, d: Value) -> list[Value]:
-    """The values in key order; `[]` unless given a dict.
+    """Return the values in key order; `[]` unless given a dict.
 
     Example:
         values({b: 2, a: 1})  // [1, 2]
@@ -46,7 +46,7 @@ def values(vm: Vm, d: Value) -> list[Value]:
 
 @builtin("entries(d: dict) -> list", family="collections")
 def entries(vm: Vm, d: Value) -> list[Value]:
-    """A dict `{key, value}` for each entry, in key order; `[]` unless given a dict.
+    """Return a dict `{key, value}` for each entry, in key order; `[]` unless given a dict.
 
     Example:
         entries({b: 2, a: 1})  // [{key: "a", value: 1}, {key: "b", value: 2}]
@@ -105,7 +105,7 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
 
 @builtin("dedup_by(items: list, f: callable) -> list", family="collections", counted=True)
 def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
-    """The first item for each distinct `f(item)`; an int and a float are distinct.
+    """Return the first item for each distinct `f(item)`; an int and a float are distinct.
 
     Example:
         dedup_by(["a", "bb", "c"], { s -> len(s) })  // ["a", "bb"]
@@ -132,7 +132,7 @@ def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | 
 
 @builtin("iter(source: any) -> iter", family="collections", counted=True)
 def lift(vm: Vm, source: Value = ABSENT) -> Iter:
-    """A lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
+    """Return a lazy iterator over a list, set, dict (pairs), string, range, generator or stream.
 
     An iterator is returned as it is.
 
@@ -160,7 +160,7 @@ def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value)
 
 @builtin("range(a: int, b?: int) -> range", family="math", counted=True)
 def int_range(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Range:
-    """The ints from 0 up to but not including `a`, or from `a` up to but not including `b`.
+    """Return the ints from 0 up to but not including `a`, or from `a` up to but not including `b`.
 
     Example:
         [range(3).to_list(), range(2, 5).to_list()]  // [[0, 1, 2], [2, 3, 4]]
@@ -208,7 +208,7 @@ set_builtin = partial(declare, family="collections")
 
 @set_builtin("set(...items: any) -> set")
 def make_set(vm: Vm, *items: Value) -> Set:
-    """The distinct items of the lists and sets among the arguments, and the other arguments themselves.
+    """Return a set of the items of the lists and sets among the arguments, and the other arguments.
 
     Example:
         set([1, 2], 2, 3).to_list()  // [1, 2, 3]
@@ -226,7 +226,7 @@ def make_set(vm: Vm, *items: Value) -> Set:
 
 @set_builtin("set_contains(s: set, item: any) -> bool")
 def set_contains(vm: Vm, s: Value, item: Value) -> bool:
-    """Whether `item` is a member; false unless `s` is a set.
+    """Return true if `item` is a member; false unless `s` is a set.
 
     Example:
         set_contains(set(1, 2), 2)  // true
@@ -236,7 +236,7 @@ def set_contains(vm: Vm, s: Value, item: Value) -> bool:
 
 @set_builtin("set_add(s: set, item: any) -> set")
 def set_add(vm: Vm, s: Value, item: Value) -> Set:
-    """The set with `item`.
+    """Return the set with `item`.
 
     Example:
         set_add(set(1), 2)  // set(1, 2)
@@ -246,7 +246,7 @@ def set_add(vm: Vm, s: Value, item: Value) -> Set:
 
 @set_builtin("set_remove(s: set, item: any) -> set")
 def set_remove(vm: Vm, s: Value, item: Value) -> Set:
-    """The set without `item`.
+    """Return the set without `item`.
 
     Example:
         set_remove(set(1, 2), 1)  // set(2)
@@ -256,7 +256,7 @@ def set_remove(vm: Vm, s: Value, item: Value) -> Set:
 
 @set_builtin("set_union(a: set, b: set) -> set")
 def set_union(vm: Vm, a: Value, b: Value) -> Set:
-    """The members of `a`, then those that only `b` has.
+    """Return the members of `a`, then those that only `b` has.
 
     Example:
         set_union(set(1, 2), set(2, 3))  // set(1, 2, 3)
@@ -267,7 +267,7 @@ def set_union(vm: Vm, a: Value, b: Value) -> Set:
 
 @set_builtin("set_intersect(a: set, b: set) -> set")
 def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
-    """The members of `a` that `b` has too.
+    """Return the members of `a` that `b` has too.
 
     Example:
         set_intersect(set(1, 2, 3), set(2, 3, 4))  // set(2, 3)
@@ -279,7 +279,7 @@ def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
 
 @set_builtin("set_difference(a: set, b: set) -> set")
 def set_difference(vm: Vm, a: Value, b: Value) -> Set:
-    """The members of `a` that `b` doesn't have.
+    """Return the members of `a` that `b` doesn't have.
 
     Example:
         set_difference(set(1, 2, 3), set(2))  // set(1, 3)
@@ -290,7 +290,7 @@ def set_difference(vm: Vm, a: Value, b: Value) -> Set:
 
 @set_builtin("set_symmetric_difference(a: set, b: set) -> set")
 def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
-    """The members that only `a` has, then those that only `b` has.
+    """Return the members that only `a` has, then those that only `b` has.
 
     Example:
         set_symmetric_difference(set(1, 2), set(2, 3))  // set(1, 3)
@@ -301,7 +301,7 @@ def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
 
 @set_builtin("set_is_subset(a: set, b: set) -> bool")
 def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
-    """Whether `b` has every member of `a`; false unless both are sets.
+    """Return true if `b` has every member of `a`; false unless both are sets.
 
     Example:
         set_is_subset(set(1), set(1, 2))  // true
@@ -311,7 +311,7 @@ def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
 
 @set_builtin("set_is_superset(a: set, b: set) -> bool")
 def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
-    """Whether `a` has every member of `b`; false unless both are sets.
+    """Return true if `a` has every member of `b`; false unless both are sets.
 
     Example:
         set_is_superset(set(1, 2), set(1))  // true
@@ -321,7 +321,7 @@ def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
 
 @set_builtin("set_is_disjoint(a: set, b: set) -> bool")
 def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
-    """Whether no member of `a` is in `b`; true unless both are sets.
+    """Return true if `a` and `b` have no common member, and unless both are sets.
 
     Example:
         set_is_disjoint(set(1, 2), set(3))  // true

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @builtin("gzip_encode(data: bytes | string, level: int = 6) -> bytes", family="compression", counted=True)
 def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
-    """The data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest).
+    """Return the data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest).
 
     Example:
         bytes_len(gzip_encode("ab".repeat(1000), 9)) < 100  // true
@@ -34,7 +34,7 @@ def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 
 @builtin("gzip_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
 def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
-    """The content of gzip data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
+    """Return the content of gzip data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
     Example:
         bytes_to_string(gzip_decode(gzip_encode("hello"), {max_bytes: 1000}))  // "hello"
@@ -46,7 +46,7 @@ def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
 
 @builtin("zstd_encode(data: bytes | string, level: int = 3) -> bytes", family="compression", counted=True)
 def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
-    """The data as Zstandard, with a checksum. `level`: -131072 (fastest) to 22 (smallest).
+    """Return the data as Zstandard, with a checksum. `level`: -131072 (fastest) to 22 (smallest).
 
     Example:
         bytes_len(zstd_encode("ab".repeat(1000))) < 100  // true
@@ -61,7 +61,7 @@ def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 
 @builtin("zstd_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
 def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
-    """The content of Zstandard data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
+    """Return the content of Zstandard data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
     Example:
         bytes_to_string(zstd_decode(zstd_encode("hello")))  // "hello"
@@ -75,7 +75,7 @@ def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     "brotli_encode(data: bytes | string, quality: int = 11) -> bytes", family="compression", counted=True
 )
 def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> bytes:
-    """The data as Brotli. `quality`: 0 (fastest) to 11 (smallest).
+    """Return the data as Brotli. `quality`: 0 (fastest) to 11 (smallest).
 
     Example:
         bytes_len(brotli_encode("ab".repeat(1000))) < 100  // true
@@ -89,7 +89,7 @@ def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> byte
 
 @builtin("brotli_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
 def brotli_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
-    """The content of Brotli data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
+    """Return the content of Brotli data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
     Example:
         bytes_to_string(brotli_decode(brotli_encode("hello")))  // "hello"
@@ -139,7 +139,7 @@ _MOST_MODE = 0o7777
 
 @builtin("tar_create(entries: list) -> bytes", family="compression", counted=True)
 def tar_create(vm: Vm, entries: Value = ABSENT) -> bytes:
-    """A tar archive of `{path, content, mode?}` dicts; `content` is bytes or a string, `mode` 420 (0o644).
+    """Pack `{path, content, mode?}` dicts as a tar archive; `content` is bytes or text, `mode` 420 (0o644).
 
     It has no times and no owners, so the same entries make the same archive.
 
@@ -155,7 +155,7 @@ def tar_create(vm: Vm, entries: Value = ABSENT) -> bytes:
 
 @builtin("tar_extract(b: bytes, opts?: dict) -> list", family="compression", counted=True)
 def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
-    """The files of a tar archive: `{path, content: bytes, mode}` dicts.
+    """Return the files of a tar archive: `{path, content: bytes, mode}` dicts.
 
     Paths that lead out of the archive are refused, and so are links and devices, unless `opts` has
     `skip_special: true`.
@@ -173,7 +173,7 @@ def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
 
 @builtin("zip_create(entries: list) -> bytes", family="compression", counted=True)
 def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
-    """A zip archive of `{path, content}` dicts, deflated; `content` is bytes or a string.
+    """Return a zip archive of `{path, content}` dicts, deflated; `content` is bytes or a string.
 
     It has no times, so the same entries make the same archive.
 
@@ -187,7 +187,7 @@ def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
 
 @builtin("zip_extract(b: bytes, opts?: dict) -> list", family="compression", counted=True)
 def zip_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
-    """The files of a zip archive: `{path, content: bytes}` dicts.
+    """Return the files of a zip archive: `{path, content: bytes}` dicts.
 
     Paths that lead out of the archive are refused, and so are links, unless `opts` has `skip_special: true`.
     `opts.max_bytes` (268435456) is the most that all files together may unpack to.

@@ -31,7 +31,7 @@ def _code(vm: Vm, key: Value, message: Value) -> bytes:
 
 @builtin('md5(value: any = "") -> string', family="crypto")
 def md5(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by MD5: for checksums only.
+    """Return the hexadecimal digest of the value's text, or of bytes, by MD5: for checksums only.
 
     Example:
         md5("hi")  // "49f68a5c8493ec2c0bf489821c21fc3b"
@@ -41,7 +41,7 @@ def md5(vm: Vm, value: Value) -> str:
 
 @builtin('sha224(value: any = "") -> string', family="crypto")
 def sha224(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA-224.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-224.
 
     Example:
         sha224("hi")  // "1a15bca3e4ed3ab82367c6c434f86c41040bdac577fa1c2de62c3be0"
@@ -51,7 +51,7 @@ def sha224(vm: Vm, value: Value) -> str:
 
 @builtin('sha256(value: any = "") -> string', family="crypto")
 def sha256(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA-256.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-256.
 
     Example:
         sha256("hi")  // "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"
@@ -61,7 +61,7 @@ def sha256(vm: Vm, value: Value) -> str:
 
 @builtin('sha384(value: any = "") -> string', family="crypto")
 def sha384(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA-384.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-384.
 
     Example:
         len(sha384("hi"))  // 96
@@ -71,7 +71,7 @@ def sha384(vm: Vm, value: Value) -> str:
 
 @builtin('sha512(value: any = "") -> string', family="crypto")
 def sha512(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA-512.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-512.
 
     Example:
         len(sha512("hi"))  // 128
@@ -81,7 +81,7 @@ def sha512(vm: Vm, value: Value) -> str:
 
 @builtin('sha512_256(value: any = "") -> string', family="crypto")
 def sha512_256(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA-512/256.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-512/256.
 
     Example:
         sha512_256("hi")  // "8ab98d4dbaa10dbf48a1ee02367c967e39987e5096b90a4067a242b470be755a"
@@ -91,7 +91,7 @@ def sha512_256(vm: Vm, value: Value) -> str:
 
 @builtin('sha3_256(value: any = "") -> string', family="crypto")
 def sha3_256(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA3-256.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA3-256.
 
     Example:
         sha3_256("hi")  // "b39c14c8da3b23811f6415b7e0b33526d7e07a46f2cf0484179435767e4a8804"
@@ -101,7 +101,7 @@ def sha3_256(vm: Vm, value: Value) -> str:
 
 @builtin('sha3_512(value: any = "") -> string', family="crypto")
 def sha3_512(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by SHA3-512.
+    """Return the hexadecimal digest of the value's text, or of bytes, by SHA3-512.
 
     Example:
         len(sha3_512("hi"))  // 128
@@ -111,7 +111,7 @@ def sha3_512(vm: Vm, value: Value) -> str:
 
 @builtin('blake3(value: any = "") -> string', family="crypto")
 def blake3(vm: Vm, value: Value) -> str:
-    """The hexadecimal digest of the value's text, or of bytes, by BLAKE3, 256 bits.
+    """Return the hexadecimal digest of the value's text, or of bytes, by BLAKE3, 256 bits.
 
     Example:
         blake3("hi")  // "85052e9aab1b67b6622d94a08441b09fd5b7aca61ee360416d70de5da67d86ca"
@@ -121,7 +121,7 @@ def blake3(vm: Vm, value: Value) -> str:
 
 @builtin('hmac_sha256(key: any = "", message: any = "") -> string', family="crypto")
 def hmac_sha256(vm: Vm, key: Value, message: Value) -> str:
-    """The HMAC-SHA256 of the message under the key, hexadecimal; each is bytes, or any value's text.
+    """Return the HMAC-SHA256 of the message under the key, hexadecimal; each is bytes, or any value's text.
 
     Example:
         hmac_sha256("key", "message")  // "6e9ef29b75fffc5b7abae527d58fdadb2fe42e7219011976917343065f58ed4a"
@@ -131,7 +131,7 @@ def hmac_sha256(vm: Vm, key: Value, message: Value) -> str:
 
 @builtin('hmac_sha256_base64(key: any = "", message: any = "") -> string', family="crypto")
 def hmac_sha256_base64(vm: Vm, key: Value, message: Value) -> str:
-    """The HMAC-SHA256 of the message under the key, as padded base64; each is bytes, or any value's text.
+    """Return the HMAC-SHA256 of a message under a key, as padded base64; each is bytes, or any value's text.
 
     Example:
         hmac_sha256_base64("key", "message")  // "bp7ym3X//Ft6uuUn1Y/a2y/kLnIZARl2kXNDBl9Y7Uo="
@@ -141,7 +141,7 @@ def hmac_sha256_base64(vm: Vm, key: Value, message: Value) -> str:
 
 @builtin('constant_time_eq(a: any = "", b: any = "") -> bool', family="crypto")
 def constant_time_eq(vm: Vm, a: Value, b: Value) -> bool:
-    """Whether both texts, or bytes, are the same, in a time that doesn't say where they differ.
+    """Return true if both texts, or bytes, are the same, in a time that doesn't reveal where they differ.
 
     Example:
         constant_time_eq("secret", "secreT")  // false
@@ -154,7 +154,7 @@ def constant_time_eq(vm: Vm, a: Value, b: Value) -> bool:
 
 @builtin("ed25519_keypair() -> dict", family="crypto")
 def ed25519_keypair(vm: Vm) -> dict[str, str]:
-    """A new key to sign with: `{private, public}`, each 64 hexadecimal digits.
+    """Return a new key to sign with: `{private, public}`, each 64 hexadecimal digits.
 
     Example:
         len(ed25519_keypair().private)  // 64
@@ -164,7 +164,7 @@ def ed25519_keypair(vm: Vm) -> dict[str, str]:
 
 @builtin('ed25519_sign(private_hex: string, message: any = "") -> string', family="crypto")
 def ed25519_sign(vm: Vm, private_hex: str, message: Value) -> str:
-    """The signature of the message's text, or bytes: 128 hexadecimal digits. Throws for what is no key.
+    """Sign the message's text, or bytes: 128 hexadecimal digits. Throws for what is no key.
 
     Example:
         let key = ed25519_keypair()
@@ -177,7 +177,7 @@ def ed25519_sign(vm: Vm, private_hex: str, message: Value) -> str:
     'ed25519_verify(public_hex: string, message: any = "", signature_hex: string) -> bool', family="crypto"
 )
 def ed25519_verify(vm: Vm, public_hex: str, message: Value, signature_hex: str) -> bool:
-    """Whether the signature is that of the message's text, or bytes; false too for what is no key.
+    """Return true if the signature is that of the message's text, or bytes; false for what is no key.
 
     Example:
         let key = ed25519_keypair()
@@ -188,7 +188,7 @@ def ed25519_verify(vm: Vm, public_hex: str, message: Value, signature_hex: str) 
 
 @builtin("x25519_keypair() -> dict", family="crypto")
 def x25519_keypair(vm: Vm) -> dict[str, str]:
-    """A new key to agree on a secret with: `{private, public}`, each 64 hexadecimal digits.
+    """Return a new key to agree on a secret with: `{private, public}`, each 64 hexadecimal digits.
 
     Example:
         len(x25519_keypair().public)  // 64
@@ -198,7 +198,7 @@ def x25519_keypair(vm: Vm) -> dict[str, str]:
 
 @builtin("x25519_agree(private_hex: string, peer_public_hex: string) -> string", family="crypto")
 def x25519_agree(vm: Vm, private_hex: str, peer_public_hex: str) -> str:
-    """The secret that both owners of the keys compute: 64 hexadecimal digits. Throws for what is no key.
+    """Return the secret that both owners compute: 64 hexadecimal digits. Throws for what is no key.
 
     Example:
         let a = x25519_keypair()
@@ -215,7 +215,7 @@ def x25519_agree(vm: Vm, private_hex: str, peer_public_hex: str) -> str:
 def jwt_sign(
     vm: Vm, alg: Value = ABSENT, claims: Value = ABSENT, private_key: Value = ABSENT, *surplus: Value
 ) -> str:
-    r"""A token with the claims, signed by `ES256` or `RS256` with a private key in PEM.
+    r"""Return a token with the claims, signed by `ES256` or `RS256` with a private key in PEM.
 
     Example:
         // harnpy: allow literal-secret

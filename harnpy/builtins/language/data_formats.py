@@ -27,7 +27,7 @@ _OPTIONS = ("delimiter", "headers")
 
 @builtin("csv_parse(text: string, opts?: dict) -> list", family="json_csv")
 def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
-    r"""The rows of a CSV text as lists of strings; blank lines are left out.
+    r"""Return the rows of a CSV text as lists of strings; blank lines are left out.
 
     `opts`: `headers` (false): rows as dicts by the names in the first one, missing cells `""`; `delimiter`
     (`","`): its first character.
@@ -49,7 +49,7 @@ def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
 
 
 def _counted(vm: Vm, rows: Iterable[Value]) -> Iterator[Value]:
-    """The rows; few short ones under many names may have more cells than any result."""
+    """Yield the rows; few short ones under many names may have more cells than any result."""
     cells = 0
     for row in rows:
         cells += len(row)
@@ -59,7 +59,7 @@ def _counted(vm: Vm, rows: Iterable[Value]) -> Iterator[Value]:
 
 @builtin("csv_stringify(rows: list, opts?: dict) -> string", family="json_csv")
 def csv_stringify(vm: Vm, rows: Value, opts: Value) -> str:
-    r"""The rows as CSV text: lists of cells, or dicts, whose columns are all their keys in ascending order.
+    r"""Return rows as CSV text: lists of cells, or dicts, whose columns are all their keys, ascending.
 
     `opts`: `headers` (false): a first line with the keys of dicts; `delimiter` (`","`): its first character.
 
@@ -113,7 +113,7 @@ yaml_builtin = partial(declare, family="json_schema")
 
 @yaml_builtin("yaml_parse(text: string) -> any")
 def yaml_parse(vm: Vm, text: str) -> Value:
-    r"""The value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
+    r"""Return the value of a YAML text, by the core schema of YAML 1.2: `yes` and dates are strings.
 
     Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
 
@@ -132,7 +132,7 @@ def yaml_parse(vm: Vm, text: str) -> Value:
 
 @yaml_builtin("yaml_stringify(v: any) -> string")
 def yaml_stringify(vm: Vm, v: Value) -> str:
-    r"""The value as YAML in block style, keys in ascending order; what is no data as its text.
+    r"""Return the value as YAML in block style, keys in ascending order; what is no data as its text.
 
     Example:
         yaml_stringify({shop: {open: true}})  // "shop:\n  open: true\n"
@@ -144,7 +144,7 @@ def yaml_stringify(vm: Vm, v: Value) -> str:
 
 @yaml_builtin("toml_parse(text: string) -> dict")
 def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
-    r"""The table of a TOML text; dates and times are strings. Throws `TOML parse error: <detail>`.
+    r"""Return the table of a TOML text; dates and times are strings. Throws `TOML parse error: <detail>`.
 
     Example:
         toml_parse("[shop]\nopen = true\n")  // {shop: {open: true}}
@@ -159,7 +159,7 @@ def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
 
 @yaml_builtin("toml_stringify(v: dict) -> string")
 def toml_stringify(vm: Vm, v: Value) -> str:
-    r"""The dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil.
+    r"""Return the dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil.
 
     Example:
         toml_stringify({shop: {open: true}})  // "[shop]\nopen = true\n"

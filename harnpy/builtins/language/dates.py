@@ -83,7 +83,7 @@ builtin = partial(declare, family="time", counted=True)
 
 @builtin("date_now() -> dict")
 def date_now(vm: Vm) -> dict[str, Value]:
-    """The date and time in UTC, to the millisecond, in parts, as `timestamp` and as `iso8601`.
+    """Return the date and time in UTC, to the millisecond, in parts, as `timestamp` and as `iso8601`.
 
     Example:
         date_now().year > 2000  // true
@@ -95,7 +95,7 @@ def date_now(vm: Vm) -> dict[str, Value]:
 
 @builtin("date_now_iso() -> string")
 def date_now_iso(vm: Vm) -> str:
-    """The date and time in UTC as RFC 3339, to the millisecond.
+    """Return the date and time in UTC as RFC 3339, to the millisecond.
 
     Example:
         len(date_now_iso())  // 24
@@ -105,7 +105,7 @@ def date_now_iso(vm: Vm) -> str:
 
 @builtin("date_iso() -> string", family="process")
 def date_iso(vm: Vm) -> str:
-    """The date and time in UTC as RFC 3339, to the millisecond. Spec: 04 §14, §20.
+    """Return the date and time in UTC as RFC 3339, to the millisecond. Spec: 04 §14, §20.
 
     Example:
         date_iso().starts_with("20")  // true
@@ -122,7 +122,7 @@ def _now_as_text(vm: Vm) -> str:
 
 @builtin("date_in_zone(dt: int | float | dict, tz: string) -> dict")
 def date_in_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> dict[str, Value]:
-    """What clocks in a zone show in parts; also `offset_seconds`, `timestamp`, `iso8601`, `zone`.
+    """Return the time in a zone in parts; also `offset_seconds`, `timestamp`, `iso8601`, `zone`.
 
     Example:
         date_in_zone(date_parse("2024-07-01T12:00:00Z"), "Asia/Tokyo").hour  // 21
@@ -140,7 +140,7 @@ def date_in_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> dict[str, Va
 
 @builtin("date_to_zone(dt: int | float | dict, tz: string) -> string")
 def date_to_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> str:
-    """A time as RFC 3339 with the offset that a zone has then.
+    """Return a time as RFC 3339 with the offset that a zone has then.
 
     Example:
         date_to_zone(0, "America/New_York")  // "1969-12-31T19:00:00-05:00"
@@ -150,7 +150,7 @@ def date_to_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> str:
 
 @builtin('date_format(dt: int | float | dict, format: string = "%Y-%m-%d %H:%M:%S", tz?: string) -> string')
 def date_format(vm: Vm, dt: Value = ABSENT, format: Value = "%Y-%m-%d %H:%M:%S", tz: Value = "UTC") -> str:
-    """A time by a format with the codes of strftime, in UTC or in a zone.
+    """Return a time by a format with the codes of strftime, in UTC or in a zone.
 
     Example:
         date_format(0, "%A, %d %B %Y")  // "Thursday, 01 January 1970"
@@ -160,7 +160,7 @@ def date_format(vm: Vm, dt: Value = ABSENT, format: Value = "%Y-%m-%d %H:%M:%S",
 
 @builtin("weekday_name(dt: int | float | dict, tz?: string) -> string")
 def weekday_name(vm: Vm, dt: Value = ABSENT, tz: Value = None) -> str:
-    """The day of the week in English, in UTC or in a zone.
+    """Return the day of the week in English, in UTC or in a zone.
 
     Example:
         weekday_name(0)  // "Thursday"
@@ -170,7 +170,7 @@ def weekday_name(vm: Vm, dt: Value = ABSENT, tz: Value = None) -> str:
 
 @builtin("month_name(dt: int | float | dict, tz?: string) -> string")
 def month_name(vm: Vm, dt: Value = ABSENT, tz: Value = None) -> str:
-    """The month in English, in UTC or in a zone.
+    """Return the month in English, in UTC or in a zone.
 
     Example:
         month_name(0)  // "January"
@@ -195,7 +195,7 @@ def _parts(moment: datetime) -> dict[str, Value]:
 
 @builtin("date_parse(text: string) -> int | float")
 def date_parse(vm: Vm, text: Value = "") -> float:
-    """The timestamp that a text says: RFC 3339, or numbers from the year on; in UTC without an offset.
+    """Return the timestamp that a text says: RFC 3339, or numbers from the year on; in UTC without an offset.
 
     Example:
         date_parse("2024-01-01T01:00:00+01:00") == date_parse("2024-01-01")  // true
@@ -205,7 +205,7 @@ def date_parse(vm: Vm, text: Value = "") -> float:
 
 @builtin("date_from_components(components: dict, tz?: string) -> int | float")
 def date_from_components(vm: Vm, components: Value = ABSENT, tz: Value = None) -> float:
-    """The timestamp of `{year, month, day, hour?, minute?, second?}` in UTC or in a zone.
+    """Return the timestamp of `{year, month, day, hour?, minute?, second?}` in UTC or in a zone.
 
     Where clocks of the zone show that time twice, the earlier one.
 
@@ -237,7 +237,7 @@ def _component(components: dict[str, Value], name: str, default: int | None = No
 
 @builtin("date_add(dt: int | float | dict, d: duration) -> int | float")
 def date_add(vm: Vm, dt: Value = ABSENT, d: Value = ABSENT) -> float:
-    """The timestamp of that long after a time, to the millisecond.
+    """Return the timestamp of that long after a time, to the millisecond.
 
     Example:
         date_format(date_add(date_parse("2024-02-28"), 2d), "%F")  // "2024-03-01"
@@ -250,7 +250,7 @@ def date_add(vm: Vm, dt: Value = ABSENT, d: Value = ABSENT) -> float:
 
 @builtin("date_diff(a: int | float | dict, b: int | float | dict) -> duration")
 def date_diff(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> Duration:
-    """How long `a` is after `b`, to the millisecond; negative when it is before.
+    """Return how long `a` is after `b`, to the millisecond; negative when it is before.
 
     Example:
         date_diff(date_parse("2024-03-01"), date_parse("2024-02-28"))  // 2d
@@ -320,7 +320,7 @@ def _duration(n: Value, unit: int) -> Duration:
 
 @builtin("duration_to_seconds(d: duration) -> int")
 def duration_to_seconds(vm: Vm, d: Value = ABSENT) -> int:
-    """The whole seconds in a duration; the rest is cut off.
+    """Return the whole seconds in a duration; the rest is cut off.
 
     Example:
         duration_to_seconds(2m)  // 120
@@ -330,7 +330,7 @@ def duration_to_seconds(vm: Vm, d: Value = ABSENT) -> int:
 
 @builtin("duration_to_human(d: duration) -> string")
 def duration_to_human(vm: Vm, d: Value = ABSENT) -> str:
-    """The three largest units of a duration that aren't zero, like `3h 14m`; `0s` for none.
+    """Return the three largest units of a duration that aren't zero, like `3h 14m`; `0s` for none.
 
     Example:
         duration_to_human(duration_minutes(194))  // "3h 14m"

@@ -62,7 +62,7 @@ _NETWORK = (
 
 
 def classify(message: str) -> str:
-    """The category of an error message: by HTTP status, then by known words, else `generic`."""
+    """Return the category of an error message: by HTTP status, then by known words, else `generic`."""
     for status in _STATUS.findall(message):
         if status in _BY_STATUS:
             return _BY_STATUS[status]
@@ -85,7 +85,7 @@ def throw_error(vm: Vm, message: str, category: str) -> NoReturn:
 
 @builtin("error_category(error: any) -> string", family="types")
 def error_category(vm: Vm, error: Value) -> str:
-    """The `category` of an error dict, or the one that an error text suggests; else `generic`.
+    """Return the `category` of an error dict, or the one that an error text suggests; else `generic`.
 
     Example:
         error_category("HTTP 429: too many requests")  // "rate_limit"
@@ -95,7 +95,7 @@ def error_category(vm: Vm, error: Value) -> str:
 
 @builtin("is_timeout(error: any) -> bool", family="types")
 def is_timeout(vm: Vm, error: Value) -> bool:
-    """Whether the error's category is `timeout`.
+    """Return true if the error's category is `timeout`.
 
     Example:
         is_timeout({category: "timeout"})  // true
@@ -105,7 +105,7 @@ def is_timeout(vm: Vm, error: Value) -> bool:
 
 @builtin("is_rate_limited(error: any) -> bool", family="types")
 def is_rate_limited(vm: Vm, error: Value) -> bool:
-    """Whether the error's category is `rate_limit`.
+    """Return true if the error's category is `rate_limit`.
 
     Example:
         is_rate_limited("HTTP 429: too many requests")  // true
@@ -114,7 +114,7 @@ def is_rate_limited(vm: Vm, error: Value) -> bool:
 
 
 def category_of(error: Value) -> str:
-    """The category of an error as `catch` sees it."""
+    """Return the category of an error as `catch` sees it."""
     if type(error) is str:
         return classify(error)
     return display(error["category"]) if type(error) is dict and "category" in error else GENERIC
@@ -164,7 +164,7 @@ def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -
 
 @builtin("parse_junit_xml(report: string | bytes) -> list", family="testing")
 def parse_junit_xml(vm: Vm, report: Value) -> list[Value]:
-    """The test cases of a JUnit XML report: `{name, status, duration_ms, message, stdout, stderr}` each.
+    """Read the test cases of a JUnit XML report: `{name, status, duration_ms, message, stdout, stderr}` each.
 
     `status` is `passed`, `failed`, `errored` or `skipped`. What is no such report has none.
 

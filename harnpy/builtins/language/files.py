@@ -40,7 +40,7 @@ path_builtin = partial(declare, family="paths")
 
 @builtin("read_file(path: string) -> string")
 def read_file(vm: Vm, path: str) -> str:
-    """The text of a UTF-8 file.
+    """Return the text of a UTF-8 file.
 
     Example:
         write_file("a.txt", "hello")
@@ -70,7 +70,7 @@ def read_file_result(vm: Vm, path: str) -> EnumValue:
 
 @builtin("read_file_bytes(path: string) -> bytes")
 def read_file_bytes(vm: Vm, path: str) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Example:
         write_file("a.txt", "hi")
@@ -83,7 +83,7 @@ def read_file_bytes(vm: Vm, path: str) -> bytes:
 
 @builtin("read_lines(path: string) -> list")
 def read_lines(vm: Vm, path: str) -> list[Value]:
-    r"""The lines of a UTF-8 file without their ends (`\n` or `\r\n`).
+    r"""Return the lines of a UTF-8 file without their ends (`\n` or `\r\n`).
 
     Example:
         write_file("a.txt", "one\ntwo\n")
@@ -104,7 +104,7 @@ def _text(vm: Vm, place: str) -> str:
 
 @builtin("file_exists(path: string) -> bool")
 def file_exists(vm: Vm, path: str) -> bool:
-    """Whether there is a file or directory.
+    """Return true if there is a file or directory.
 
     Example:
         file_exists("no such file")  // false
@@ -260,7 +260,7 @@ def _encoded(content: Value) -> bytes:
 
 @builtin('list_dir(path: string = ".") -> list')
 def list_dir(vm: Vm, path: str) -> list[Value]:
-    """The names in a directory, sorted.
+    """Return the names in a directory, sorted.
 
     Example:
         mkdir("box/inner")
@@ -273,7 +273,7 @@ def list_dir(vm: Vm, path: str) -> list[Value]:
 
 @builtin("walk_dir(path: string, opts?: dict) -> list")
 def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
-    """The directory and everything below it: `{path, is_dir, is_file, depth}`, sorted; `[]` if it is missing.
+    """List a directory and all below it: `{path, is_dir, is_file, depth}`, sorted; `[]` if it is missing.
 
     `opts`: `max_depth`, `follow_symlinks` (false). What can't be listed is left out.
 
@@ -298,7 +298,7 @@ def walk_dir(vm: Vm, path: str, opts: Value) -> list[Value]:
 
 @builtin('glob(pattern: string, base: string | dict = ".") -> list')
 def glob(vm: Vm, pattern: str, base: Value) -> list[Value]:
-    """The paths below `base` (or `{base}`) that match, sorted.
+    """Return the paths below `base` (or `{base}`) that match, sorted.
 
     `*` and `?` match `/`, too; `**/` is any directories or none; `[ab]`, `[!ab]` and `{a,b}` are choices.
 
@@ -334,7 +334,7 @@ _RELATIVE, _ABSOLUTE, _INVALID = "workspace_relative", "host_absolute", "invalid
 
 @path_builtin("path_workspace_info(path: string, root?: string) -> dict")
 def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]:
-    """Where a path leads, as a file of the workspace and of the machine.
+    """Resolve a path, as a file of the workspace and of the machine.
 
     `{input, kind, normalized, workspace_path, host_path, recovered_root_drift, reason}`; `kind` is
     `workspace_relative`, `host_absolute` or `invalid`. An absolute path that isn't there, but would be below
@@ -363,7 +363,7 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
 
 @path_builtin("path_workspace_normalize(path: string, root?: string) -> string | nil")
 def path_workspace_normalize(vm: Vm, path: str, root: str | None) -> Value:
-    """The path of a file in the workspace, relative to it; nil for one that isn't in it.
+    """Return the path of a file in the workspace, relative to it; nil for one that isn't in it.
 
     Example:
         path_workspace_normalize("notes/../today.md")  // "today.md"

@@ -336,7 +336,7 @@ def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Va
 
 @builtin("host_mock_calls() -> list", family="host")
 def host_mock_calls(vm: Vm) -> list[dict[str, Any]]:
-    """The calls that mocks handled, as `{capability, operation, params}`.
+    """Return the calls that mocks handled, as `{capability, operation, params}`.
 
     Example:
         host_mock_clear()
@@ -389,7 +389,7 @@ def host_mock_pop_scope(vm: Vm) -> None:
 
 @builtin("host_capabilities() -> dict", family="host")
 def host_capabilities(vm: Vm) -> dict[str, Any]:
-    """The available operations: `{capability: {description, ops, operations}}`, mocks included.
+    """Return the available operations: `{capability: {description, ops, operations}}`, mocks included.
 
     Example:
         host_mock("project", "read")
@@ -400,7 +400,7 @@ def host_capabilities(vm: Vm) -> dict[str, Any]:
 
 @builtin("host_has(capability: string, operation?: string) -> bool", family="host")
 def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
-    """Whether there is such a capability, with that operation if one is named.
+    """Return true if there is such a capability, with that operation if one is named.
 
     Example:
         host_mock("project", "read")
@@ -412,7 +412,7 @@ def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
 
 @builtin("host_tool_list() -> list", family="host")
 def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
-    """The host's tools; none without a host.
+    """Return the host's tools; none without a host.
 
     Example:
         host_tool_list()  // []

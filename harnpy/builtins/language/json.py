@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @builtin("json_parse(text: string) -> any", family="json_schema")
 def json_parse(vm: Vm, text: str) -> Value:
-    r"""The value of a JSON text.
+    r"""Return the value of a JSON text.
 
     Integers that fit 64 bits are ints, other numbers floats; of equal keys the last wins; nesting ends
     before level 128. Throws `JSON parse error: <detail> at line L column C`.
@@ -32,7 +32,7 @@ def json_parse(vm: Vm, text: str) -> Value:
 
 @builtin("json_extract(text: string, key?: string) -> any", family="json_schema", counted=True)
 def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
-    r"""The JSON value inside `text`, which a model may have wrapped in prose or a code fence; or its `key`.
+    r"""Return the JSON value in `text`, which a model may have wrapped in prose or a fence; or its `key`.
 
     A fenced text counts first, then the first object, then the first array, then the whole text.
 

@@ -24,7 +24,7 @@ builtin = partial(declare, family="json_schema", counted=True)
 
 @builtin("json_pointer(v: any, ptr: string) -> any")
 def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
-    """What is at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value.
+    """Return the value at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value.
 
     Example:
         json_pointer({items: [{n: 1}, {n: 2}]}, "/items/1/n")  // 2
@@ -75,7 +75,7 @@ def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
 
 @builtin("jq_first(v: any, expr: string) -> any")
 def jq_first(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> Value:
-    """The first value that an expression of jq makes out of `v`, nil if there is none.
+    """Return the first value that an expression of jq makes out of `v`, nil if there is none.
 
     Example:
         jq_first({items: [{n: 1}, {n: 2}]}, ".items[] | select(.n > 1)")  // {n: 2}

@@ -104,7 +104,7 @@ def sync_release(vm: Vm, permit: Value) -> bool:
 
 @builtin("sync_metrics(kind?: string, key?: any) -> list | dict | nil")
 def sync_metrics(vm: Vm, kind: str | None, key: Value) -> Value:
-    """What happened at one lock, nil if it was never used; a list of all that match without `key` or `kind`.
+    """Return one lock's numbers, nil if it was never used; without `key` or `kind` a list of all that match.
 
     `kind`: `mutex`, `semaphore`, `gate` or `rwlock`.
 
@@ -137,7 +137,7 @@ atomic_builtin = partial(declare, family="concurrency", counted=True)
 
 @atomic_builtin("atomic(initial: any = 0) -> atomic")
 def atomic(vm: Vm, initial: Value = 0) -> Atomic:
-    """A 64-bit integer that every task which holds it shares.
+    """Return a 64-bit integer that every task which holds it shares.
 
     A float is cut towards zero, true counts as 1; anything else but an int is 0.
 
@@ -153,7 +153,7 @@ def atomic(vm: Vm, initial: Value = 0) -> Atomic:
 
 @atomic_builtin("atomic_get(a: atomic) -> int?")
 def atomic_get(vm: Vm, a: Value = None) -> int | None:
-    """The current value; nil for anything that is no atomic.
+    """Return the current value; nil for anything that is no atomic.
 
     Example:
         atomic_get(atomic(3))  // 3

@@ -176,7 +176,7 @@ def trace_end(vm: Vm, span: Value) -> None:
 
 @trace_builtin("trace_id() -> string | nil")
 def trace_id(vm: Vm) -> str | None:
-    """The trace of the innermost span that `trace_start` opened in this task; nil when none is open.
+    """Return the trace of the innermost span that `trace_start` opened in this task; nil when none is open.
 
     Example:
         let span = trace_start("load")
@@ -208,7 +208,7 @@ def enable_tracing(vm: Vm, on: bool) -> None:
 
 @trace_builtin("trace_spans() -> list")
 def trace_spans(vm: Vm) -> list[dict[str, Value]]:
-    """The spans that have ended, in the order in which they did.
+    """Return the spans that have ended, in the order in which they did.
 
     Each is `{span_id, parent_id, kind, name, start_ms, duration_ms, metadata?}`.
 
@@ -222,7 +222,7 @@ def trace_spans(vm: Vm) -> list[dict[str, Value]]:
 
 @trace_builtin("trace_summary() -> string")
 def trace_summary(vm: Vm) -> str:
-    """The spans that have ended as a tree: lines `kind name Nms (key=value)`, below a line with totals.
+    """Show the spans that have ended as a tree: lines `kind name Nms (key=value)`, below a line with totals.
 
     Example:
         enable_tracing()

@@ -28,13 +28,13 @@ _INT_BITS = 64
 
 
 def is_number(value: Value) -> bool:
-    """Whether `n` is an int or a float; a bool is neither."""
+    """Return true for an int or a float; a bool is neither."""
     return type(value) is int or type(value) is float
 
 
 @builtin("abs(n: any) -> any")
 def absolute(vm: Vm, n: Value) -> Value:
-    """The distance from zero, of the number's own type; a float for the least int.
+    """Return the distance from zero, of the number's own type; a float for the least int.
 
     Example:
         [abs(-3), abs(2.5)]  // [3, 2.5]
@@ -46,7 +46,7 @@ def absolute(vm: Vm, n: Value) -> Value:
 
 @builtin("min(a: any, b: any) -> any")
 def least(vm: Vm, a: Value, b: Value) -> Value:
-    """The smaller of two numbers, a float if either is one. For lists use the method.
+    """Return the smaller of two numbers, a float if either is one. For lists use the method.
 
     Example:
         min(2, 3)  // 2
@@ -56,7 +56,7 @@ def least(vm: Vm, a: Value, b: Value) -> Value:
 
 @builtin("max(a: any, b: any) -> any")
 def greatest(vm: Vm, a: Value, b: Value) -> Value:
-    """The greater of two numbers, a float if either is one. For lists use the method.
+    """Return the greater of two numbers, a float if either is one. For lists use the method.
 
     Example:
         max(2, 3.5)  // 3.5
@@ -77,7 +77,7 @@ def _extreme(a: Value, b: Value, choose: Callable[[Value, Value], Value]) -> Val
 
 @builtin("floor(n: any) -> any")
 def floor(vm: Vm, n: Value) -> int | None:
-    """The greatest int not above `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
+    """Return the greatest int not above `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
 
     Example:
         [floor(1.8), floor(-1.2)]  // [1, -2]
@@ -87,7 +87,7 @@ def floor(vm: Vm, n: Value) -> int | None:
 
 @builtin("ceil(n: any) -> any")
 def ceil(vm: Vm, n: Value) -> int | None:
-    """The least int not below `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
+    """Return the least int not below `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
 
     Example:
         [ceil(1.2), ceil(-1.2)]  // [2, -1]
@@ -97,7 +97,7 @@ def ceil(vm: Vm, n: Value) -> int | None:
 
 @builtin("round(n: any) -> any")
 def round_away(vm: Vm, n: Value) -> int | None:
-    """The nearest int, halves away from zero. Fails for infinities, NaN and what doesn't fit 64 bits.
+    """Return the nearest int, halves away from zero. Fails for infinities, NaN and what doesn't fit 64 bits.
 
     Example:
         [round(2.5), round(-2.5)]  // [3, -3]
@@ -135,7 +135,7 @@ def power(vm: Vm, base: Value, exponent: Value) -> Value:
 
 
 def _int_power(base: int, exponent: int) -> int | None:
-    """The exact power, None if it doesn't fit 64 bits; not computed when it clearly doesn't."""
+    """Return the exact power, None if it doesn't fit 64 bits; not computed when it clearly doesn't."""
     if exponent >= _INT_BITS:
         if base not in (-1, 0, 1):
             return None
@@ -146,7 +146,7 @@ def _int_power(base: int, exponent: int) -> int | None:
 
 @builtin("sqrt(n: any) -> any")
 def sqrt(vm: Vm, n: Value) -> float | None:
-    """The square root as a float; NaN below zero.
+    """Return the square root as a float; NaN below zero.
 
     Example:
         sqrt(16)  // 4.0
@@ -156,7 +156,7 @@ def sqrt(vm: Vm, n: Value) -> float | None:
 
 @builtin("sin(n: any) -> float?")
 def sin(vm: Vm, n: Value) -> float | None:
-    """The sine of an angle in radians.
+    """Return the sine of an angle in radians.
 
     Example:
         sin(0)  // 0.0
@@ -166,7 +166,7 @@ def sin(vm: Vm, n: Value) -> float | None:
 
 @builtin("cos(n: any) -> float?")
 def cos(vm: Vm, n: Value) -> float | None:
-    """The cosine of an angle in radians.
+    """Return the cosine of an angle in radians.
 
     Example:
         cos(0)  // 1.0
@@ -176,7 +176,7 @@ def cos(vm: Vm, n: Value) -> float | None:
 
 @builtin("tan(n: any) -> float?")
 def tan(vm: Vm, n: Value) -> float | None:
-    """The tangent of an angle in radians.
+    """Return the tangent of an angle in radians.
 
     Example:
         tan(0)  // 0.0
@@ -186,7 +186,7 @@ def tan(vm: Vm, n: Value) -> float | None:
 
 @builtin("asin(n: any) -> float?")
 def asin(vm: Vm, n: Value) -> float | None:
-    """The angle in radians whose sine is `n`; NaN outside -1 to 1.
+    """Return the angle in radians whose sine is `n`; NaN outside -1 to 1.
 
     Example:
         asin(0)  // 0.0
@@ -196,7 +196,7 @@ def asin(vm: Vm, n: Value) -> float | None:
 
 @builtin("acos(n: any) -> float?")
 def acos(vm: Vm, n: Value) -> float | None:
-    """The angle in radians whose cosine is `n`; NaN outside -1 to 1.
+    """Return the angle in radians whose cosine is `n`; NaN outside -1 to 1.
 
     Example:
         acos(1)  // 0.0
@@ -206,7 +206,7 @@ def acos(vm: Vm, n: Value) -> float | None:
 
 @builtin("atan(n: any) -> float?")
 def atan(vm: Vm, n: Value) -> float | None:
-    """The angle in radians whose tangent is `n`.
+    """Return the angle in radians whose tangent is `n`.
 
     Example:
         atan(1) * 4 == pi  // true
@@ -216,7 +216,7 @@ def atan(vm: Vm, n: Value) -> float | None:
 
 @builtin("atan2(y: any, x: any) -> float?")
 def atan2(vm: Vm, y: Value, x: Value) -> float | None:
-    """The angle in radians of the point (`x`, `y`), in its quadrant.
+    """Return the angle in radians of the point (`x`, `y`), in its quadrant.
 
     Example:
         atan2(-1, -1) < atan(1)  // true
@@ -226,7 +226,7 @@ def atan2(vm: Vm, y: Value, x: Value) -> float | None:
 
 @builtin("ln(n: any) -> float?")
 def ln(vm: Vm, n: Value) -> float | None:
-    """The natural logarithm; `-inf` of zero, NaN below.
+    """Return the natural logarithm; `-inf` of zero, NaN below.
 
     Example:
         ln(e)  // 1.0
@@ -236,7 +236,7 @@ def ln(vm: Vm, n: Value) -> float | None:
 
 @builtin("log2(n: any) -> float?")
 def log2(vm: Vm, n: Value) -> float | None:
-    """The logarithm to base 2; `-inf` of zero, NaN below.
+    """Return the logarithm to base 2; `-inf` of zero, NaN below.
 
     Example:
         log2(8)  // 3.0
@@ -246,7 +246,7 @@ def log2(vm: Vm, n: Value) -> float | None:
 
 @builtin("log10(n: any) -> float?")
 def log10(vm: Vm, n: Value) -> float | None:
-    """The logarithm to base 10; `-inf` of zero, NaN below.
+    """Return the logarithm to base 10; `-inf` of zero, NaN below.
 
     Example:
         log10(1000)  // 3.0
@@ -293,7 +293,7 @@ def sign(vm: Vm, n: Value) -> Value:
 
 @builtin("is_nan(n: any) -> bool")
 def is_nan(vm: Vm, n: Value) -> bool:
-    """Whether `n` is the float NaN.
+    """Return true if `n` is the float NaN.
 
     Example:
         is_nan(sqrt(-1))  // true
@@ -303,7 +303,7 @@ def is_nan(vm: Vm, n: Value) -> bool:
 
 @builtin("is_infinite(n: any) -> bool")
 def is_infinite(vm: Vm, n: Value) -> bool:
-    """Whether `n` is an infinite float.
+    """Return true if `n` is an infinite float.
 
     Example:
         is_infinite(1.0 / 0)  // true
@@ -321,7 +321,7 @@ def is_infinite(vm: Vm, n: Value) -> bool:
 
 @builtin("mean(items: list) -> float")
 def mean(vm: Vm, items: Value) -> float:
-    """The arithmetic mean; `0.0` for an empty list.
+    """Return the arithmetic mean; `0.0` for an empty list.
 
     Example:
         mean([1, 2, 6])  // 3.0
@@ -332,7 +332,7 @@ def mean(vm: Vm, items: Value) -> float:
 
 @builtin("median(items: list) -> float")
 def median(vm: Vm, items: Value) -> float:
-    """The middle item in order, or the mean of the two middle ones.
+    """Return the middle item in order, or the mean of the two middle ones.
 
     Example:
         median([9, 1, 4, 2])  // 3.0
@@ -342,7 +342,7 @@ def median(vm: Vm, items: Value) -> float:
 
 @builtin("percentile(items: list, p: any) -> float")
 def percentile(vm: Vm, items: Value, p: Value) -> float:
-    """The value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7).
+    """Return the value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7).
 
     Example:
         percentile([10, 20, 30, 40, 50], 90)  // 46.0
@@ -357,7 +357,7 @@ def percentile(vm: Vm, items: Value, p: Value) -> float:
 
 @builtin("variance(items: list, sample: bool = false) -> float")
 def variance(vm: Vm, items: Value, sample: Value) -> float:
-    """The mean squared distance from the mean; with `sample`, divided by one item less.
+    """Return the mean squared distance from the mean; with `sample`, divided by one item less.
 
     Example:
         [variance([1, 2, 3, 4, 5]), variance([1, 2, 3, 4, 5], true)]  // [2.0, 2.5]
@@ -367,7 +367,7 @@ def variance(vm: Vm, items: Value, sample: Value) -> float:
 
 @builtin("stddev(items: list, sample: bool = false) -> float")
 def stddev(vm: Vm, items: Value, sample: Value) -> float:
-    """The square root of the `variance`.
+    """Return the square root of the `variance`.
 
     Example:
         stddev([2, 4, 4, 4, 5, 5, 7, 9])  // 2.0

@@ -1,4 +1,4 @@
-"""What a program prints. Spec: 04 §1, 02 §5.1. On the start-up path: imports nothing heavy."""
+"""Printing. Spec: 04 §1, 02 §5.1. On the start-up path: imports nothing heavy."""
 
 from __future__ import annotations
 

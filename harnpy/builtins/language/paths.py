@@ -19,7 +19,7 @@ _SEPARATORS = os.path.sep + (os.path.altsep or "")
 
 
 def _cut(path: str) -> tuple[str, str]:
-    """The directory and the last component; a trailing separator or `.` doesn't count."""
+    """Return the directory and the last component; a trailing separator or `.` doesn't count."""
     head, tail = os.path.split(path.rstrip(_SEPARATORS))
     while tail == "." and head:
         head, tail = os.path.split(head.rstrip(_SEPARATORS))
@@ -33,7 +33,7 @@ def _name(path: str) -> str:
 
 @builtin("dirname(path: string) -> string", family="strings")
 def dirname(vm: Vm, path: str) -> str:
-    """The path without its last component; `""` if that was all.
+    """Return the path without its last component; `""` if that was all.
 
     Example:
         dirname("notes/today.md")  // "notes"
@@ -43,7 +43,7 @@ def dirname(vm: Vm, path: str) -> str:
 
 @builtin("basename(path: string) -> string", family="strings")
 def basename(vm: Vm, path: str) -> str:
-    """The last component; `""` if there is none.
+    """Return the last component; `""` if there is none.
 
     Example:
         basename("notes/today.md")  // "today.md"
@@ -53,7 +53,7 @@ def basename(vm: Vm, path: str) -> str:
 
 @builtin("extname(path: string) -> string", family="strings")
 def extname(vm: Vm, path: str) -> str:
-    """The last extension of the file name with its dot; `""` if there is none, as for `.env`.
+    """Return the last extension of the file name with its dot; `""` if there is none, as for `.env`.
 
     Example:
         extname("archive.tar.gz")  // ".gz"
@@ -64,7 +64,7 @@ def extname(vm: Vm, path: str) -> str:
 
 @builtin("path_join(...parts: any) -> string", family="files")
 def path_join(vm: Vm, *parts: Value) -> str:
-    """The parts as one path; an absolute part replaces what is before it.
+    """Return the parts as one path; an absolute part replaces what is before it.
 
     Example:
         path_join("notes", "2024", "may.md")  // "notes/2024/may.md"
@@ -74,7 +74,7 @@ def path_join(vm: Vm, *parts: Value) -> str:
 
 @builtin("temp_dir() -> string", family="files")
 def temp_dir(vm: Vm) -> str:
-    """The directory of the system for files that don't last.
+    """Return the directory of the system for files that don't last.
 
     Example:
         path_is_absolute(temp_dir())  // true
@@ -104,7 +104,7 @@ def path_parts(vm: Vm, path: str) -> dict[str, Value]:
 
 @builtin("path_parent(path: string) -> string", family="paths")
 def path_parent(vm: Vm, path: str) -> str:
-    """The path without its last name; of `/` that is `/`.
+    """Return the path without its last name; of `/` that is `/`.
 
     Example:
         path_parent("notes/today.md")  // "notes"
@@ -114,7 +114,7 @@ def path_parent(vm: Vm, path: str) -> str:
 
 @builtin("path_basename(path: string) -> string", family="paths")
 def path_basename(vm: Vm, path: str) -> str:
-    """The last name; `""` if there is none.
+    """Return the last name; `""` if there is none.
 
     Example:
         path_basename("notes/today.md")  // "today.md"
@@ -124,7 +124,7 @@ def path_basename(vm: Vm, path: str) -> str:
 
 @builtin("path_stem(path: string) -> string", family="paths")
 def path_stem(vm: Vm, path: str) -> str:
-    """The last name without its last extension.
+    """Return the last name without its last extension.
 
     Example:
         path_stem("archive.tar.gz")  // "archive.tar"
@@ -134,7 +134,7 @@ def path_stem(vm: Vm, path: str) -> str:
 
 @builtin("path_extension(path: string) -> string", family="paths")
 def path_extension(vm: Vm, path: str) -> str:
-    """The last extension with its dot; `""` if there is none, as for `.env`.
+    """Return the last extension with its dot; `""` if there is none, as for `.env`.
 
     Example:
         path_extension("archive.tar.gz")  // ".gz"
@@ -144,7 +144,7 @@ def path_extension(vm: Vm, path: str) -> str:
 
 @builtin("path_with_extension(path: string, ext: string) -> string", family="paths")
 def path_with_extension(vm: Vm, path: str, ext: str) -> str:
-    """The path with another last extension, given with or without its dot; `""` takes it away.
+    """Return the path with another last extension, given with or without its dot; `""` takes it away.
 
     Example:
         path_with_extension("today.md", "html")  // "today.html"
@@ -156,7 +156,7 @@ def path_with_extension(vm: Vm, path: str, ext: str) -> str:
 
 @builtin("path_with_stem(path: string, stem: string) -> string", family="paths")
 def path_with_stem(vm: Vm, path: str, stem: str) -> str:
-    """The path with another stem and the same last extension.
+    """Return the path with another stem and the same last extension.
 
     Example:
         path_with_stem("notes/today.md", "index")  // "notes/index.md"
@@ -167,7 +167,7 @@ def path_with_stem(vm: Vm, path: str, stem: str) -> str:
 
 @builtin("path_is_absolute(path: string) -> bool", family="paths")
 def path_is_absolute(vm: Vm, path: str) -> bool:
-    """Whether the path begins with `/` or `X:/`.
+    """Return true if the path begins with `/` or `X:/`.
 
     Example:
         path_is_absolute("/etc/hosts")  // true
@@ -177,7 +177,7 @@ def path_is_absolute(vm: Vm, path: str) -> bool:
 
 @builtin("path_is_relative(path: string) -> bool", family="paths")
 def path_is_relative(vm: Vm, path: str) -> bool:
-    """Whether the path is not absolute.
+    """Return true if the path is not absolute.
 
     Example:
         path_is_relative("notes/today.md")  // true
@@ -187,7 +187,7 @@ def path_is_relative(vm: Vm, path: str) -> bool:
 
 @builtin("path_normalize(path: string) -> string", family="paths")
 def path_normalize(vm: Vm, path: str) -> str:
-    """The path without `.`, `//` and the `..` that can be done without; `.` if nothing is left.
+    """Return the path without `.`, `//` and the `..` that can be done without; `.` if nothing is left.
 
     Example:
         path_normalize("a/./b//../c")  // "a/c"
@@ -197,7 +197,7 @@ def path_normalize(vm: Vm, path: str) -> str:
 
 @builtin("path_relative_to(path: string, base: string) -> string | nil", family="paths")
 def path_relative_to(vm: Vm, path: str, base: str) -> str | None:
-    """The way from `base` to the path; nil when there is none that text can tell.
+    """Return the way from `base` to the path; nil when there is none that text can tell.
 
     Example:
         [path_relative_to("/a/b/c", "/a"), path_relative_to("/a/b", "/a/c")]  // ["b/c", "../b"]
@@ -207,7 +207,7 @@ def path_relative_to(vm: Vm, path: str, base: str) -> str | None:
 
 @builtin("path_segments(path: string) -> list", family="paths")
 def path_segments(vm: Vm, path: str) -> list[Value]:
-    """The names in the path.
+    """Return the names in the path.
 
     Example:
         path_segments("/usr/local/bin")  // ["usr", "local", "bin"]
@@ -217,7 +217,7 @@ def path_segments(vm: Vm, path: str) -> list[Value]:
 
 @builtin("path_to_posix(path: string) -> string", family="paths")
 def path_to_posix(vm: Vm, path: str) -> str:
-    r"""The path with `/` between its names.
+    r"""Return the path with `/` between its names.
 
     Example:
         path_to_posix("a\\b")  // "a/b"
@@ -227,7 +227,7 @@ def path_to_posix(vm: Vm, path: str) -> str:
 
 @builtin("path_to_native(path: string) -> string", family="paths")
 def path_to_native(vm: Vm, path: str) -> str:
-    """The path with the system's separator between its names.
+    """Return the path with the system's separator between its names.
 
     Example:
         path_to_native("a/b")  // "a/b"

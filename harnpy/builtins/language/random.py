@@ -26,7 +26,7 @@ _MANY = 100_000
 
 
 def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
-    """The generator to use, and the arguments after it."""
+    """Return the generator to use, and the arguments after it."""
     if type(args[0]) is Rng:
         return args[0].random, args[1:]
     return vm.world.random, args
@@ -34,7 +34,7 @@ def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
 
 @builtin("rng_seed(seed: any) -> rng", family="math")
 def rng_seed(vm: Vm, seed: Value) -> Rng:
-    """A generator whose numbers depend only on the int `seed`.
+    """Return a generator whose numbers depend only on the int `seed`.
 
     Example:
         random_int(rng_seed(7), 1, 100) == random_int(rng_seed(7), 1, 100)  // true
@@ -46,7 +46,7 @@ def rng_seed(vm: Vm, seed: Value) -> Rng:
 
 @builtin("random(rng?: rng) -> float", family="math")
 def random_float(vm: Vm, rng: Value) -> float:
-    """A float from 0 up to but not including 1.
+    """Return a float from 0 up to but not including 1.
 
     Example:
         let x = random()
@@ -57,7 +57,7 @@ def random_float(vm: Vm, rng: Value) -> float:
 
 @builtin("random_int(rng?: rng, min: int, max: int) -> int?", family="math", counted=True)
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
-    """An int from `min` to `max`, both included; nil if `max` is below `min`.
+    """Return an int from `min` to `max`, both included; nil if `max` is below `min`.
 
     Example:
         [1, 2, 3, 4, 5, 6].contains(random_int(1, 6))  // true
@@ -73,7 +73,7 @@ def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = AB
 
 @builtin("random_choice(rng?: rng, items: list) -> any", family="math", counted=True)
 def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
-    """One of the items; nil unless given a non-empty list.
+    """Return one of the items; nil unless given a non-empty list.
 
     Example:
         ["red", "blue"].contains(random_choice(["red", "blue"]))  // true
@@ -84,7 +84,7 @@ def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
 
 @builtin("random_shuffle(rng?: rng, items: list) -> list?", family="math", counted=True)
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
-    """The items in a random order, as a new list; nil unless given a list.
+    """Return the items in a random order, as a new list; nil unless given a list.
 
     Example:
         random_shuffle(rng_seed(1), [1, 2, 3]).sort()  // [1, 2, 3]
@@ -96,7 +96,7 @@ def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[V
 
 
 def _sample(vm: Vm, source: Random, items: list[Value]) -> list[Value]:
-    """What ``source.sample`` returns for all of many items, with looks at the deadline."""
+    """Return what ``source.sample`` does for all of many items, with looks at the deadline."""
     left, drawn = list(items), []
     for last in vm.paced(range(len(left) - 1, -1, -1)):
         at = source.randint(0, last)
@@ -123,7 +123,7 @@ def _parsed(text: str) -> uuid.UUID | None:
 
 @builtin("uuid() -> string", family="io")
 def new_uuid(vm: Vm) -> str:
-    """A new UUID, version 7: later ones sort after earlier ones.
+    """Return a new UUID, version 7: later ones sort after earlier ones.
 
     Example:
         len(uuid())  // 36
@@ -133,7 +133,7 @@ def new_uuid(vm: Vm) -> str:
 
 @builtin("uuid_v7() -> string", family="io")
 def uuid_v7(vm: Vm) -> str:
-    """A new UUID, version 7: later ones sort after earlier ones.
+    """Return a new UUID, version 7: later ones sort after earlier ones.
 
     Example:
         uuid_v7() < uuid_v7()  // true
@@ -143,7 +143,7 @@ def uuid_v7(vm: Vm) -> str:
 
 @builtin("uuid_v5(namespace: string, name: string) -> string", family="io", counted=True)
 def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
-    """The UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`.
+    """Return the UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`.
 
     Example:
         uuid_v5("dns", "example.org")  // "aad03681-8b63-5304-89e0-8ca8f49461b5"
@@ -159,7 +159,7 @@ def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
 
 @builtin("uuid_parse(s: string) -> string | nil", family="io")
 def uuid_parse(vm: Vm, s: str) -> str | None:
-    """The canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for anything else.
+    """Return the canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for others.
 
     Example:
         uuid_parse("{C56A4180-65AA-42EC-A945-5FD21DEC0538}")  // "c56a4180-65aa-42ec-a945-5fd21dec0538"
@@ -170,7 +170,7 @@ def uuid_parse(vm: Vm, s: str) -> str | None:
 
 @builtin("uuid_nil() -> string", family="io")
 def uuid_nil(vm: Vm) -> str:
-    """The UUID of zeros.
+    """Return the UUID of zeros.
 
     Example:
         uuid_nil()  // "00000000-0000-0000-0000-000000000000"

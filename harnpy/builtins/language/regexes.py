@@ -48,7 +48,7 @@ class Patterns:
 
 
 def pattern_of(vm: Vm, text: str, flags: str = "") -> Pattern:
-    """The compiled pattern; throws `Invalid regex: <detail>`."""
+    """Return the compiled pattern; throws `Invalid regex: <detail>`."""
     try:
         return compiled_pattern(vm, text, flags)
     except PatternError as error:
@@ -56,7 +56,7 @@ def pattern_of(vm: Vm, text: str, flags: str = "") -> Pattern:
 
 
 def compiled_pattern(vm: Vm, text: str, flags: str = "") -> Pattern:
-    """The compiled pattern; raises `PatternError`."""
+    """Return the compiled pattern; raises `PatternError`."""
     known: dict[tuple[str, str], Pattern] = vm.state(Patterns).known
     pattern = known.get((text, flags))
     if pattern is None:
@@ -68,12 +68,12 @@ def compiled_pattern(vm: Vm, text: str, flags: str = "") -> Pattern:
 
 
 def found_in(vm: Vm, pattern: Pattern, text: str) -> Iterator[Match]:
-    """The matches in ``text``, which end with the running task; throws when they take too long."""
+    """Yield the matches in ``text``, which end with the running task; throws when they take too long."""
     return matches(pattern, text, _seconds(vm), partial(_look, vm), _timeout)
 
 
 def is_found(vm: Vm, pattern: Pattern, text: str) -> bool:
-    """Whether there is a match in ``text``; throws when the search takes too long."""
+    """Return true if there is a match in ``text``; throws when the search takes too long."""
     try:
         return found(pattern, text, seconds=_seconds(vm)) is not None
     except SearchTimeout:
@@ -92,13 +92,13 @@ def _timeout() -> Thrown:
 
 
 def _seconds(vm: Vm) -> float:
-    """How long a search may take now."""
+    """Return the seconds that a search may take now."""
     return min(MOST_SECONDS, vm.tasks.time_left()) if vm.signal.pending else MOST_SECONDS
 
 
 @builtin("regex_match(pattern?: string, text?: string, flags?: string) -> list | nil", family="strings")
 def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None) -> list[str] | None:
-    r"""All matches, from left to right without overlap; nil if there is none.
+    r"""Return all matches, from left to right without overlap; nil if there is none.
 
     `flags` are letters of `imsx`.
 
@@ -148,7 +148,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
 
 @builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list?", family="strings")
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
-    r"""The pieces of `text` between the matches, empty ones too. The text is the first argument.
+    r"""Return the pieces of `text` between the matches, empty ones too. The text is the first argument.
 
     Example:
         regex_split("a, b;c", r"[,;]\s*")  // ["a", "b", "c"]
@@ -184,7 +184,7 @@ def unicode_normalize(vm: Vm, s: str, form: str) -> str:
 
 @builtin("unicode_graphemes(s: string) -> list", family="strings")
 def unicode_graphemes(vm: Vm, s: str) -> list[str]:
-    """The characters as a reader sees them: extended grapheme clusters.
+    """Return the characters as a reader sees them: extended grapheme clusters.
 
     Example:
         unicode_graphemes("né👍🏽")  // ["n", "é", "👍🏽"]

@@ -62,7 +62,7 @@ builtin = partial(declare, family="json_schema", counted=True)
 
 @builtin("schema_of(x: any) -> dict")
 def schema_of(vm: Vm, x: Value = None) -> Schema:
-    """The schema of a type that the file declares with `type`; a schema dict is returned unchanged.
+    """Return the schema of a type that the file declares with `type`; a schema dict is returned unchanged.
 
     Example:
         schema_of({type: "string"})  // {type: "string"}
@@ -110,7 +110,7 @@ def _result(vm: Vm, name: str, data: Value, schema: Value, *, defaults: bool) ->
 
 @builtin("schema_is(data: any, schema: dict) -> bool")
 def schema_is(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
-    """Whether the data fits the schema.
+    """Return true if the data fits the schema.
 
     Example:
         schema_is(1.0, {type: "int"})  // false
@@ -121,7 +121,7 @@ def schema_is(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
 
 @builtin("is_type(data: any, schema: dict) -> bool")
 def is_type(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
-    """Whether the data fits the schema, as `schema_is` says.
+    """Return true if the data fits the schema, as `schema_is` does.
 
     Example:
         is_type([1, 2], {type: "list", items: {type: "int"}})  // true
@@ -134,7 +134,7 @@ def is_type(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
 def schema_expect(
     vm: Vm, data: Value = ABSENT, schema: Value = ABSENT, apply_defaults: Value = False
 ) -> Value:
-    """The value, normalised; throws all errors, joined with `; `, when it doesn't fit the schema.
+    """Return the value, normalised; throws all errors, joined with `; `, when it doesn't fit the schema.
 
     Example:
         schema_expect({name: "Ada"}, {type: "dict", required: ["name"]})  // {name: "Ada"}
@@ -168,7 +168,7 @@ def _checked(vm: Vm, data: Value, schema: Value, *, defaults: bool = False) -> C
 
 @builtin("schema_to_json_schema(schema: dict) -> dict")
 def schema_to_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """The schema in the spelling of JSON Schema.
+    """Return the schema in the spelling of JSON Schema.
 
     Example:
         schema_to_json_schema({type: "int", min: 1})  // {type: "integer", minimum: 1.0}
@@ -181,7 +181,7 @@ def schema_to_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_to_openapi_schema(schema: dict) -> dict")
 def schema_to_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """The schema in the spelling of OpenAPI 3.0: `nullable` is a key.
+    """Return the schema in the spelling of OpenAPI 3.0: `nullable` is a key.
 
     Example:
         schema_to_openapi_schema({type: "int", nullable: true})  // {type: "integer", nullable: true}
@@ -194,7 +194,7 @@ def schema_to_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_from_json_schema(schema: dict) -> dict")
 def schema_from_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """A JSON Schema in the canonical spelling; what that doesn't know is left out.
+    """Return a JSON Schema in the canonical spelling; what that doesn't know is left out.
 
     Example:
         schema_from_json_schema({type: "string", maxLength: 3})  // {type: "string", max_length: 3}
@@ -205,7 +205,7 @@ def schema_from_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_from_openapi_schema(schema: dict) -> dict")
 def schema_from_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """A schema of OpenAPI in the canonical spelling; what that doesn't know is left out.
+    """Return a schema of OpenAPI in the canonical spelling; what that doesn't know is left out.
 
     Example:
         schema_from_openapi_schema({type: "integer", nullable: true})  // {type: "int", nullable: true}
@@ -216,7 +216,7 @@ def schema_from_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_extend(base: dict, overrides: dict) -> dict")
 def schema_extend(vm: Vm, base: Value = ABSENT, overrides: Value = ABSENT) -> Schema:
-    """The entries of both schemas; those of `overrides` win.
+    """Return the entries of both schemas; those of `overrides` win.
 
     Example:
         schema_extend({type: "int", min: 1}, {max: 9})  // {type: "int", min: 1, max: 9}
@@ -227,7 +227,7 @@ def schema_extend(vm: Vm, base: Value = ABSENT, overrides: Value = ABSENT) -> Sc
 
 @builtin("schema_partial(schema: dict) -> dict")
 def schema_partial(vm: Vm, schema: Value = ABSENT) -> Schema:
-    """The schema with no key required, at any depth.
+    """Return the schema with no key required, at any depth.
 
     Example:
         schema_partial({type: "dict", required: ["a"]})  // {type: "dict"}
@@ -238,7 +238,7 @@ def schema_partial(vm: Vm, schema: Value = ABSENT) -> Schema:
 
 @builtin("schema_pick(schema: dict, keys: list) -> dict")
 def schema_pick(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
-    """The schema with those of its properties alone.
+    """Return the schema with those of its properties alone.
 
     Example:
         schema_pick({properties: {a: {}, b: {}}, required: ["b"]}, ["a"])  // {properties: {a: {}}}
@@ -248,7 +248,7 @@ def schema_pick(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
 
 @builtin("schema_omit(schema: dict, keys: list) -> dict")
 def schema_omit(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
-    """The schema without those properties.
+    """Return the schema without those properties.
 
     Example:
         schema_omit({properties: {a: {}, b: {}}, required: ["a"]}, ["a"])  // {properties: {b: {}}}
@@ -264,7 +264,7 @@ def _keys(name: str, schema: Value, keys: Value) -> set[str]:
 
 
 def _made(make: Callable[..., Schema], schema: Value, *others: Value) -> Schema:
-    """What ``make`` makes of schemas; throws what is wrong with them."""
+    """Return what ``make`` makes of schemas; throws what is wrong with them."""
     refuse_endless([schema, *others])
     try:
         return make(schema, *others)

@@ -57,7 +57,7 @@ def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACIT
 
 @builtin("mailbox_lookup(target: any) -> dict | nil")
 def mailbox_lookup(vm: Vm, target: Value = ABSENT) -> Value:
-    """The handle of a mailbox that is open somewhere; nil when there is none of that name.
+    """Return the handle of a mailbox that is open somewhere; nil when there is none of that name.
 
     Example:
         mailbox_lookup("no such mailbox")  // nil
@@ -81,7 +81,7 @@ def mailbox_send(vm: Vm, target: Value = ABSENT, value: Value = ABSENT) -> bool:
 
 @builtin("mailbox_receive(target: any) -> any")
 def mailbox_receive(vm: Vm, target: Value = ABSENT) -> Value:
-    """The next message of a mailbox, waited for; nil when it is closed and drained or does not exist.
+    """Return the next message of a mailbox, waited for; nil when it is closed and drained or does not exist.
 
     Example:
         mailbox_open("post")
@@ -94,7 +94,7 @@ def mailbox_receive(vm: Vm, target: Value = ABSENT) -> Value:
 
 @builtin("mailbox_try_receive(target: any) -> any")
 def mailbox_try_receive(vm: Vm, target: Value = ABSENT) -> Value:
-    """The next message of a mailbox, or nil when none is ready; never waits.
+    """Return the next message of a mailbox, or nil when none is ready; never waits.
 
     Example:
         mailbox_open("empty")
@@ -173,7 +173,7 @@ def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 
 @builtin("shared_get(handle: any) -> any")
 def shared_get(vm: Vm, handle: Value = ABSENT) -> Value:
-    """The value of a cell; nil when there is none.
+    """Return the value of a cell; nil when there is none.
 
     Example:
         shared_get(shared_cell("limit", 10))  // 10
@@ -194,7 +194,7 @@ def shared_set(vm: Vm, handle: Value = ABSENT, value: Value = None) -> Value:
 
 @builtin("shared_snapshot(handle: any) -> dict")
 def shared_snapshot(vm: Vm, handle: Value = ABSENT) -> Value:
-    """The value of a cell and its version, for `shared_cas`: `{_type, value, version}`.
+    """Return the value of a cell and its version, for `shared_cas`: `{_type, value, version}`.
 
     Example:
         let cell = shared_cell("balance", 10)
@@ -241,7 +241,7 @@ def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 
 @builtin("shared_map_get(handle: any, key: any, default?: any) -> any")
 def shared_map_get(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, default: Value = None) -> Value:
-    """The entry under `key`, else `default`.
+    """Return the entry under `key`, else `default`.
 
     Example:
         shared_map_get(shared_map("nothing"), "tea", 0)  // 0
@@ -277,7 +277,7 @@ def shared_map_delete(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Va
 
 @builtin("shared_map_entries(handle: any) -> dict")
 def shared_map_entries(vm: Vm, handle: Value = ABSENT) -> Value:
-    """All entries, as a dict.
+    """Return all entries, as a dict.
 
     Example:
         shared_map_entries(shared_map("prices", {tea: 2}))  // {tea: 2}
@@ -287,7 +287,7 @@ def shared_map_entries(vm: Vm, handle: Value = ABSENT) -> Value:
 
 @builtin("shared_map_snapshot(handle: any, key: any) -> dict")
 def shared_map_snapshot(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Value:
-    """The entry under `key` with the map's version, for `shared_map_cas`.
+    """Return the entry under `key` with the map's version, for `shared_map_cas`.
 
     Example:
         let m = shared_map("queue", {next: 1})
@@ -322,7 +322,7 @@ def shared_map_cas(
 
 @builtin("shared_metrics(handle?: any) -> dict | list")
 def shared_metrics(vm: Vm, handle: Value = None) -> Value:
-    """How often a cell, map or mailbox was used; without a handle a list of all of them.
+    """Return how often a cell, map or mailbox was used; without a handle a list of all of them.
 
     Example:
         shared_metrics(shared_cell("gauge", 1)).version >= 0  // true
@@ -352,12 +352,12 @@ def _metrics_of(kind: str, shared: Mapping[Place, Cell | SharedMap | Mailbox]) -
 
 
 def _initial(options: Value, given: Value) -> Value:
-    """What a new cell or map holds: as the options say, else the second argument."""
+    """Return the value of a new cell or map: as the options say, else the second argument."""
     return options["initial"] if type(options) is dict and "initial" in options else given
 
 
 def _cell(vm: Vm, function: str, target: Value, missing: str, writes: bool = False) -> Cell:
-    """The cell, an empty one when it was never opened; who writes opens it."""
+    """Return the cell, an empty one when it was never opened; who writes opens it."""
     place = _place(vm, function, _CELL, target, missing)
     cells = vm.state(Cells)
     return cells.get(place) or (cells.setdefault(place, Cell()) if writes else Cell())

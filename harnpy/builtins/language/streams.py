@@ -46,7 +46,7 @@ def stream_map(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 
 @builtin("stream.filter(s: any, f: callable) -> iter")
 def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """The items for which `f(item)` is truthy.
+    """Return the items for which `f(item)` is truthy.
 
     Example:
         stream.filter([1, 2, 3], { n -> n > 1 }).to_list()  // [2, 3]
@@ -56,7 +56,7 @@ def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 
 @builtin("stream.tap(s: any, f: callable) -> iter")
 def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """The items as they are, calling `f(item)` on each as it is pulled.
+    """Return the items as they are, calling `f(item)` on each as it is pulled.
 
     Example:
         stream.tap([1, 2], { n -> print(n) }).count()  // prints 12
@@ -90,7 +90,7 @@ def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
 
 @builtin("stream.take(s: any, n: int) -> iter")
 def stream_take(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> Iter:
-    """The first `n` items.
+    """Return the first `n` items.
 
     Example:
         stream.take(range(1000000), 2).to_list()  // [0, 1]
@@ -100,7 +100,7 @@ def stream_take(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> Iter:
 
 @builtin("stream.take_until(s: any, f: callable) -> iter")
 def stream_take_until(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
-    """The items before the first for which `f(item)` is truthy; that one is consumed.
+    """Return the items before the first for which `f(item)` is truthy; that one is consumed.
 
     Example:
         stream.take_until([1, 2, 3], { n -> n == 3 }).to_list()  // [1, 2]
@@ -124,7 +124,7 @@ def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) ->
 
 @builtin("stream.merge(...sources: any) -> iter")
 def stream_merge(vm: Vm, *sources: Value) -> Iter:
-    """The items of all sources as they are ready, taking turns among ready ones.
+    """Return the items of all sources as they are ready, taking turns among ready ones.
 
     Example:
         stream.merge([1, 2], ["a", "b"]).to_list()  // [1, "a", 2, "b"]
@@ -136,7 +136,7 @@ def stream_merge(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.interleave(...sources: any) -> iter")
 def stream_interleave(vm: Vm, *sources: Value) -> Iter:
-    """An item of each source in turn; exhausted ones drop out.
+    """Return an item of each source in turn; exhausted ones drop out.
 
     Example:
         stream.interleave([1, 2, 3], ["a"]).to_list()  // [1, "a", 2, 3]
@@ -148,7 +148,7 @@ def stream_interleave(vm: Vm, *sources: Value) -> Iter:
 
 @builtin("stream.race(...sources: any) -> iter")
 def stream_race(vm: Vm, *sources: Value) -> Iter:
-    """The items of the first source that has one, the leftmost of several; the others are dropped.
+    """Return the items of the first source that has one, the leftmost of several; the others are dropped.
 
     Example:
         stream.race([1, 2], ["a", "b"]).to_list()  // [1, 2]
@@ -191,7 +191,7 @@ def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]
 
 @builtin("stream.throttle(s: any, per_sec: any) -> iter")
 def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
-    """The items with a pause between them, so that at most `per_sec` come in a second.
+    """Return the items with a pause between them, so that at most `per_sec` come in a second.
 
     Example:
         stream.throttle([1, 2], 100).to_list()  // [1, 2]
@@ -235,7 +235,7 @@ def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Ite
 
 @builtin("stream.collect(s: any, max: any = 10000) -> list")
 def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
-    """All items, which must not be more than `max`: an int, or a dict `{max: n}`.
+    """Return all items, which must not be more than `max`: an int, or a dict `{max: n}`.
 
     Example:
         gen fn count() { emit 1
@@ -256,7 +256,7 @@ def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
 
 @builtin("stream.fold(s: any, init: any, f: callable) -> any")
 def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Value:
-    """The last `acc = f(acc, item)`, beginning with `init`.
+    """Return the last `acc = f(acc, item)`, beginning with `init`.
 
     Example:
         stream.fold([1, 2, 3], 0, { sum, n -> sum + n })  // 6
@@ -271,7 +271,7 @@ def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
 
 @builtin("stream.first(s: any) -> any")
 def stream_first(vm: Vm, s: Value = ABSENT) -> Value:
-    """The next item, or nil; the rest stays available.
+    """Return the next item, or nil; the rest stays available.
 
     Example:
         stream.first([7, 8])  // 7
@@ -298,7 +298,7 @@ def _in_turns(vm: Vm, sources: list[Source], is_ready: Callable[[Source], bool])
 def _next_of(
     vm: Vm, sources: list[Source], start: int, is_ready: Callable[[Source], bool]
 ) -> tuple[int, Value]:
-    """The position and item of the first ready source, starting at ``start`` and wrapping around.
+    """Return the position and item of the first ready source, starting at ``start`` and wrapping around.
 
     Waits while none is ready. Exhausted sources are taken out of the list; StopIteration when all are.
     """

@@ -55,7 +55,7 @@ def uppercase(vm: Vm, s: str) -> str:
 
 @builtin('split(s: string, sep: string = " ") -> list')
 def split(vm: Vm, s: str, sep: str) -> list[str]:
-    """The pieces of `s` between occurrences of `sep`, empty ones too.
+    """Return the pieces of `s` between occurrences of `sep`, empty ones too.
 
     The method `.split()` differs in its default: a comma.
 
@@ -67,7 +67,7 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
 
 @builtin('join(items: list, sep: string = "") -> string')
 def join(vm: Vm, items: Value, sep: str) -> str:
-    """The texts of the items with `sep` between them; `""` unless given a list.
+    """Return the texts of the items with `sep` between them; `""` unless given a list.
 
     Example:
         join([1, 2, 3], "-")  // "1-2-3"
@@ -87,7 +87,7 @@ def replace(vm: Vm, s: str, old: str, new: str) -> str:
 
 @builtin("contains(hay: any, needle: any) -> bool")
 def contains(vm: Vm, hay: Value, needle: Value) -> bool:
-    """Whether a string contains a text, or a list an equal item; false for other types.
+    """Return true if a string contains a text, or a list an equal item; false for other types.
 
     Example:
         [contains("pipeline", "pipe"), contains([1, 2], 3)]  // [true, false]
@@ -99,7 +99,7 @@ def contains(vm: Vm, hay: Value, needle: Value) -> bool:
 
 @builtin("starts_with(s: string, prefix: string) -> bool")
 def starts_with(vm: Vm, s: str, prefix: str) -> bool:
-    """Whether `s` begins with `prefix`.
+    """Return true if `s` begins with `prefix`.
 
     Example:
         starts_with("today.md", "to")  // true
@@ -109,7 +109,7 @@ def starts_with(vm: Vm, s: str, prefix: str) -> bool:
 
 @builtin("ends_with(s: string, suffix: string) -> bool")
 def ends_with(vm: Vm, s: str, suffix: str) -> bool:
-    """Whether `s` ends with `suffix`.
+    """Return true if `s` ends with `suffix`.
 
     Example:
         ends_with("today.md", ".md")  // true

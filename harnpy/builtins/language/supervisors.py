@@ -187,7 +187,7 @@ def supervisor_start(vm: Vm, spec: Value = ABSENT) -> Value:
 
 @builtin("supervisor_state(supervisor: any) -> dict")
 def supervisor_state(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """What a supervisor and its children are doing.
+    """Return the state of a supervisor and its children.
 
     Example:
         let s = supervisor_start({children: [{name: "once", task: { info -> nil }}]})
@@ -200,7 +200,7 @@ def supervisor_state(vm: Vm, supervisor: Value = ABSENT) -> Value:
 
 @builtin("supervisor_metrics(supervisor: any) -> dict")
 def supervisor_metrics(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """How often children were `{started, stopped, failed, restarted, suppressed, escalated}`.
+    """Return how often children were `{started, stopped, failed, restarted, suppressed, escalated}`.
 
     Example:
         let s = supervisor_start({children: [{name: "poll", task: { info -> sleep(1h) }}]})
@@ -213,7 +213,7 @@ def supervisor_metrics(vm: Vm, supervisor: Value = ABSENT) -> Value:
 
 @builtin("supervisor_events(supervisor: any) -> list")
 def supervisor_events(vm: Vm, supervisor: Value = ABSENT) -> Value:
-    """What has happened, in order: `{seq, at_ms, supervisor_id, child, kind, message}` each.
+    """Return the events so far, in order: `{seq, at_ms, supervisor_id, child, kind, message}` each.
 
     Example:
         let s = supervisor_start({children: [{name: "once", task: { info -> nil }}]})

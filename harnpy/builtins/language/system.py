@@ -77,7 +77,7 @@ def descriptor(path: str, source: str, available: bool) -> Dict:
 
 
 def default_shell(vm: Vm) -> Dict | None:
-    """The chosen shell if it exists, else the first that does."""
+    """Return the chosen shell if it exists, else the first that does."""
     found = shells(vm)
     chosen = found.get(vm.state(Chosen).id or "")
     if chosen and chosen["available"]:
@@ -97,7 +97,7 @@ def set_default_shell(vm: Vm, params: Dict) -> Dict:
 
 
 def invocation(vm: Vm, params: Dict, caller: str, command: str) -> Dict:
-    """How the shell that ``params`` name is started for ``command``."""
+    """Return how the shell that ``params`` name is started for ``command``."""
     shell = _named(vm, params, caller)
     args = list(shell["login_args" if params.get("login") else "default_args"])
     if params.get("interactive"):
@@ -135,7 +135,7 @@ def _known(vm: Vm, id: Value, caller: str) -> Dict:
 
 
 def required(params: Dict, key: str) -> Value:
-    """A parameter that must be present and not empty."""
+    """Return a parameter that must be present and not empty."""
     value = params.get(key)
     if value is None or value == "":
         raise Thrown(f"host_call: missing required parameter '{key}'")
@@ -246,7 +246,7 @@ process_builtin = partial(declare, family="process")
 
 @process_builtin("env(name: string) -> string | nil")
 def env(vm: Vm, name: str) -> str | None:
-    """The value of an environment variable; one of the running task's own comes first.
+    """Return the value of an environment variable; one of the running task's own comes first.
 
     Example:
         env("NO_SUCH_VARIABLE")  // nil
@@ -256,7 +256,7 @@ def env(vm: Vm, name: str) -> str | None:
 
 @process_builtin("env_or(name: string, default: any) -> any")
 def env_or(vm: Vm, name: str, default: Value) -> Value:
-    """The value of an environment variable, or `default` if it isn't set.
+    """Return the value of an environment variable, or `default` if it isn't set.
 
     Example:
         env_or("NO_SUCH_VARIABLE", "default")  // "default"
@@ -271,7 +271,7 @@ def _first_set(vm: Vm, *names: str) -> str:
 
 @process_builtin("username() -> string")
 def username(vm: Vm) -> str:
-    """The name of the user: `USER`, `USERNAME`, or that of the process's account.
+    """Return the name of the user: `USER`, `USERNAME`, or that of the process's account.
 
     Example:
         len(username()) > 0  // true
@@ -281,7 +281,7 @@ def username(vm: Vm) -> str:
 
 @process_builtin("hostname() -> string")
 def hostname(vm: Vm) -> str:
-    """The name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it.
+    """Return the name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it.
 
     Example:
         len(hostname()) > 0  // true
@@ -291,7 +291,7 @@ def hostname(vm: Vm) -> str:
 
 @process_builtin("home_dir() -> string")
 def home_dir(vm: Vm) -> str:
-    """The user's directory: `HOME`, `USERPROFILE`, or `""`.
+    """Return the user's directory: `HOME`, `USERPROFILE`, or `""`.
 
     Example:
         path_is_absolute(home_dir())  // true
@@ -301,7 +301,7 @@ def home_dir(vm: Vm) -> str:
 
 @process_builtin("platform() -> string")
 def platform(vm: Vm) -> str:
-    """The system: `linux`, `darwin` or `windows`.
+    """Return the system: `linux`, `darwin` or `windows`.
 
     Example:
         ["linux", "darwin", "windows"].contains(platform())  // true
@@ -311,7 +311,7 @@ def platform(vm: Vm) -> str:
 
 @process_builtin("arch() -> string")
 def arch(vm: Vm) -> str:
-    """The processor: `x86_64`, `aarch64` …
+    """Return the processor: `x86_64`, `aarch64` …
 
     Example:
         len(arch()) > 0  // true
@@ -321,7 +321,7 @@ def arch(vm: Vm) -> str:
 
 @process_builtin("pid() -> int")
 def pid(vm: Vm) -> int:
-    """The number of the process.
+    """Return the number of the process.
 
     Example:
         pid() > 0  // true
@@ -332,7 +332,7 @@ def pid(vm: Vm) -> int:
 @process_builtin("cwd() -> string")
 @process_builtin("execution_root() -> string")
 def execution_root(vm: Vm) -> str:
-    """The directory that relative paths are relative to, and that programs are run in.
+    """Return the directory that relative paths are relative to, and that programs are run in.
 
     Example:
         execution_root() == cwd()  // true
@@ -343,7 +343,7 @@ def execution_root(vm: Vm) -> str:
 @process_builtin("source_dir() -> string")
 @process_builtin("asset_root() -> string")
 def source_dir(vm: Vm) -> str:
-    """The directory of the executing source file; without one, the working directory.
+    """Return the directory of the executing source file; without one, the working directory.
 
     Example:
         asset_root() == source_dir()  // true
@@ -353,7 +353,7 @@ def source_dir(vm: Vm) -> str:
 
 @process_builtin("project_root() -> string?")
 def project_root(vm: Vm) -> str | None:
-    """The nearest directory that has a `harn.toml`, from the task's own or the program's upwards.
+    """Return the nearest directory that has a `harn.toml`, from the task's own or the program's upwards.
 
     Example:
         project_root()  // nil
@@ -364,7 +364,7 @@ def project_root(vm: Vm) -> str | None:
 
 @process_builtin("runtime_paths() -> dict")
 def runtime_paths(vm: Vm) -> dict[str, Value]:
-    """Where the runtime keeps its files.
+    """Return the places where the runtime keeps its files.
 
     `{execution_root, asset_root, state_root, run_root, worktree_root}`
 

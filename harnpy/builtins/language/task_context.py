@@ -32,7 +32,7 @@ _UNSET = dict.fromkeys(
 
 @builtin("runtime_context() -> dict", family="concurrency")
 def runtime_context(vm: Vm) -> dict[str, Value]:
-    """The running task: its ids, its agent sessions, its context values, whether it was cancelled.
+    """Return the running task: its ids, its agent sessions, its context values, whether it was cancelled.
 
     Example:
         runtime_context().task_id  // "task_root"
@@ -42,7 +42,7 @@ def runtime_context(vm: Vm) -> dict[str, Value]:
 
 @builtin("task_current() -> dict", family="concurrency")
 def task_current(vm: Vm) -> dict[str, Value]:
-    """The same as `runtime_context()`.
+    """Return the same as `runtime_context()`.
 
     Example:
         task_current().task_id == runtime_context().task_id  // true
@@ -52,7 +52,7 @@ def task_current(vm: Vm) -> dict[str, Value]:
 
 @builtin("runtime_context_values() -> dict", family="concurrency")
 def runtime_context_values(vm: Vm) -> dict[str, Value]:
-    """The context values of the running task; its children begin with a copy of them.
+    """Return the context values of the running task; its children begin with a copy of them.
 
     Example:
         runtime_context_set("user", "ada")
@@ -63,7 +63,7 @@ def runtime_context_values(vm: Vm) -> dict[str, Value]:
 
 @builtin("runtime_context_get(key: string, default?: any) -> any", family="concurrency", counted=True)
 def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Value:
-    """The value under `key`, else `default`.
+    """Return the value under `key`, else `default`.
 
     Example:
         runtime_context_get("language", "en")  // "en"
@@ -178,7 +178,7 @@ _ALIASES = {
 
 @builtin("shared_scope_id(scope?: string, options?: dict) -> string", family="concurrency")
 def shared_scope_id(vm: Vm, scope: str | None, options: Value) -> str:
-    """The id of a scope for the running task, `"<scope>:<id>"`; the default scope is `task_group`.
+    """Return the id of a scope for the running task, `"<scope>:<id>"`; the default scope is `task_group`.
 
     `options`: `tenant_id`, for the scope `tenant`.
 

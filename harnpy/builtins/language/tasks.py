@@ -68,7 +68,7 @@ def cancel_graceful(vm: Vm, handle: AnyValue, timeout: AnyValue) -> AnyValue:
 
 @builtin("is_cancelled() -> bool", family="concurrency")
 def is_cancelled(vm: Vm) -> bool:
-    """Whether the running task was asked to end. Spec: 05 §2.
+    """Return true if the running task was asked to end. Spec: 05 §2.
 
     Example:
         is_cancelled()  // false
@@ -99,7 +99,7 @@ def exit_(vm: Vm, code: int) -> Never:
 
 @builtin("parallel_race(items: list, f: callable, options?: any) -> any", family="collections")
 def parallel_race(vm: Vm, items: AnyValue, f: AnyValue, options: AnyValue) -> AnyValue:
-    """The result of the first `f(item)` that succeeds; the other calls are aborted. Spec: 05 §3.7.
+    """Return the result of the first `f(item)` that succeeds; the other calls are aborted. Spec: 05 §3.7.
 
     An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
 
@@ -139,7 +139,7 @@ def _cap(options: AnyValue) -> int:
 
 
 def _failure(task: Task) -> str | None:
-    """Why a call failed; None when it succeeded."""
+    """Return why a call failed; None when it succeeded."""
     if task.error:
         return task.error_text()
     result = task.result
@@ -159,7 +159,7 @@ def _unwrapped(result: AnyValue) -> AnyValue:
 
 @builtin('channel(name: string = "default", capacity: int = 256) -> channel', family="concurrency")
 def channel(vm: Vm, name: str, capacity: int) -> Channel:
-    """A new queue of at most `capacity` messages, for any number of senders and receivers.
+    """Return a new queue of at most `capacity` messages, for any number of senders and receivers.
 
     `for x in ch { }` takes messages until the channel is closed and drained. Spec: 05 §4.
 
@@ -186,7 +186,7 @@ def send(vm: Vm, ch: Value = ABSENT, value: Value = ABSENT) -> bool:
 
 @builtin("receive(ch: channel) -> any", family="concurrency", counted=True)
 def receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """The next message of a channel, waited for; nil when it is closed and drained.
+    """Return the next message of a channel, waited for; nil when it is closed and drained.
 
     Example:
         let ch = channel("jobs")
@@ -198,7 +198,7 @@ def receive(vm: Vm, ch: Value = ABSENT) -> Value:
 
 @builtin("try_receive(ch: channel) -> any", family="concurrency", counted=True)
 def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
-    """The next message of a channel, or nil when none is ready; never waits.
+    """Return the next message of a channel, or nil when none is ready; never waits.
 
     Example:
         try_receive(channel("jobs"))  // nil
@@ -222,7 +222,7 @@ def close_channel(vm: Vm, ch: Value = ABSENT) -> None:
 
 @builtin("channel_select(channels: list, timeout?: any) -> dict | nil", family="concurrency")
 def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
-    """The next message of the first channel or mailbox that has one, as `{channel, index, value}`.
+    """Return the next message of the first channel or mailbox that has one, as `{channel, index, value}`.
 
     Waits at most `timeout`: ms, a duration, or a dict with `timeout_ms`; nil when the time is up or all
     channels are closed and drained. Spec: 05 §5.

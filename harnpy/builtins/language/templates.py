@@ -63,7 +63,7 @@ class HarnOperations:
 
 
 class Prompts:
-    """How many prompts were rendered with provenance, and how often each was marked as used."""
+    """The count of prompts rendered with provenance, and how often each was marked as used."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -73,7 +73,7 @@ class Prompts:
 @builtin("render(path: string, bindings?: dict) -> string", family="strings")
 @builtin("render_prompt(path: string, bindings?: dict) -> string", family="strings")
 def render(vm: Vm, path: str, bindings: Value) -> str:
-    """The text of a template file, filled in with `bindings`.
+    """Return the text of a template file, filled in with `bindings`.
 
     The path is absolute, relative to the executing module, or `@/…` from the project root.
 
@@ -86,7 +86,7 @@ def render(vm: Vm, path: str, bindings: Value) -> str:
 
 @builtin("render_string(template: string, bindings?: dict) -> string", family="strings")
 def render_string(vm: Vm, template: str, bindings: Value) -> str:
-    """The text of a template given as a string; its includes are relative to the executing module.
+    """Return the text of a template given as a string; its includes are relative to the executing module.
 
     Example:
         render_string("{{ for x in xs }}<{{ x }}>{{ end }}", {xs: [1, 2]})  // "<1><2>"

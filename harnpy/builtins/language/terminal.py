@@ -73,7 +73,7 @@ def capture_stderr_start(vm: Vm) -> None:
 
 @builtin("capture_stderr_take() -> string", family="io")
 def capture_stderr_take(vm: Vm) -> str:
-    r"""What was captured, `""` if nothing; the capture ends.
+    r"""End the capture, and return the captured text, `""` if there is none.
 
     Example:
         capture_stderr_start()
@@ -101,7 +101,7 @@ class Stdin:
 
 
 def read_in_time(vm: Vm, read: Callable[[float | None], Text]) -> Text:
-    """What ``read(within)`` reads from standard input, unless a deadline passes before it comes."""
+    """Return what ``read(within)`` reads from standard input, unless a deadline passes before it comes."""
     while vm.signal.pending:
         seconds = vm.tasks.time_left()
         try:
@@ -113,7 +113,7 @@ def read_in_time(vm: Vm, read: Callable[[float | None], Text]) -> Text:
 
 @builtin("read_line() -> string | nil")
 def read_line(vm: Vm) -> str | None:
-    r"""The next line of standard input without its end, or nil at the end of input.
+    r"""Return the next line of standard input without its end, or nil at the end of input.
 
     Example:
         mock_stdin("first\nsecond")
@@ -132,7 +132,7 @@ def read_line(vm: Vm) -> str | None:
 
 @builtin("read_stdin() -> string | nil")
 def read_stdin(vm: Vm) -> str:
-    r"""The rest of standard input.
+    r"""Return the rest of standard input.
 
     Example:
         mock_stdin("first\nsecond")
@@ -213,7 +213,7 @@ def progress(vm: Vm, phase: str, message: str, progress: Value, total: int | Non
 
 
 def _reading(progress: Value, total: int | None) -> tuple[float | None, float | None]:
-    """How far, and of how much."""
+    """Return how far, and of how much."""
     if type(progress) is int:
         return progress, 100 if total is None else total
     if type(progress) is dict and progress.get("mode") == "bar":
@@ -258,7 +258,7 @@ class Terminal:
 
 
 def is_tty(vm: Vm, stream: str) -> bool:
-    """Whether `stream` (``"stdin"``, ``"stdout"``, ``"stderr"``) is a terminal, mocks first."""
+    """Return true if `stream` (``"stdin"``, ``"stdout"``, ``"stderr"``) is a terminal, mocks first."""
     mocked: bool | None = vm.state(Terminal).mocked.get(stream)
     return vm.world.streams.isatty(stream) if mocked is None else mocked
 
@@ -327,7 +327,7 @@ def set_color_mode(vm: Vm, mode: str) -> None:
 
 @builtin("is_stdin_tty() -> bool")
 def is_stdin_tty(vm: Vm) -> bool:
-    """Whether standard input is a terminal.
+    """Return true if standard input is a terminal.
 
     Example:
         mock_tty("stdin", false)
@@ -338,7 +338,7 @@ def is_stdin_tty(vm: Vm) -> bool:
 
 @builtin("is_stdout_tty() -> bool")
 def is_stdout_tty(vm: Vm) -> bool:
-    """Whether standard output is a terminal.
+    """Return true if standard output is a terminal.
 
     Example:
         mock_tty("stdout", true)
@@ -349,7 +349,7 @@ def is_stdout_tty(vm: Vm) -> bool:
 
 @builtin("is_stderr_tty() -> bool")
 def is_stderr_tty(vm: Vm) -> bool:
-    """Whether standard error is a terminal.
+    """Return true if standard error is a terminal.
 
     Example:
         mock_tty("stderr", true)

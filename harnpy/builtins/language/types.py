@@ -1,4 +1,4 @@
-"""What a value is, conversions between types, and ``Result``. Spec: 02 §2.4, §3.4, §19.5, 04 §2."""
+"""Types of values, conversions between them, and ``Result``. Spec: 02 §2.4, §3.4, §19.5, 04 §2."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 @builtin("type_of(value: any) -> string", family="types")
 def type_of(vm: Vm, value: Value) -> str:
-    """The name of the value's type: `int`, `string`, `closure`, `struct` …
+    """Return the name of the value's type: `int`, `string`, `closure`, `struct` …
 
     Example:
         [type_of(1), type_of(1.0), type_of({ x -> x })]  // ["int", "float", "closure"]
@@ -40,7 +40,7 @@ def type_of(vm: Vm, value: Value) -> str:
 
 @builtin("to_string(value: any) -> string", family="types")
 def to_string(vm: Vm, value: Value) -> str:
-    """The value's text, as `println` shows it.
+    """Return the value's text, as `println` shows it.
 
     Example:
         to_string([1, "a", nil])  // "[1, a, nil]"
@@ -50,7 +50,7 @@ def to_string(vm: Vm, value: Value) -> str:
 
 @builtin("to_int(value: any) -> int?", family="types")
 def to_int(vm: Vm, value: Value) -> int | None:
-    """An int, a float cut towards zero, or a string of digits, as an int; nil for anything else.
+    """Return an int, a float cut towards zero, or a string of digits, as an int; nil for anything else.
 
     A float beyond 64 bits becomes the nearest limit, NaN 0.
 
@@ -72,7 +72,7 @@ def truncated(x: float) -> int:
 
 
 def parsed_int(text: str) -> int | None:
-    """The int that the whole text spells in decimal digits."""
+    """Return the int that the whole text spells in decimal digits."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MAX_DIGITS:
         return None
@@ -82,7 +82,7 @@ def parsed_int(text: str) -> int | None:
 
 @builtin("to_float(value: any) -> float?", family="types")
 def to_float(vm: Vm, value: Value) -> float | None:
-    """A number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else.
+    """Return a number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else.
 
     Example:
         to_float("2.5e3")  // 2500.0
@@ -93,7 +93,7 @@ def to_float(vm: Vm, value: Value) -> float | None:
 
 
 def parsed_float(text: str) -> float | None:
-    """The float that the whole text spells."""
+    """Return the float that the whole text spells."""
     # Python also reads digits of other scripts, underscores and surrounding white space.
     if not text.isascii() or "_" in text or text != text.strip():
         return None
@@ -105,7 +105,7 @@ def parsed_float(text: str) -> float | None:
 
 @builtin("to_list(value: any) -> list", family="types")
 def to_list(vm: Vm, value: Value) -> list[Value]:
-    """The items of a set in insertion order, a list itself, any other value as a list of one.
+    """Return the items of a set in insertion order, a list itself, any other value as a list of one.
 
     Example:
         to_list(set(3, 1, 3))  // [3, 1]
@@ -117,7 +117,7 @@ def to_list(vm: Vm, value: Value) -> list[Value]:
 
 @builtin("len(value: any) -> int", family="types")
 def length(vm: Vm, value: Value) -> int:
-    """The characters of a string, bytes, or items of a list, dict, set or range; 0 for anything else.
+    """Return the characters of a string, bytes, or items of a list, dict, set or range; 0 for anything else.
 
     Example:
         [len("naïve"), len([1, 2]), len(nil)]  // [5, 2, 0]
@@ -131,7 +131,7 @@ def length(vm: Vm, value: Value) -> int:
 
 @builtin("is_same(a: any, b: any) -> bool", family="types")
 def is_same(vm: Vm, a: Value, b: Value) -> bool:
-    """Whether both are one list, dict, set, closure or pair; other values are the same when equal.
+    """Return true if both are one list, dict, set, closure or pair; other values are the same when equal.
 
     Example:
         let a = [1]
@@ -142,7 +142,7 @@ def is_same(vm: Vm, a: Value, b: Value) -> bool:
 
 @builtin("addr_of(value: any) -> string", family="types")
 def addr_of(vm: Vm, value: Value) -> str:
-    """A text that identifies a value among others of its type: `list@<address>`, `int@42`, `builtin@len`.
+    """Return a text that identifies a value among its type's: `list@<address>`, `int@42`, `builtin@len`.
 
     Example:
         addr_of(42)  // "int@42"
@@ -154,7 +154,7 @@ def addr_of(vm: Vm, value: Value) -> str:
 
 @builtin("hash_value(value: any) -> int", family="crypto")
 def hash_value(vm: Vm, value: Value) -> int:
-    """A number that is the same in every run for values that are equal and of the same types.
+    """Return a number that is the same in every run for values that are equal and of the same types.
 
     Example:
         [hash_value([1, 2]) == hash_value([1, 2]), hash_value(1) == hash_value("1")]  // [true, false]
@@ -166,7 +166,7 @@ def hash_value(vm: Vm, value: Value) -> int:
 
 
 def _key_text(key: Value) -> str:
-    """A structural key as text: literals and type names only, which mark their own ends."""
+    """Return a structural key as text: literals and type names only, which mark their own ends."""
     if type(key) is tuple:
         return " ".join([_key_text(part) for part in key])
     return key.__qualname__ if isinstance(key, type) else repr(key)
@@ -205,7 +205,7 @@ def _payload(result: EnumValue) -> Value:
 
 @result_builtin("Ok(value?: any) -> Result")
 def ok(vm: Vm, value: Value) -> EnumValue:
-    """The Result of a success.
+    """Return the Result of a success.
 
     Example:
         unwrap(Ok(3))  // 3
@@ -215,7 +215,7 @@ def ok(vm: Vm, value: Value) -> EnumValue:
 
 @result_builtin("Err(error?: any) -> Result")
 def err(vm: Vm, error: Value) -> EnumValue:
-    """The Result of a failure.
+    """Return the Result of a failure.
 
     Example:
         is_err(Err("no such file"))  // true
@@ -225,7 +225,7 @@ def err(vm: Vm, error: Value) -> EnumValue:
 
 @result_builtin("is_ok(result: any) -> bool")
 def is_ok(vm: Vm, result: Value) -> bool:
-    """Whether `result` is a `Result.Ok`.
+    """Return true if `result` is a `Result.Ok`.
 
     Example:
         is_ok(Ok(3))  // true
@@ -235,7 +235,7 @@ def is_ok(vm: Vm, result: Value) -> bool:
 
 @result_builtin("is_err(result: any) -> bool")
 def is_err(vm: Vm, result: Value) -> bool:
-    """Whether `result` is a `Result.Err`.
+    """Return true if `result` is a `Result.Err`.
 
     Example:
         is_err(Ok(3))  // false
@@ -245,7 +245,7 @@ def is_err(vm: Vm, result: Value) -> bool:
 
 @result_builtin("unwrap(result: any) -> any")
 def unwrap(vm: Vm, result: Value) -> Value:
-    """The payload of an Ok; an Err fails. Any other value is returned as it is.
+    """Return the payload of an Ok; an Err fails. Any other value is returned as it is.
 
     Example:
         unwrap(Ok("text"))  // "text"
@@ -257,7 +257,7 @@ def unwrap(vm: Vm, result: Value) -> Value:
 
 @result_builtin("unwrap_or(result: any, default?: any) -> any")
 def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
-    """The payload of an Ok, `default` for an Err; any other value is returned as it is.
+    """Return the payload of an Ok, `default` for an Err; any other value is returned as it is.
 
     Example:
         unwrap_or(Err("no such file"), "")  // ""
@@ -269,7 +269,7 @@ def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
 
 @result_builtin("unwrap_err(result: any) -> any")
 def unwrap_err(vm: Vm, result: Value) -> Value:
-    """The payload of an Err; anything else fails.
+    """Return the payload of an Err; anything else fails.
 
     Example:
         unwrap_err(Err("no such file"))  // "no such file"

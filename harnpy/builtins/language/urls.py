@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @builtin("url_parse(s: string) -> dict", family="web")
 def url_parse(vm: Vm, s: str) -> dict[str, Value]:
-    """The parts of an absolute URL, as it is canonically written; what it lacks is nil.
+    """Return the parts of an absolute URL, as it is canonically written; what it lacks is nil.
 
     `{scheme, host, port, path, query, fragment, username, password}`; the scheme's own port is nil, and
     what is encoded as `%XX` stays so.
@@ -34,7 +34,7 @@ def url_parse(vm: Vm, s: str) -> dict[str, Value]:
 
 @builtin("url_build(parts: dict) -> string", family="web")
 def url_build(vm: Vm, parts: Value) -> str:
-    """The canonical URL of `parts`, a dict such as `url_parse` returns. Only `scheme` is required.
+    """Return the canonical URL of `parts`, a dict such as `url_parse` returns. Only `scheme` is required.
 
     Example:
         url_build({scheme: "https", host: "example.com", path: "/a b", query: "q=1"})  // "https://example.com/a%20b?q=1"
@@ -66,7 +66,7 @@ def _url(parts: dict[str, Value]) -> urls.Url:
 
 @builtin("query_parse(s: string) -> list", family="web")
 def query_parse(vm: Vm, s: str) -> list[Value]:
-    """The pairs of a query or form body as dicts `{key, value}`, in order; a key may come more than once.
+    """Read a query or form body as dicts `{key, value}`, in order; a key may come more than once.
 
     Example:
         query_parse("?q=a+b&lang=en")  // [{key: "q", value: "a b"}, {key: "lang", value: "en"}]
@@ -76,7 +76,7 @@ def query_parse(vm: Vm, s: str) -> list[Value]:
 
 @builtin("query_stringify(pairs: list) -> string", family="web")
 def query_stringify(vm: Vm, pairs: Value) -> str:
-    """The query of `pairs`, dicts `{key, value}`; all but `A-Za-z0-9*-._` is encoded, a space as `+`.
+    """Return the query of `pairs`, dicts `{key, value}`; all but `A-Za-z0-9*-._` is encoded, a space as `+`.
 
     Example:
         query_stringify([{key: "q", value: "a b"}, {key: "n", value: 3}])  // "q=a+b&n=3"
@@ -119,7 +119,7 @@ def signed_url(vm: Vm, base: Value, claims: Value, secret: Value, expires_at: Va
 
 @builtin("verify_signed_url(url: any, secret_or_keys: any, now: any, opts?: dict) -> dict", family="crypto")
 def verify_signed_url(vm: Vm, url: Value, secret_or_keys: Value, now: Value, opts: Value) -> dict[str, Value]:
-    """Whether a signed URL is genuine and still holds at `now` (Unix seconds).
+    """Check if a signed URL is genuine and still holds at `now` (Unix seconds).
 
     `{valid, reason, signature_valid, expired, expires_at, kid, claims}`. `secret_or_keys`: the secret, or
     a dict from kid to secret. `opts`: `skew_seconds` (0) of patience after the expiry, and the parameters'

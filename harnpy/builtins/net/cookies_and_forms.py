@@ -137,7 +137,7 @@ builtin = partial(declare, family="web", counted=True)
 
 @builtin("cookie_parse(headers: any) -> dict")
 def cookie_parse(vm: Vm, headers: Value = ABSENT) -> dict[str, Value]:
-    """The cookies of a request: `{cookies, pairs, duplicates, invalid}`.
+    """Return the cookies of a request: `{cookies, pairs, duplicates, invalid}`.
 
     `headers`: the value of a `Cookie` header, a list of such values, a request's headers, or nil. `cookies`
     has the first value of each name, `duplicates` all values of names that are there more than once, `pairs`
@@ -158,7 +158,7 @@ def cookie_parse(vm: Vm, headers: Value = ABSENT) -> dict[str, Value]:
 
 @builtin("cookie_serialize(name: string, value: string, opts?: dict) -> string")
 def cookie_serialize(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, opts: Value = ABSENT) -> str:
-    """The value of a `Set-Cookie` header.
+    """Return the value of a `Set-Cookie` header.
 
     `opts`: `path`, `domain`, `max_age` (seconds), `expires` (an HTTP date), `http_only`, `secure`,
     `same_site` (Lax, Strict, None), also spelled like the attributes. None is set unless it is given.
@@ -173,7 +173,7 @@ def cookie_serialize(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, opts: 
 
 @builtin("cookie_delete(name: string, opts?: dict) -> string")
 def cookie_delete(vm: Vm, name: Value = ABSENT, opts: Value = ABSENT) -> str:
-    """The value of a `Set-Cookie` header that has a browser drop a cookie.
+    """Return the value of a `Set-Cookie` header that has a browser drop a cookie.
 
     `opts` as for `cookie_serialize`; `path` and `domain` must be those that the cookie was set with.
 
@@ -197,7 +197,7 @@ def cookie_sign(vm: Vm, value: Value = ABSENT, secret: Value = ABSENT) -> str:
 
 @builtin("cookie_verify(signed: string, secret: string) -> dict")
 def cookie_verify(vm: Vm, signed: Value = ABSENT, secret: Value = ABSENT) -> dict[str, Value]:
-    """The value in a signed one: `{ok, value, error}`.
+    """Return the value in a signed one: `{ok, value, error}`.
 
     `error` is nil, `malformed` (also of nil, for a cookie that isn't there) or `invalid_signature`; `value`
     is nil unless `ok`.
@@ -212,7 +212,7 @@ def cookie_verify(vm: Vm, signed: Value = ABSENT, secret: Value = ABSENT) -> dic
 
 @builtin("cookie_round_trip(request_cookie: any, set_cookie?: any) -> dict")
 def cookie_round_trip(vm: Vm, request_cookie: Value = ABSENT, set_cookie: Value = ABSENT) -> dict[str, Value]:
-    """What a browser sends after an answer: `{cookie_header, cookies}`.
+    """Return what a browser sends after an answer: `{cookie_header, cookies}`.
 
     `request_cookie`: what it sent before, as for `cookie_parse`. `set_cookie`: the value of a `Set-Cookie`
     header, a list of such values, or the answer's headers. A cookie that has expired is removed. With one
@@ -234,7 +234,7 @@ def cookie_round_trip(vm: Vm, request_cookie: Value = ABSENT, set_cookie: Value 
 
 @builtin("session_sign(payload: any, secret: string) -> string")
 def session_sign(vm: Vm, payload: Value = ABSENT, secret: Value = ABSENT) -> str:
-    """A token with the payload as JSON, signed: everybody can read it, nobody can change it unnoticed.
+    """Return a token with the payload as JSON, signed: everybody can read it, nobody can change it unnoticed.
 
     Nothing in it expires: put a time into the payload where it must.
 
@@ -247,7 +247,7 @@ def session_sign(vm: Vm, payload: Value = ABSENT, secret: Value = ABSENT) -> str
 
 @builtin("session_verify(token: string, secret: string) -> dict")
 def session_verify(vm: Vm, token: Value = ABSENT, secret: Value = ABSENT) -> dict[str, Value]:
-    """The payload of a session's token: `{ok, payload, error}`.
+    """Return the payload of a session's token: `{ok, payload, error}`.
 
     `error` is nil, `malformed` (also of nil), `invalid_signature` or `malformed_payload`; `payload` is nil
     unless `ok`.
@@ -263,7 +263,7 @@ def session_verify(vm: Vm, token: Value = ABSENT, secret: Value = ABSENT) -> dic
 def session_cookie(
     vm: Vm, name: Value = ABSENT, payload: Value = ABSENT, secret: Value = ABSENT, opts: Value = ABSENT
 ) -> str:
-    """The value of a `Set-Cookie` header with a session's token.
+    """Return the value of a `Set-Cookie` header with a session's token.
 
     `opts` as for `cookie_serialize`, beginning with `Path=/; HttpOnly; Secure; SameSite=Lax`. Browsers drop
     cookies of more than 4096 bytes.
@@ -281,7 +281,7 @@ def session_cookie(
 def session_from_cookies(
     vm: Vm, headers: Value = ABSENT, name: Value = ABSENT, secret: Value = ABSENT
 ) -> dict[str, Value]:
-    """The payload of the session in a request's cookies: `{ok, payload, error}`.
+    """Return the payload of the session in a request's cookies: `{ok, payload, error}`.
 
     `headers` as for `cookie_parse`; `error` as of `session_verify`, or `missing_cookie`.
 
@@ -313,7 +313,7 @@ _KEYS = ("name", "content", "value", "filename", "content_type", "headers")
 
 @builtin("multipart_form_data(fields: list, opts?: dict) -> dict")
 def multipart_form_data(vm: Vm, fields: Value = ABSENT, opts: Value = ABSENT) -> dict[str, Value]:
-    """The body of a form with files: `{content_type, boundary, body: bytes}`.
+    """Return the body of a form with files: `{content_type, boundary, body: bytes}`.
 
     `fields`: `{name, content, filename?, content_type?, headers?}` dicts; `content` (or `value`) is bytes or
     a string. `opts.boundary`: what separates the fields; else one is made from them, always the same.
@@ -336,7 +336,7 @@ def multipart_form_data(vm: Vm, fields: Value = ABSENT, opts: Value = ABSENT) ->
 def multipart_parse(
     vm: Vm, body: Value = ABSENT, content_type: Value = ABSENT, limits: Value = ABSENT
 ) -> dict[str, Value]:
-    """The fields of a form: `{boundary, fields, field_count, total_bytes}`.
+    """Return the fields of a form: `{boundary, fields, field_count, total_bytes}`.
 
     A field is `{name, filename, content_type, headers, bytes, text}`; `text` is nil when the bytes are no
     UTF-8. `content_type`: the request's header. `limits`: `max_total_bytes` (8388608), `max_field_bytes`
@@ -363,7 +363,7 @@ def multipart_parse(
 
 @builtin("multipart_field_bytes(field: dict) -> bytes")
 def multipart_field_bytes(vm: Vm, field: Value = ABSENT) -> bytes:
-    """The content of a field of `multipart_parse`.
+    """Return the content of a field of `multipart_parse`.
 
     Example:
         let form = multipart_form_data([{name: "a", value: "1"}])
@@ -375,7 +375,7 @@ def multipart_field_bytes(vm: Vm, field: Value = ABSENT) -> bytes:
 
 @builtin("multipart_field_text(field: dict) -> string")
 def multipart_field_text(vm: Vm, field: Value = ABSENT) -> str:
-    """The content of a field of `multipart_parse` as a text; bytes that are no UTF-8 are an error.
+    """Return the content of a field of `multipart_parse` as a text; bytes that are no UTF-8 are an error.
 
     Example:
         let form = multipart_form_data([{name: "a", value: "ä"}])

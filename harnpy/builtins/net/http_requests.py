@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def options_of(vm: Vm, name: str, given: Value) -> Dict:
-    """The options of the builtin ``name``. Raises a `Fault` for ones that it doesn't take."""
+    """Return the options of the builtin ``name``. Raises a `Fault` for ones that it doesn't take."""
     if given is None:
         return {}
     if type(given) is not dict:
@@ -42,7 +42,7 @@ def options_of(vm: Vm, name: str, given: Value) -> Dict:
 
 
 def with_body(body: Value, options: Dict) -> Dict:
-    """The options with a body that was given as an argument; an empty one leaves room for a form."""
+    """Return the options with a body that was given as an argument; an empty one leaves room for a form."""
     if body is None or (body == "" and options.get("multipart") is not None):
         return options
     return {**options, "body": body}
@@ -57,7 +57,7 @@ def call_of(
     most: int | None,
     surface: str = "http_request",
 ) -> Call:
-    """A call as the builtin ``name`` makes it, in the session that an option names.
+    """Return a call as the builtin ``name`` makes it, in the session that an option names.
 
     ``most``: the bytes that a body may have unless an option says it; None is no limit.
     """
@@ -85,7 +85,7 @@ def session_call(
 
 
 def bounded(vm: Vm, call: Call) -> Call:
-    """The call, whose body becomes one value."""
+    """Return the call, whose body becomes one value."""
     largest = vm.sizes.characters
     most = call.request.most
     return call._replace(request=replace(call.request, most=largest if most is None else min(most, largest)))
@@ -121,7 +121,7 @@ MOST = 1 << 25
 
 @builtin("http_get(url: string, opts?: dict) -> dict", guarded=True)
 def http_get(vm: Vm, url: str, opts: Value) -> Dict:
-    """The response to a GET: `{status, headers, body, ok}`. A status that isn't 2xx doesn't throw.
+    """Send a GET: `{status, headers, body, ok}`. A status that isn't 2xx doesn't throw.
 
     Example:
         http_mock("GET", "https://api.test/health", {body: "fine"})
@@ -132,7 +132,7 @@ def http_get(vm: Vm, url: str, opts: Value) -> Dict:
 
 @builtin("http_delete(url: string, opts?: dict) -> dict", guarded=True)
 def http_delete(vm: Vm, url: str, opts: Value) -> Dict:
-    """The response to a DELETE: `{status, headers, body, ok}`.
+    """Send a DELETE: `{status, headers, body, ok}`.
 
     Example:
         http_mock("DELETE", "https://api.test/notes/*", {status: 204})
@@ -143,7 +143,7 @@ def http_delete(vm: Vm, url: str, opts: Value) -> Dict:
 
 @builtin("http_post(url: string, body?: any, opts?: dict) -> dict", guarded=True)
 def http_post(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
-    """The response to a POST: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
+    """Send a POST: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
 
     Example:
         http_mock("POST", "https://api.test/notes", {status: 201})
@@ -155,7 +155,7 @@ def http_post(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
 
 @builtin("http_put(url: string, body?: any, opts?: dict) -> dict", guarded=True)
 def http_put(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
-    """The response to a PUT: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
+    """Send a PUT: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
 
     Example:
         http_mock("PUT", "https://api.test/notes/7", {body: "kept"})
@@ -166,7 +166,7 @@ def http_put(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
 
 @builtin("http_patch(url: string, body?: any, opts?: dict) -> dict", guarded=True)
 def http_patch(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
-    """The response to a PATCH: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
+    """Send a PATCH: `{status, headers, body, ok}`. A dict in second place, and last, is `opts`.
 
     Example:
         http_mock("PATCH", "https://api.test/notes/7", {body: "changed"})
@@ -177,7 +177,7 @@ def http_patch(vm: Vm, url: str, body: Value, opts: Value) -> Dict:
 
 @builtin("http_request(method: string, url: string, opts?: dict) -> dict", guarded=True)
 def http_request(vm: Vm, method: str, url: str, opts: Value) -> Dict:
-    """The response to a request with any method: `{status, headers, body, ok}`.
+    """Send a request with any method: `{status, headers, body, ok}`.
 
     Example:
         http_mock("OPTIONS", "https://api.test/*", {headers: {"Allow": "GET, HEAD"}})
@@ -191,7 +191,7 @@ def http_request(vm: Vm, method: str, url: str, opts: Value) -> Dict:
 
 @builtin("http_session(opts?: dict) -> string", guarded=True)
 def http_session(vm: Vm, opts: Value) -> str:
-    """The handle of a session: requests in it share `opts`, connections, and the cookies that they are given.
+    """Open a session, whose requests share `opts`, connections and cookies, and return its handle.
 
     Example:
         http_mock("GET", "https://chat.test/me", {body: "Ada"})
@@ -203,7 +203,7 @@ def http_session(vm: Vm, opts: Value) -> str:
 
 @builtin("http_session_request(h: any, method: string, url: string, opts?: dict) -> dict", guarded=True)
 def http_session_request(vm: Vm, h: Value, method: str, url: str, opts: Value) -> Dict:
-    """The response to a request in a session, whose options hold unless `opts` has others.
+    """Send a request in a session, whose options hold unless `opts` has others.
 
     Example:
         http_mock("GET", "https://people.test/me", {body: "Bob"})
@@ -288,7 +288,7 @@ def http_download(vm: Vm, url: str, dst: str, opts: Value) -> Dict:
 
 @builtin("http_stream_open(url: string, opts?: dict) -> string", guarded=True)
 def http_stream_open(vm: Vm, url: str, opts: Value) -> str:
-    """The handle of a response whose body is read as it comes. `opts.method` is GET unless given.
+    """Return the handle of a response whose body is read as it comes. `opts.method` is GET unless given.
 
     Example:
         http_mock("GET", "https://files.test/log", {body: "one two"})
@@ -316,7 +316,7 @@ def http_stream_info(vm: Vm, h: Value) -> Dict:
 
 @builtin("http_stream_read(h: any, max_bytes: int = 1048576) -> bytes | nil")
 def http_stream_read(vm: Vm, h: Value, max_bytes: int) -> bytes | None:
-    """The next bytes, as soon as there are some, and at most so many; nil at the end.
+    """Return the next bytes, as soon as there are some, and at most so many; nil at the end.
 
     Example:
         http_mock("GET", "https://files.test/log", {body: "one"})
@@ -385,7 +385,7 @@ def http_mock_clear(vm: Vm) -> None:
 
 @mock_builtin("http_mock_calls(opts?: dict) -> list")
 def http_mock_calls(vm: Vm, opts: Value) -> list[Dict]:
-    """The calls that mocks answered, in order: `[{method, url, headers, body}]`, with secrets masked.
+    """Return the calls that mocks answered, in order: `[{method, url, headers, body}]`, with secrets masked.
 
     `opts`: `{redact_sensitive: false}` or `{include_sensitive: true}` shows them.
 

@@ -74,7 +74,7 @@ def handler_of(vm: Vm, value: Value) -> Callable[..., Any]:
 
 
 class _Program:
-    """What the program that runs in a Vm is to its servers."""
+    """The program that runs in a Vm, as its servers see it."""
 
     def __init__(self, vm: Vm) -> None:
         self._vm = vm
@@ -104,7 +104,7 @@ class _Program:
 
 @builtin("http_response(status: int = 200, body?: any, headers?: dict) -> dict", family="http_server")
 def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str, Any]:
-    """A response `{type: "http_response", status, headers, body}`: bytes as they are, other bodies as text.
+    """Make a response `{type: "http_response", status, headers, body}`; a body that isn't bytes is text.
 
     Example:
         http_response(404, "no such page").headers  // {"content-type": "text/plain; charset=utf-8"}
@@ -114,7 +114,7 @@ def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str,
 
 @builtin("http_response_text(value: any, options?: dict) -> dict", family="http_server")
 def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
-    """A response with a text, of any value; `options` are `{status = 200, headers}`.
+    """Return a response with a text, of any value; `options` are `{status = 200, headers}`.
 
     Example:
         http_response_text("created", {status: 201}).status  // 201
@@ -127,7 +127,7 @@ def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
 
 @builtin("http_response_json(value: any, options?: dict) -> dict", family="http_server")
 def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
-    r"""A response with a value as JSON; `options` are `{status = 200, headers}`.
+    r"""Return a response with a value as JSON; `options` are `{status = 200, headers}`.
 
     Example:
         http_response_json({a: [1, 2]}).body  // "{\"a\":[1,2]}"
@@ -138,7 +138,7 @@ def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
 
 @builtin("http_response_bytes(data: bytes, options?: dict) -> dict", family="http_server")
 def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
-    """A response with bytes, or the UTF-8 of a text; `options` are `{status = 200, headers}`.
+    """Return a response with bytes, or the UTF-8 of a text; `options` are `{status = 200, headers}`.
 
     Example:
         http_response_bytes(bytes_from_string("hi")).headers  // {"content-type": "application/octet-stream"}
@@ -153,7 +153,7 @@ def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
 
 @builtin("http_header(headers: dict, name: string) -> string | nil", family="http_server")
 def http_header(vm: Vm, headers: Value, name: str) -> str | None:
-    """The header of that name, in any case, of headers or of a message that has some; nil if there is none.
+    """Return the header of that name, in any case, of headers or of a message; nil if there is none.
 
     Example:
         http_header({headers: {"Content-Type": "text/html"}}, "content-type")  // "text/html"
@@ -168,7 +168,7 @@ def http_header(vm: Vm, headers: Value, name: str) -> str | None:
 
 @builtin("http_server(options?: dict) -> dict", family="http_server")
 def http_server(vm: Vm, options: Value) -> dict[str, Any]:
-    """A new server without routes, `{id, kind: "http_server"}`. Nobody reaches it until it listens.
+    """Return a new server without routes, `{id, kind: "http_server"}`. Nobody reaches it until it listens.
 
     Example:
         let server = http_server({max_body_bytes: 1000})
@@ -240,7 +240,7 @@ def http_server_after(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
 
 @builtin("http_server_request(server: dict, request: dict) -> dict", family="http_server")
 def http_server_request(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
-    """The server's response to a request that nobody sends: `{method, path, query, headers, body}`.
+    """Return the server's response to a request that nobody sends: `{method, path, query, headers, body}`.
 
     Example:
         let server = http_server()
@@ -293,7 +293,7 @@ def http_server_readiness(vm: Vm, server: Value, check: Value) -> dict[str, Any]
 
 @builtin("http_server_ready(server: dict) -> bool", family="http_server")
 def http_server_ready(vm: Vm, server: Value) -> bool:
-    """Whether the server handles requests: it was set ready, its checks say so, and it isn't shut down.
+    """Return true if the server was set ready, its checks say so, and it isn't shut down.
 
     Example:
         http_server_ready(http_server())  // true

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def servers_of(vm: Vm) -> Servers:
-    """The program's servers; its end ends them."""
+    """Return the program's servers; its end ends them."""
     return vm.state(Servers, lambda: _new_servers(vm))
 
 
@@ -42,7 +42,7 @@ def _new_servers(vm: Vm) -> Servers:
 
 
 def cards_of(vm: Vm) -> Cards:
-    """What the program has read of servers' cards."""
+    """Return the servers' cards that the program has read."""
     return vm.state(Cards, lambda: _new_cards(vm))
 
 
@@ -144,7 +144,7 @@ async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
 
 @builtin("mcp_list_tools(client: mcp_client) -> list")
 async def mcp_list_tools(vm: Vm, client: Value) -> list[Dict]:
-    """The server's tools as it sends them, `{name, description, inputSchema, …}`, with `_mcp_server`.
+    """Return the server's tools as it sends them, `{name, description, inputSchema, …}`, with `_mcp_server`.
 
     Example:
         try { mcp_list_tools(nil) } catch (e) { "no client" }  // "no client"
@@ -168,7 +168,7 @@ async def mcp_call(vm: Vm, client: Value, name: str, args: Value) -> Any:
 
 @builtin("mcp_list_resources(client: mcp_client) -> list")
 async def mcp_list_resources(vm: Vm, client: Value) -> list[Dict]:
-    """The server's resources, `{uri, name, …}`.
+    """Return the server's resources, `{uri, name, …}`.
 
     Example:
         try { mcp_list_resources(nil) } catch (e) { "no client" }  // "no client"
@@ -178,7 +178,7 @@ async def mcp_list_resources(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_list_resource_templates(client: mcp_client) -> list")
 async def mcp_list_resource_templates(vm: Vm, client: Value) -> list[Dict]:
-    """The server's templates of resources, `{uriTemplate, name, …}`.
+    """Return the server's templates of resources, `{uriTemplate, name, …}`.
 
     Example:
         try { mcp_list_resource_templates(nil) } catch (e) { "no client" }  // "no client"
@@ -189,7 +189,7 @@ async def mcp_list_resource_templates(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_list_prompts(client: mcp_client) -> list")
 async def mcp_list_prompts(vm: Vm, client: Value) -> list[Dict]:
-    """The server's prompts, `{name, description, arguments}`.
+    """Return the server's prompts, `{name, description, arguments}`.
 
     Example:
         try { mcp_list_prompts(nil) } catch (e) { "no client" }  // "no client"
@@ -199,7 +199,7 @@ async def mcp_list_prompts(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_read_resource(client: mcp_client, uri: string) -> any")
 async def mcp_read_resource(vm: Vm, client: Value, uri: str) -> Any:
-    """A resource: its one text, nil without contents, else the list of contents.
+    """Return a resource: its one text, nil without contents, else the list of contents.
 
     Example:
         try { mcp_read_resource(nil, "file:///a") } catch (e) { "no client" }  // "no client"
@@ -211,7 +211,7 @@ async def mcp_read_resource(vm: Vm, client: Value, uri: str) -> Any:
 
 @builtin("mcp_get_prompt(client: mcp_client, name: string, args?: dict) -> dict")
 async def mcp_get_prompt(vm: Vm, client: Value, name: str, args: Value) -> Dict:
-    """A prompt with its arguments filled in: `{description, messages}`.
+    """Return a prompt with its arguments filled in: `{description, messages}`.
 
     Example:
         try { mcp_get_prompt(nil, "greeting") } catch (e) { "no client" }  // "no client"
@@ -273,7 +273,7 @@ def _arguments(given: Value) -> Dict:
 
 @builtin("mcp_ensure_active(name: string) -> mcp_client")
 async def mcp_ensure_active(vm: Vm, name: str) -> Client:
-    """The client of a server in `harn.toml`, connected when nobody has yet; each call adds one holder.
+    """Return the client of a server in `harn.toml`, connected when nobody has yet; each call adds one holder.
 
     Example:
         try { mcp_ensure_active("weather") } catch (e) { "not declared" }  // "not declared"
@@ -297,7 +297,7 @@ async def mcp_release(vm: Vm, name: str) -> None:
 
 @builtin("mcp_registry_status() -> list")
 def mcp_registry_status(vm: Vm) -> list[Dict]:
-    """The servers in `harn.toml`, by name: `{name, lazy, active, ref_count, card?}`.
+    """Return the servers in `harn.toml`, by name: `{name, lazy, active, ref_count, card?}`.
 
     Example:
         mcp_registry_status()  // []
@@ -307,7 +307,7 @@ def mcp_registry_status(vm: Vm) -> list[Dict]:
 
 @builtin("mcp_server_card(target: string) -> any")
 async def mcp_server_card(vm: Vm, target: str) -> Any:
-    """What a server says of itself: the JSON at a URL, in a file, or at the `card` of one in `harn.toml`.
+    """Return a server's card: the JSON at a URL, in a file, or at the `card` of one in `harn.toml`.
 
     A URL without an answer is tried again at `/.well-known/mcp-card` below it. Kept for 5 minutes.
 

@@ -108,7 +108,7 @@ def _ended(id: str) -> EventStream:
 
 @builtin("sse_event(event: any) -> string", family="streaming")
 def sse_event(vm: Vm, event: Value) -> str:
-    r"""The text of a server-sent event: `{data, event?, id?, retry_ms?}`, or its data alone.
+    r"""Return the text of a server-sent event: `{data, event?, id?, retry_ms?}`, or its data alone.
 
     Example:
         sse_event({event: "tick", data: "a\nb", id: "7"})  // "id: 7\nevent: tick\ndata: a\ndata: b\n\n"
@@ -118,7 +118,7 @@ def sse_event(vm: Vm, event: Value) -> str:
 
 @builtin("sse_server_response(options?: dict) -> dict", family="streaming")
 def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
-    """A response that is a stream of events, for a handler to return.
+    """Return a response that is a stream of events, for a handler to return.
 
     What is sent to it goes to the client. The handler's task, and the tasks that it started, live until the
     stream has ended.
@@ -189,7 +189,7 @@ def sse_server_cancel(vm: Vm, response: Value, reason: str | None) -> bool:
 
 @builtin("sse_server_cancelled(response: dict) -> bool", family="streaming")
 def sse_server_cancelled(vm: Vm, response: Value) -> bool:
-    """Whether the stream was cancelled, by the program or because the server shuts down.
+    """Return true if the stream was cancelled, by the program or because the server shuts down.
 
     Example:
         sse_server_cancelled(sse_server_response())  // false
@@ -199,7 +199,7 @@ def sse_server_cancelled(vm: Vm, response: Value) -> bool:
 
 @builtin("sse_server_disconnected(response: dict) -> bool", family="streaming")
 def sse_server_disconnected(vm: Vm, response: Value) -> bool:
-    """Whether the client left before the stream ended.
+    """Return true if the client left before the stream ended.
 
     Example:
         let response = sse_server_response()
@@ -211,7 +211,7 @@ def sse_server_disconnected(vm: Vm, response: Value) -> bool:
 
 @builtin("sse_server_status(response: dict) -> dict", family="streaming")
 def sse_server_status(vm: Vm, response: Value) -> dict[str, Any]:
-    """What became of the stream: `{buffered_events, sent_events, flushed_events, closed, disconnected, …}`.
+    """Return the stream's state: `{buffered_events, sent_events, flushed_events, closed, disconnected, …}`.
 
     Example:
         let response = sse_server_response()
@@ -223,7 +223,7 @@ def sse_server_status(vm: Vm, response: Value) -> dict[str, Any]:
 
 @builtin("sse_server_mock_receive(response: dict) -> dict", family="streaming")
 def sse_server_mock_receive(vm: Vm, response: Value) -> dict[str, Any]:
-    """What a client reads next: `{type: "event", …}`, `comment`, `close`, or `timeout` when nothing is there.
+    """Return what a client reads next: `{type: "event", …}`, `comment`, `close`, or `timeout` for nothing.
 
     Example:
         let response = sse_server_response()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Transports(NamedTuple):
-    """What one program has open."""
+    """The connections that one program has open."""
 
     mocks: TransportMocks
     events: EventStreams
@@ -86,7 +86,7 @@ def received(vm: Vm, inbox: Inbox[T] | Script[T], seconds: float | None) -> T | 
 
 
 def seconds_of(name: str, timeout_ms: Value) -> float | None:
-    """The seconds that milliseconds or a duration are; None (nil) is no limit."""
+    """Return the seconds that milliseconds or a duration are; None (nil) is no limit."""
     if timeout_ms is None:
         return None
     ms = timeout_ms.ms if type(timeout_ms) is Duration else timeout_ms
@@ -100,7 +100,7 @@ def seconds_of(name: str, timeout_ms: Value) -> float | None:
 def arriving(
     vm: Vm, name: str, inbox: Inbox[Value] | Script[Value], described: Callable[[Value], Value]
 ) -> Stream:
-    """The messages of an inbox as a stream; ``described`` returns None for one to leave out.
+    """Return the messages of an inbox as a stream; ``described`` returns None for one to leave out.
 
     ``name`` is the builtin whose failures they are: it has returned when the stream is read.
     """
@@ -149,7 +149,7 @@ builtin = partial(declare, family="streaming")
 
 @builtin("sse_connect(method: string, url: string, opts?: dict) -> string", guarded=True)
 def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
-    """The handle of a stream of server-sent events, whose first connection is open.
+    """Return the handle of a stream of server-sent events, whose first connection is open.
 
     A connection that breaks is opened again, where it ended; see the option `reconnect`.
 
@@ -172,7 +172,7 @@ def sse_connect(vm: Vm, method: str, url: str, opts: Value) -> str:
 
 @builtin("sse_receive(h: any, timeout_ms?: any) -> dict | nil")
 def sse_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
-    """What comes next: `{type: "open"}` for each connection, `{type: "event", event, data, id, retry_ms}`.
+    """Return what is next: `{type: "open"}` of each connection, `{type: "event", event, data, id, retry_ms}`.
 
     `{type: "timeout"}` when nothing came in `timeout_ms`, by default without end; nil after the last event.
 
@@ -190,7 +190,7 @@ def sse_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
 
 @builtin("sse_events(h: any) -> stream")
 def sse_events(vm: Vm, h: Value) -> Stream:
-    """The events that come, as a stream: `{type: "event", event, data, id, retry_ms}`. `sse_close` ends it.
+    """Return the events as a stream: `{type: "event", event, data, id, retry_ms}`. `sse_close` ends it.
 
     Example:
         sse_mock("https://sse-events.test/*", ["a", "b"])
@@ -233,7 +233,7 @@ def _described(item: Opened | Event) -> Dict:
 
 @builtin("websocket_connect(url: string, opts?: dict) -> string", guarded=True)
 def websocket_connect(vm: Vm, url: str, opts: Value) -> str:
-    """The handle of an open WebSocket.
+    """Return the handle of an open WebSocket.
 
     Example:
         websocket_mock("wss://websocket-connect.test/chat", {messages: ["welcome"], echo: true})
@@ -270,7 +270,7 @@ def websocket_send(vm: Vm, h: Value, msg: Value, opts: Value) -> bool:
 
 @builtin("websocket_receive(h: any, timeout_ms?: any) -> dict | nil")
 def websocket_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
-    """What comes next: `{type: "text", data}`, or with `data_base64` a binary message, a ping or a pong.
+    """Return what is next: `{type: "text", data}`, or with `data_base64` a binary message, a ping or a pong.
 
     `{type: "close", code?, reason?}`, and nil after it. `{type: "timeout"}` when nothing came in
     `timeout_ms`, which has no end by default. Pings are answered as they come.
@@ -288,7 +288,7 @@ def websocket_receive(vm: Vm, h: Value, timeout_ms: Value) -> Dict | None:
 
 @builtin("websocket_messages(h: any) -> stream")
 def websocket_messages(vm: Vm, h: Value) -> Stream:
-    """The text and binary messages that come, as a stream, until the connection is closed.
+    """Return the text and binary messages that come, as a stream, until the connection is closed.
 
     Example:
         websocket_mock("wss://websocket-messages.test/*", ["a", "b"])
@@ -356,7 +356,7 @@ def websocket_mock(vm: Vm, pattern: str, messages: Value) -> None:
 
 @builtin("transport_mock_calls() -> list")
 def transport_mock_calls(vm: Vm) -> list[Value]:
-    """What was done with mocks, in order: `{type, url, …}`.
+    """Return what was done with mocks, in order: `{type, url, …}`.
 
     `type` is `sse_connect` (with `method`, `headers`), `websocket_connect` (`headers`), `websocket_send`
     (`message`) or `websocket_close`. Secrets are masked.

@@ -387,7 +387,7 @@ def http_server_tls_self_signed_dev(vm: Vm, hosts: Value) -> dict[str, Any]:
 
 @builtin("http_server_security_headers(config: dict) -> dict", family="http_server")
 def http_server_security_headers(vm: Vm, config: Value) -> dict[str, Any]:
-    """The headers for a TLS configuration: `strict-transport-security` with `edge` and `pem`, else none.
+    """Return a TLS configuration's headers: `strict-transport-security` with `edge` and `pem`, else none.
 
     Example:
         http_server_security_headers(http_server_tls_plain())  // {}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @builtin("artifact(payload: dict) -> dict", family="records", counted=True)
 def artifact(vm: Vm, payload: Value = None) -> Artifact:
-    """An artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`.
+    """Make an artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`.
 
     Example:
         artifact({kind: "note", text: "The disk is full."}).kind  // "note"
@@ -54,7 +54,7 @@ def artifact(vm: Vm, payload: Value = None) -> Artifact:
 
 @builtin("artifact_derive(parent: dict, kind?: string, extra?: dict) -> dict", family="records", counted=True)
 def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Value = None) -> Artifact:
-    """A copy of an artifact of another kind, descended from it; `extra.text` is its text.
+    """Return a copy of an artifact of another kind, descended from it; `extra.text` is its text.
 
     Example:
         let note = artifact({id: "n1", kind: "note", text: "long"})
@@ -67,7 +67,7 @@ def artifact_derive(vm: Vm, parent: Value = None, kind: Value = None, extra: Val
 
 @builtin("artifact_select(artifacts: list, policy?: dict) -> list", family="records", counted=True)
 def artifact_select(vm: Vm, artifacts: Value = None, policy: Value = None) -> list[Artifact]:
-    """The artifacts that a context policy lets through, the most important first. Spec: 08 §5.3.
+    """Return the artifacts that a context policy lets through, the most important first. Spec: 08 §5.3.
 
     Example:
         let notes = (1 to 9).map({ n -> artifact({kind: "note", text: "no. ${n}"}) }).to_list()
@@ -91,7 +91,7 @@ def select_artifacts_adaptive(vm: Vm, artifacts: Value = None, policy: Value = N
 
 @builtin("artifact_context(artifacts: list, policy?: dict) -> string", family="records", counted=True)
 def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> str:
-    """The selected artifacts as tagged text for a model, or with `render: "json"` as JSON. Spec: 08 §5.4.
+    """Render the selected artifacts as tagged text, or with `render: "json"` as JSON. Spec: 08 §5.4.
 
     Example:
         let note = artifact({kind: "note", text: "The disk is full."})
@@ -103,7 +103,7 @@ def artifact_context(vm: Vm, artifacts: Value = None, policy: Value = None) -> s
 
 @builtin("assemble_context(options: dict) -> dict", family="workflows", counted=True)
 def assemble_context(vm: Vm, options: Value = None) -> AssembledContext:
-    """The best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` that fit a budget.
+    """Choose the best chunks of `{artifacts, budget_tokens?, query?, strategy?, dedup?, …}` in a budget.
 
     `{chunks, included, dropped, reasons, total_tokens, budget_tokens, strategy, dedup}`. Spec: 08 §5.5.
 
@@ -147,7 +147,7 @@ _MAY_BE_EMPTY = ("content", "text", "output", "before", "after")
 def artifact_workspace_file(
     vm: Vm, path: Value = None, content: Value = None, opts: Value = None
 ) -> Artifact:
-    """A file of the workspace with its content.
+    """Return a file of the workspace with its content.
 
     Example:
         artifact_workspace_file("a.txt", "one").text  // "one"
@@ -160,7 +160,7 @@ def artifact_workspace_file(
 def artifact_workspace_snapshot(
     vm: Vm, paths: Value = None, summary: Value = None, opts: Value = None
 ) -> Artifact:
-    """A list of files, with a summary.
+    """Return a list of files, with a summary.
 
     Example:
         artifact_workspace_snapshot(["a.txt", "b.txt"], "two files").kind  // "workspace_snapshot"
@@ -171,7 +171,7 @@ def artifact_workspace_snapshot(
 
 @kind_builtin("artifact_editor_selection(path: string, text: string, opts?: dict) -> dict")
 def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, opts: Value = None) -> Artifact:
-    """The selected text of a file.
+    """Return the selected text of a file.
 
     Example:
         artifact_editor_selection("a.txt", "one").text  // "one"
@@ -184,7 +184,7 @@ def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, op
 def artifact_verification_result(
     vm: Vm, title: Value = None, text: Value = None, opts: Value = None
 ) -> Artifact:
-    """The result of a verification.
+    """Return the result of a verification.
 
     Example:
         artifact_verification_result("tests", "4 passed").title  // "tests"
@@ -195,7 +195,7 @@ def artifact_verification_result(
 
 @kind_builtin("artifact_test_result(title: string, text: string, opts?: dict) -> dict")
 def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: Value = None) -> Artifact:
-    """The result of tests.
+    """Return the result of tests.
 
     Example:
         artifact_test_result("unit tests", "4 passed").kind  // "test_result"
@@ -208,7 +208,7 @@ def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: 
 def artifact_command_result(
     vm: Vm, command: Value = None, output: Value = None, opts: Value = None
 ) -> Artifact:
-    """The output of a command, or a value that describes it.
+    """Return the output of a command, or a value that describes it.
 
     Example:
         artifact_command_result("make test", "4 passed").text  // "4 passed"
@@ -221,7 +221,7 @@ def artifact_command_result(
 def artifact_diff(
     vm: Vm, path: Value = None, before: Value = None, after: Value = None, opts: Value = None
 ) -> Artifact:
-    r"""The changes of a text, as a unified diff of all its lines. Spec: 08 §8.6.
+    r"""Return the changes of a text, as a unified diff of all its lines. Spec: 08 §8.6.
 
     Example:
         artifact_diff("a.txt", "one\n", "two\n").text.contains("+two")  // true
@@ -233,7 +233,7 @@ def artifact_diff(
 
 @kind_builtin("artifact_git_diff(diff_text: string, opts?: dict) -> dict")
 def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Artifact:
-    """A diff made by git.
+    """Return a diff made by git.
 
     Example:
         artifact_git_diff("+ a").kind  // "git_diff"
@@ -244,7 +244,7 @@ def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Ar
 
 @kind_builtin("artifact_diff_review(target: dict, summary?: string, opts?: dict) -> dict")
 def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, opts: Value = None) -> Artifact:
-    """A reviewer's comment on a diff.
+    """Return a reviewer's comment on a diff.
 
     Example:
         artifact_diff_review(artifact({kind: "diff", text: "+ a"}), "Fine.").text  // "Fine."
@@ -260,7 +260,7 @@ def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, op
 def artifact_review_decision(
     vm: Vm, target: Value = None, decision: Value = None, opts: Value = None
 ) -> Artifact:
-    """A decision about an artifact, e.g. `approved`.
+    """Return a decision about an artifact, e.g. `approved`.
 
     Example:
         artifact_review_decision(artifact({kind: "diff", text: "+ a"}), "approved").kind  // "review_decision"
@@ -275,7 +275,7 @@ def artifact_review_decision(
 def artifact_patch_proposal(
     vm: Vm, target: Value = None, patch: Value = None, opts: Value = None
 ) -> Artifact:
-    """A patch that somebody proposes for an artifact.
+    """Return a patch that somebody proposes for an artifact.
 
     Example:
         artifact_patch_proposal(artifact({kind: "note", text: "a"}), "+ b").text  // "+ b"
@@ -301,7 +301,7 @@ def artifact_verification_bundle(
 
 @kind_builtin("artifact_apply_intent(target: dict, intent: string, opts?: dict) -> dict", guarded=True)
 def artifact_apply_intent(vm: Vm, target: Value = None, intent: Value = None, opts: Value = None) -> Artifact:
-    """The intent to do something with an artifact, e.g. `apply`.
+    """Return the intent to do something with an artifact, e.g. `apply`.
 
     Example:
         artifact_apply_intent(artifact({kind: "diff", text: "+ a"}), "apply").kind  // "apply_intent"

@@ -23,7 +23,7 @@ builtin = partial(declare, family="workflows")
 
 @builtin("workflow_graph(graph?: dict) -> dict")
 def workflow_graph(vm: Vm, graph: Value) -> Graph:
-    """The normal form of a graph: every key of it, its nodes and edges, with the defaults.
+    """Return the normal form of a graph: every key of it, its nodes and edges, with the defaults.
 
     `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
 
@@ -35,7 +35,7 @@ def workflow_graph(vm: Vm, graph: Value) -> Graph:
 
 @builtin("workflow_validate(graph: dict, ceiling?: dict) -> dict")
 def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
-    """What is wrong with a graph: `{valid, errors, warnings, reachable_nodes}`.
+    """Validate a graph: `{valid, errors, warnings, reachable_nodes}`.
 
     `ceiling` is the capability policy that the graph must stay below. Spec: 08 §6.3.
 
@@ -49,7 +49,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_inspect(graph: dict, ceiling?: dict) -> dict")
 def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
-    """A graph with its validation and counts: `{graph, validation, node_count, edge_count}`.
+    """Return a graph with its validation and counts: `{graph, validation, node_count, edge_count}`.
 
     Example:
         workflow_inspect(workflow_graph({entry: "a", nodes: {a: {}}})).node_count  // 1
@@ -61,7 +61,7 @@ def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_policy_report(graph: dict, ceiling?: dict) -> dict")
 def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
-    """What a graph and its nodes may do: `{workflow_policy, ceiling, validation, nodes}`.
+    """Return what a graph and its nodes may do: `{workflow_policy, ceiling, validation, nodes}`.
 
     Of each node: `{node_id, policy, tools}`.
 
@@ -75,7 +75,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
 @builtin("workflow_diff(left: dict, right: dict) -> dict")
 def workflow_diff(vm: Vm, left: Value, right: Value) -> Dict:
-    """Whether two graphs differ as data, with their normal forms: `{changed, left, right}`.
+    """Compare two graphs as data, and return their normal forms too: `{changed, left, right}`.
 
     Example:
         let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
@@ -106,7 +106,7 @@ editing_builtin = partial(declare, family="workflows", counted=True)
 
 @editing_builtin("workflow_clone(graph: dict) -> dict", counted=False)
 def workflow_clone(vm: Vm, graph: Value) -> Graph:
-    """The same graph with `_clone` after its id, and the next version.
+    """Return the same graph with `_clone` after its id, and the next version.
 
     Example:
         let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})
@@ -117,7 +117,7 @@ def workflow_clone(vm: Vm, graph: Value) -> Graph:
 
 @editing_builtin("workflow_insert_node(graph: dict, node: dict, edge?: dict) -> dict")
 def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: Value = None) -> Graph:
-    """The graph with one more node, and one more edge if given; a node of the same id is replaced.
+    """Return the graph with one more node, and one more edge if given; a node of the same id is replaced.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -130,7 +130,7 @@ def workflow_insert_node(vm: Vm, graph: Value = None, node: Value = None, edge: 
 
 @editing_builtin("workflow_replace_node(graph: dict, id: string, node: dict) -> dict")
 def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: Value = None) -> Graph:
-    """The graph with another node under an id; an unknown id is added.
+    """Return the graph with another node under an id; an unknown id is added.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -144,7 +144,7 @@ def workflow_replace_node(vm: Vm, graph: Value = None, id: Value = None, node: V
 def workflow_rewire(
     vm: Vm, graph: Value = None, from_id: Value = None, to_id: Value = None, branch: Value = None
 ) -> Graph:
-    """The graph with one edge in place of all that leave `from_id` on that branch; nil is no branch.
+    """Return the graph with one edge in place of all that leave `from_id` on that branch; nil is no branch.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}, b: {}}})
@@ -156,7 +156,7 @@ def workflow_rewire(
 
 @editing_builtin("workflow_set_model_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `model_policy` of a node, which replaces the former one.
+    """Return the graph with another `model_policy` of a node, which replaces the former one.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -167,7 +167,7 @@ def workflow_set_model_policy(vm: Vm, graph: Value = None, id: Value = None, pol
 
 @editing_builtin("workflow_set_context_policy(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `context_policy` of a node, which replaces the former one.
+    """Return the graph with another `context_policy` of a node, which replaces the former one.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -178,7 +178,7 @@ def workflow_set_context_policy(vm: Vm, graph: Value = None, id: Value = None, p
 
 @editing_builtin("workflow_set_auto_compact(graph: dict, id: string, policy: dict) -> dict")
 def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, policy: Value = None) -> Graph:
-    """The graph with another `auto_compact` of a node, which replaces the former one.
+    """Return the graph with another `auto_compact` of a node, which replaces the former one.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -191,7 +191,7 @@ def workflow_set_auto_compact(vm: Vm, graph: Value = None, id: Value = None, pol
 def workflow_set_output_visibility(
     vm: Vm, graph: Value = None, id: Value = None, value: Value = None
 ) -> Graph:
-    """The graph with a node whose transcript shows only messages of a visibility; nil shows all.
+    """Return the graph with a node whose transcript shows only messages of a visibility; nil shows all.
 
     Example:
         let flow = workflow_graph({entry: "a", nodes: {a: {}}})
@@ -205,7 +205,7 @@ def workflow_set_output_visibility(
 
 @editing_builtin("workflow_commit(graph: dict, reason?: string) -> dict", counted=False)
 def workflow_commit(vm: Vm, graph: Value, reason: str | None) -> Graph:
-    """The graph with a note that it was committed, if it is valid.
+    """Return the graph with a note that it was committed, if it is valid.
 
     Example:
         let flow = workflow_graph({id: "review", entry: "a", nodes: {a: {}}})

@@ -43,7 +43,7 @@ record_builtin = partial(declare, family="records", counted=True)
 
 @record_builtin("run_record(run: dict) -> dict")
 def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
-    """The record of a run with every key: missing ids and times are generated, derived parts filled in.
+    """Return a run's record with every key: missing ids and times are generated, derived parts filled in.
 
     Example:
         run_record({status: "completed"}).status  // "completed"
@@ -71,7 +71,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 
 @record_builtin("run_record_load(path: string) -> dict")
 def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
-    """The record in a file.
+    """Return the record in a file.
 
     Example:
         run_record_save(run_record({id: "run_1"}), "run.json")
@@ -83,7 +83,7 @@ def run_record_load(vm: Vm, path: Value = ABSENT) -> RunRecord:
 
 @record_builtin("load_run_tree(path: string) -> dict")
 def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
-    """The record in a file with those of its workers' runs, recursively: `{run, children}`.
+    """Return the record in a file with those of its workers' runs, recursively: `{run, children}`.
 
     Example:
         let saved = run_record_save(run_record({status: "completed"}), "tree.json")
@@ -95,7 +95,7 @@ def load_run_tree(vm: Vm, path: Value = ABSENT) -> Dict:
 
 @record_builtin("run_record_diff(left: dict, right: dict) -> dict")
 def run_record_diff(vm: Vm, left: Value = ABSENT, right: Value = ABSENT) -> Dict:
-    """What changes from one run to another; `identical` when that is nothing.
+    """Return what changes from one run to another; `identical` when that is nothing.
 
     Example:
         let run = run_record({status: "completed"})
@@ -142,7 +142,7 @@ class _Metrics:
 
 @builtin("run_record_fixture(run: dict) -> dict", family="records", counted=True)
 def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
-    """The replay fixture that a run passes: its status, and how the last stage of each node ended.
+    """Return the replay fixture that a run passes: its status, and how the last stage of each node ended.
 
     Example:
         run_record_fixture(run_record({status: "completed"})).expected_status  // "completed"
@@ -152,7 +152,7 @@ def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
 
 @builtin("run_record_eval(run: dict, fixture?: dict) -> dict", family="records", counted=True)
 def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
-    """Whether a run is as a fixture expects: `{pass, failures, stage_count}`; its own fixture always fits.
+    """Compare a run with a fixture: `{pass, failures, stage_count}`; its own fixture always fits.
 
     Example:
         run_record_eval(run_record({status: "completed"})).pass  // true
@@ -165,7 +165,7 @@ def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
 
 @builtin("run_record_eval_suite(cases: list) -> dict", family="records", counted=True)
 def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
-    """The report of many runs: records, or `{run, fixture?, path?}`.
+    """Return the report of many runs: records, or `{run, fixture?, path?}`.
 
     Example:
         run_record_eval_suite([{run: run_record({status: "completed"})}]).pass  // true
@@ -177,7 +177,7 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
 
 @builtin("eval_suite_manifest(manifest: dict) -> dict", family="records", counted=True)
 def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
-    """The manifest of a suite with every key: `{id, name, base_dir, cases}`.
+    """Return the manifest of a suite with every key: `{id, name, base_dir, cases}`.
 
     Example:
         eval_suite_manifest({cases: []}).cases  // []
@@ -187,7 +187,7 @@ def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
 
 @builtin("eval_suite_run(manifest: dict) -> dict", family="records", counted=True)
 def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
-    """The report of a manifest's cases, whose records, fixtures and baselines are files below `base_dir`.
+    """Report on a manifest's cases, whose records, fixtures and baselines are files below `base_dir`.
 
     Example:
         eval_suite_run({cases: []}).total  // 0
@@ -213,7 +213,7 @@ def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: V
 
 @builtin("eval_metrics() -> list", family="records")
 def eval_metrics(vm: Vm) -> list[Dict]:
-    """What the program has measured so far, in order: `{name, value, metadata?}`.
+    """Return what the program has measured so far, in order: `{name, value, metadata?}`.
 
     Example:
         eval_metric("recall", 0.8)
@@ -233,7 +233,7 @@ def _manifest(vm: Vm, caller: str, given: Value) -> SuiteManifest:
 
 @builtin("eval_pack_manifest(manifest: dict) -> dict", family="records")
 def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
-    """The normal form of an eval pack's manifest: what an `eval_pack` declaration binds.
+    """Return the normal form of an eval pack's manifest: what an `eval_pack` declaration binds.
 
     Example:
         eval_pack_manifest({id: "basics"}).id  // "basics"
@@ -268,7 +268,7 @@ friction_builtin = partial(declare, family="records")
 
 @friction_builtin("friction_event(payload: dict) -> dict")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
-    """The normal form of a friction event: an obstacle, described without secrets.
+    """Return the normal form of a friction event: an obstacle, described without secrets.
 
     Example:
         friction_event({kind: "missing_context", summary: "Which shop?"}).kind  // "missing_context"
@@ -292,7 +292,7 @@ def friction_record(vm: Vm, event: Value = None, options: Value = None) -> Dict:
 
 @friction_builtin("friction_events() -> list")
 def friction_events(vm: Vm) -> list[Dict]:
-    """The friction events recorded so far, in order.
+    """Return the friction events recorded so far, in order.
 
     Example:
         friction_clear()
@@ -315,7 +315,7 @@ def friction_clear(vm: Vm) -> None:
 
 @friction_builtin("context_pack_manifest(manifest: dict) -> dict")
 def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
-    """The normal form of a context pack's manifest.
+    """Return the normal form of a context pack's manifest.
 
     Example:
         context_pack_manifest({id: "bolts", name: "Bolts", owner: "ann"}).name  // "Bolts"
@@ -325,7 +325,7 @@ def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
 
 @friction_builtin("context_pack_manifest_parse(text: string) -> dict")
 def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
-    r"""The normal form of the manifest in a text: JSON if it starts with `{`, else TOML.
+    r"""Return the normal form of the manifest in a text: JSON if it starts with `{`, else TOML.
 
     Example:
         context_pack_manifest_parse("id = \"bolts\"\nname = \"Bolts\"\nowner = \"ann\"\n").id  // "bolts"
@@ -335,7 +335,7 @@ def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
 
 @friction_builtin("context_pack_suggestions(events?: any, options?: dict) -> list")
 def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None) -> list[Dict]:
-    """The context packs that friction events call for: the recorded ones, or a list, or `{events}`.
+    """Return the context packs that friction events call for: the recorded ones, or a list, or `{events}`.
 
     Example:
         context_pack_suggestions([])  // []
@@ -347,7 +347,7 @@ def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None
 
 @friction_builtin("friction_eval_fixture(fixture: dict) -> dict")
 def friction_eval_fixture(vm: Vm, fixture: Value = None) -> Dict:
-    """Whether `{events, options?, expected_suggestions?}` suggests what is expected: a report.
+    """Return a report on whether `{events, options?, expected_suggestions?}` suggests what is expected.
 
     Example:
         friction_eval_fixture({events: []}).pass  // true

@@ -77,7 +77,7 @@ def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = No
 
 @message_builtin("workflow.query(target: any, name: string) -> any")
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
-    """The value that a workflow last published under a name; nil without one.
+    """Return the value that a workflow last published under a name; nil without one.
 
     Example:
         workflow.query("orders", "never published")  // nil
@@ -166,7 +166,7 @@ def resume(vm: Vm, target: Value = None) -> Dict:
 
 @message_builtin("workflow.status(target: any) -> dict")
 def status(vm: Vm, target: Value = None) -> Dict:
-    """The status of a mailbox: `{generation, paused, pending_count, query_count, response_count, …}`.
+    """Return the status of a mailbox: `{generation, paused, pending_count, query_count, response_count, …}`.
 
     Example:
         workflow.status("nobody home").pending_count  // 0
