@@ -1,4 +1,4 @@
-"""What is computed from source text, kept on disk between runs: trees, compiled units, the index of builtins.
+"""The cache on disk of what is computed from source text: trees, compiled units, the index of builtins.
 
 An entry is a marshalled (maker, key, value) behind a checksum, in ``$XDG_CACHE_HOME/harnpy`` or
 ``~/.cache/harnpy``. The key is any text, usually the whole source: it is compared on loading, so a
@@ -36,7 +36,7 @@ _CHECKSUM_SIZE = 8
 
 
 def load(kind: str, key: str) -> Any | None:
-    """What `store` kept under this kind and key, or None."""
+    """Return what `store` kept under this kind and key, or None."""
     path = _path(kind, key)
     if not path:
         return None
@@ -92,7 +92,7 @@ def _path(kind: str, key: str) -> str:
 
 
 class _Stamp:
-    """What this process's code is called; it won't change while the process runs."""
+    """The name of this process's code; it won't change while the process runs."""
 
     text = ""
 

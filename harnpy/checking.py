@@ -57,7 +57,7 @@ class Checker:
         self._surfaces: dict[str, modules.Surface] = {}
 
     def check(self, sources: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
-        """What is to be said of each of ``sources``, texts by path, in order; an empty list when all is well.
+        """Return the findings in each of ``sources``, texts by path; an empty list when all is well.
 
         Paths are relative to the working directory; imports find the texts by them.
         """
@@ -77,7 +77,7 @@ class Checker:
         return found
 
     def _surface(self, text: str) -> modules.Surface:
-        """What a module declares."""
+        """Return what a module declares."""
         if text not in self._surfaces:
             if len(self._surfaces) > 2 * len(self._files) + _REMEMBERED:
                 self._surfaces.clear()
@@ -101,7 +101,7 @@ class _File:
         self._seen: dict[Item, tuple[Surface, list[Request]]] = {}
 
     def check(self, text: str, bring: Bring) -> list[Diagnostic]:
-        """What is to be said of ``text``."""
+        """Return what is to be said of ``text``."""
         try:
             draft = self._edited(text)
         except SourceFault as fault:
@@ -169,6 +169,6 @@ def _forget(draft: Draft, before: list[Surface], after: list[Surface]) -> None:
 
 
 def _stays(findings: Sequence[Finding], replaced: Sequence[Item]) -> bool:
-    """Whether no finding points into an item that is gone."""
+    """Return whether no finding points into an item that is gone."""
     places = [place for finding in findings for place in finding.places if place.file is None]
     return not any(gone.node.start <= place.start <= gone.node.end for place in places for gone in replaced)

@@ -66,7 +66,7 @@ class Vm(BaseVm):
 
     @property
     def settings(self) -> Settings:
-        """What was set for the agents of every program run here."""
+        """The settings for the agents of every program run here."""
         from harnpy.builtins import settings_of
 
         return settings_of(self)

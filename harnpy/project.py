@@ -1,4 +1,4 @@
-"""Where a project begins: at the nearest `harn.toml`. On the start-up path: imports nothing heavy."""
+"""The root of a project: where the nearest `harn.toml` is. On the start-up path: imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORKTREES_VARIABLE = "HARN_WORKTREE_DIR"
 
 
 class ManifestError(Exception):
-    """What the manifest at ``path`` wants can't be done; ``help`` is what to do about it."""
+    """The manifest at ``path`` asks for something that can't be done; ``help`` is what to do about it."""
 
     def __init__(self, message: str, path: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -46,19 +46,19 @@ def project_root(directory: str, files: Files) -> str | None:
 
 
 def state_directory(base: str, override: str | None) -> str:
-    """Where what outlives a program is kept below ``base``, or the place that the environment names."""
+    """Return where lasting state is kept below ``base``, or the place that the environment names."""
     return os.path.join(base, (override or "").strip() or _STATE)
 
 
 def runs_directory(base: str, override: str | None) -> str:
-    """Where the records of runs are kept below ``base``, or the place that the environment names."""
+    """Return where the records of runs are kept below ``base``, or the place that the environment names."""
     return os.path.join(base, (override or "").strip() or _RUNS)
 
 
 def skill_places(
     env: Callable[[str], str | None], here: str, root: str | None, directories: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Where skills may be, the highest layer first: layers and their directories (07 §13.1).
+    """Return where skills may be, the highest layer first: layers and their directories (07 §13.1).
 
     ``directories`` come before all others; ``root`` is the project's, or the program's.
     """

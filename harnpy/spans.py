@@ -1,4 +1,4 @@
-"""What a program did and how long it took, as spans that contain one another. Spec: 04 §25.
+"""Spans: what a program did and how long it took, contained in one another. Spec: 04 §25.
 
 A span knows the one that it began in. That is kept per task, so a task that was started in a
 span is part of it, whoever runs meanwhile.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harnpy.world.clock import Clock
 
     class Holder(Protocol):
-        """What is in a span: a task."""
+        """The holder of a span: a task."""
 
         span: Span | None
 

@@ -1,4 +1,4 @@
-"""What LangGraph's checkpoints say, as plain data, read without LangGraph. Spec: 10 §C20.
+"""LangGraph's checkpoints as plain data, read without LangGraph. Spec: 10 §C20.
 
 The framework's serializer writes MessagePack, with an extension for each object of Python: the names of its
 module and class, and what it is made of. Here an object is read as what it is made of: nothing is imported
@@ -52,7 +52,7 @@ def plain(value: Typed) -> Any:
 
 
 def is_internal(channel: str) -> bool:
-    """Whether a channel is no part of the state that a graph's author sees."""
+    """Return whether a channel is no part of the state that a graph's author sees."""
     return channel.startswith(_INTERNAL)
 
 

@@ -82,7 +82,7 @@ class Listed(NamedTuple):
 
 
 def kind_of(head: Head) -> str:
-    """Whether a head is a session's or a thread's."""
+    """Return the kind of a head: a session's or a thread's."""
     return _CALLED[head.kind]
 
 
@@ -121,7 +121,7 @@ def _records(store: Store, id: str, until: Until | None) -> Iterator[ThreadRecor
 
 
 class Found(NamedTuple):
-    """What a search has found: the record that said it first."""
+    """A record that a search has found, the first that holds the words."""
 
     conversation: Conversation
     seq: int
@@ -181,7 +181,7 @@ def _first_said(hits: Sequence[Hit], wanted: list[str]) -> list[Found]:
 
 
 class Copied(NamedTuple):
-    """What a copy did. ``left`` counts what else the store has, by the kind of its streams."""
+    """The outcome of a copy. ``left`` counts what else the store has, by the kind of its streams."""
 
     copied: list[Conversation]
     skipped: list[Conversation]

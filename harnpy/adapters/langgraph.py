@@ -317,7 +317,7 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
 
 
 def _whole(ns: str, namespace: Namespace, kept: Sequence[Saved]) -> list[Draft]:
-    """What makes these checkpoints, the newest first, anew: with all values and writes."""
+    """Rebuild these checkpoints, the newest first, with all values and writes."""
     drafts: list[Draft] = []
     for saved in reversed(kept):
         drafts.append((threads.PUT, threads.put_data(ns, saved, namespace.values_of(saved))))

@@ -202,5 +202,5 @@ def _pop(session: StoredSession) -> TResponseInputItem | None:
 
 
 def _is_cut(session: StoredSession, after: int) -> bool:
-    """Whether the window was replaced since: it isn't what it was behind an earlier event."""
+    """Return whether the window was replaced since: it isn't what it was behind an earlier event."""
     return any(event.type in (HISTORY_REPLACED, COMPACTION_TRIGGERED) for event in session.events(after))

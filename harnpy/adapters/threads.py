@@ -41,7 +41,7 @@ class ThreadRecord(NamedTuple):
 
 
 class ThreadCodec(Encoded):
-    """How records of threads are written."""
+    """Writes the records of threads as rows, and reads them."""
 
     def encode(self, records: Sequence[ThreadRecord]) -> list[Row]:
         count = len(records)
@@ -58,7 +58,7 @@ class ThreadCodec(Encoded):
 
 
 class Write(NamedTuple):
-    """What a task wrote to a channel. ``number`` orders its writes; negative ones are the framework's."""
+    """A value that a task wrote to a channel. ``number`` orders its writes; the framework's are negative."""
 
     task_id: str
     number: int
@@ -162,7 +162,7 @@ class Shown(NamedTuple):
 
     @property
     def step(self) -> str:
-        """Where its run was, in LangGraph's words."""
+        """The step of its run, in LangGraph's words."""
         known = self.metadata if isinstance(self.metadata, dict) else {}
         return f"step {known.get('step')} ({known.get('source')})" if "step" in known else ""
 
@@ -269,7 +269,7 @@ def put_data(ns: str, saved: Saved, values: Mapping[str, Typed]) -> dict[str, An
 
 
 def writes_data(ns: str, id: str, writes: Sequence[Write]) -> dict[str, Any]:
-    """What one task wrote after a checkpoint."""
+    """Return the data of what one task wrote after a checkpoint."""
     return {
         "ns": ns,
         "id": id,

@@ -237,7 +237,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _defines(row: str, name: str) -> bool:
-    """Whether the first cell of a table's row has the name, or its last part as an abbreviation."""
+    """Return whether the first cell of a table's row has the name, or its last part as an abbreviation."""
     first = row.split("|")[1]
     if _mentions(first, name):
         return True
@@ -283,7 +283,7 @@ def _joined(blocks: Sequence[_Block]) -> list[str]:
 
 @dataclass(frozen=True)
 class BuiltinHelp:
-    """What is shown about one function or method."""
+    """The help of one function or method."""
 
     signature: str
     doc: str

@@ -1,4 +1,4 @@
-"""What a command's process has of the system: its standard streams, and the programs that it has started."""
+"""The process of a command: its standard streams, and the programs that it has started."""
 
 from __future__ import annotations
 

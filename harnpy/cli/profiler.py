@@ -51,7 +51,7 @@ class Call:
         return sum(self.lines.values())
 
     def child(self, function: Function, line: int) -> Call:
-        """What is called on ``line`` of this call."""
+        """Return the node of a call that is made on ``line`` of this one."""
         key = function, line
         found = self.children.get(key)
         if found is None:
@@ -66,7 +66,7 @@ class Call:
 
 @dataclass(slots=True)
 class FunctionTimes:
-    """What a function took, in all its calls."""
+    """The times of a function, over all its calls."""
 
     function: Function
     calls: int = 0
@@ -76,7 +76,7 @@ class FunctionTimes:
 
 @dataclass(slots=True)
 class LineTimes:
-    """What a line took, in all its runs."""
+    """The times of a line, over all its runs."""
 
     file: str
     line: int
@@ -248,7 +248,7 @@ class Recorder:
 
 
 class Functions:
-    """Which code is a Harn function, found out once for each."""
+    """The code objects that are Harn functions, each looked up once."""
 
     def __init__(self) -> None:
         self._known: dict[CodeType, Function | None] = {}
@@ -272,7 +272,7 @@ class Functions:
 
 
 def counts(code: CodeType) -> bool:
-    """Whether entering ``code`` is a call: the body of a generator goes on, its call is another function."""
+    """Return whether entering ``code`` is a call: a generator's body goes on, its call is another one."""
     return code.co_name == code.co_qualname
 
 

@@ -1,4 +1,4 @@
-"""What is set up before a program runs: hooks and MCP servers of its project, skills in files.
+"""Preparing a program's run: hooks and MCP servers of its project, skills in files.
 
 Spec: 07 §8.4, §13.1, §15.1.
 

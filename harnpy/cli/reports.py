@@ -1,4 +1,4 @@
-"""What `check` and `lint` report: for people, as JSON, as SARIF, as GitHub's workflow commands.
+"""The reports of `check` and `lint`: for people, as JSON, as SARIF, as GitHub's workflow commands.
 
 Spec: 09 §4.6.
 """
@@ -57,7 +57,7 @@ def tellable(fix: Fix | None) -> Fix | None:
 
 
 def region(lines: Lines, start: int, end: int) -> dict[str, int]:
-    """Where ``source[start:end]`` is: lines and columns from 1, the end is the column behind it."""
+    """Return the lines and columns of ``source[start:end]``, from 1; the end is the column behind it."""
     line, column = lines.locate(start)
     end_line, end_column = lines.locate(max(start, end))
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}

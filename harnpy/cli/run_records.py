@@ -73,7 +73,7 @@ class Summary(msgspec.Struct):
 
     @property
     def started(self) -> str:
-        """When it started, to the second."""
+        """Its start, to the second."""
         time = _time(self.started_at)
         return self.started_at if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -128,7 +128,7 @@ def style_of(status: str) -> str:
 
 
 def inspection_lines(run: RunRecord) -> Iterator[str]:
-    """What `harnpy runs inspect` prints of a record."""
+    """Return what `harnpy runs inspect` prints of a record."""
     yield from _summary(run)
     yield from _observed(run["observability"] or {})
     yield from _lineage(run["metadata"])
@@ -140,7 +140,7 @@ def inspection_lines(run: RunRecord) -> Iterator[str]:
 
 
 def difference(diff: Dict) -> Iterator[str]:
-    """What `--compare` adds: from the baseline to the run."""
+    """Return what `--compare` adds: from the baseline to the run."""
     ids, statuses = (f"{diff[f'left_{what}']} -> {diff[f'right_{what}']}" for what in ("run_id", "status"))
     yield one_line(f"Diff: {ids} [{statuses}]")
     yield f"Identical: {_word(diff['identical'])}"
@@ -165,7 +165,7 @@ def changes(diff: Dict) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def replay_lines(run: RunRecord) -> Iterator[str]:
-    """What `harnpy replay` prints of a record."""
+    """Return what `harnpy replay` prints of a record."""
     yield f"Replay: {one_line(run['id'])}"
     for stage in run["stages"]:
         yield f"[{one_line(stage['node_id'])}] {_ending(stage)}"

@@ -174,7 +174,7 @@ def _head_label(head: Head) -> Any:
 
 
 def _parent(head: Head) -> str | None:
-    """What it was forked from: a session, there or not; a thread, as long as it is there."""
+    """Return its origin: a session, there or not; a thread, as long as it is there."""
     parent: str | None = head.data.get(PARENT) if kind_of(head) == SESSION else head.parent
     return parent
 

@@ -160,7 +160,7 @@ class LintSettings:
         )
 
     def _value(self, file: Path, table: str, key: str) -> Any:
-        """What a manifest says, or the default where it says nothing that could be meant."""
+        """Return a value of the manifest, or the default where it has none that could be meant."""
         default, wanted = _KEYS[key]
         value = self._manifests.table(table, str(file)).get(key, default)
         if type(value) is type(default) and (
@@ -177,7 +177,7 @@ class LintSettings:
             complain(f"warning: {message}")
 
     def strict(self, file: Path) -> bool:
-        """Whether warnings fail the command."""
+        """Return whether warnings fail the command."""
         return self._manifests.table("check", str(file)).get("strict") is True
 
 

@@ -60,7 +60,7 @@ class Session:
         self.session = session
 
     def is_of(self, session: log.Session) -> bool:
-        """Whether that is the session, and nobody else has said meanwhile how to resize it."""
+        """Return whether that is the session, and nobody else has said meanwhile how to resize it."""
         return self.session is session and session.resizing is self._resizing
 
     # The states.

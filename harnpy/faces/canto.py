@@ -257,7 +257,7 @@ FIRST = 1
 
 
 class ForkOptions(NamedTuple):
-    """What is known of a branch."""
+    """Facts about a branch."""
 
     branch_label: str = ""
     fork_reason: str = ""
@@ -411,7 +411,7 @@ class Session:
         return self.log.total_cost
 
     def is_waiting(self) -> bool:
-        """Whether it waits for an approval or for something outside."""
+        """Return whether it waits for an approval or for something outside."""
         return self.log.is_waiting
 
     def state(self) -> dict[str, Any]:
@@ -471,7 +471,7 @@ def attach_write_through(session: Session, store: Writer) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class SessionAncestry:
-    """Where a session stands in the tree of its store. ``depth`` of a root is 0."""
+    """A session's place in the tree of its store. ``depth`` of a root is 0."""
 
     session_id: str
     parent_session_id: str = ""
@@ -768,14 +768,14 @@ ArtifactRef = Artifact
 
 
 class PromptCacheData(TypedDict, total=False):
-    """What later requests share with a step's."""
+    """The part of a step's prompt that later requests share."""
 
     prefix_hash: str
     tool_schema_hash: str
 
 
 class ToolHistory(TypedDict, total=False):
-    """What is known of the call that a message answers."""
+    """Facts about the call that a message answers."""
 
     id: str
     name: str
@@ -794,7 +794,7 @@ class EpisodeCall(TypedDict):
 
 
 class ToolExecutionRecord(NamedTuple):
-    """What is known last of a call: its end, or else its begin."""
+    """The last fact about a call: its end, or else its begin."""
 
     started: types.ToolStarted | None
     completed: types.ToolCompleted | None
@@ -823,7 +823,7 @@ def store_artifact(
 
 
 def is_workspace_file_reference_artifact(ref: ArtifactRef) -> bool:
-    """Whether a descriptor is a note about a file of the workspace, which no one is shown."""
+    """Return whether a descriptor is a note about a file of the workspace, which no one is shown."""
     return ref.kind == ARTIFACT_KIND_WORKSPACE_FILE_REF
 
 

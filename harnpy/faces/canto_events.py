@@ -73,7 +73,7 @@ class EventType(StrEnum):
 
 
 class ContextKind(StrEnum):
-    """What context is; it decides where it stands unless its placement says so."""
+    """The kind of context; it decides the placement unless one is given."""
 
     GENERIC = "generic"
     BOOTSTRAP = "bootstrap"
@@ -83,14 +83,14 @@ class ContextKind(StrEnum):
 
 
 class ContextPlacement(StrEnum):
-    """Where context stands: before the messages, or among them."""
+    """The place of context: before the messages, or among them."""
 
     HISTORY = "history"
     PREFIX = "prefix"
 
 
 class ChildMode(StrEnum):
-    """What a child begins with: a task, its parent's log, or nothing."""
+    """The material that a child begins with: a task, its parent's log, or nothing."""
 
     HANDOFF = "handoff"
     FORK = "fork"
@@ -98,7 +98,7 @@ class ChildMode(StrEnum):
 
 
 class ChildStatus(StrEnum):
-    """What has become of a child."""
+    """The state of a child."""
 
     REQUESTED = "requested"
     RUNNING = "running"
@@ -110,7 +110,7 @@ class ChildStatus(StrEnum):
 
 
 class ProjectionTrigger(StrEnum):
-    """Why a projection snapshot was taken."""
+    """The reason for a projection snapshot."""
 
     COUNT = "count"
     TIME = "time"
@@ -145,14 +145,14 @@ TurnStartedData = payload_types.TurnStarted
 
 
 class WaitData(Struct, frozen=True, omit_defaults=True):
-    """What is waited for."""
+    """The input or event that is waited for."""
 
     reason: str | None = None
     external_id: str | None = None
 
 
 class ForkOrigin(NamedTuple):
-    """Where an event of a fork comes from."""
+    """The origin of a fork's event."""
 
     session_id: str
     event_id: str

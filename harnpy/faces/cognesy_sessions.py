@@ -64,7 +64,7 @@ def not_new(session_id: str, version: int) -> SessionConflict:
 
 
 class AgentSessionStage(StrEnum):
-    """When a controller is asked."""
+    """The moments at which a controller is asked."""
 
     BEFORE_CREATE = "before_create"
     AFTER_LOAD = "after_load"
@@ -87,7 +87,7 @@ class CanControlAgentSession(Protocol):
 
 
 class CanManageAgentSessions(Protocol):
-    """What `SessionRuntime` offers."""
+    """The methods of `SessionRuntime`."""
 
     def list_sessions(self) -> SessionInfoList: ...
     def get_session_info(self, session_id: str) -> AgentSessionInfo: ...
@@ -134,7 +134,7 @@ class SessionId(str):
 
 
 class SessionStatus(StrEnum):
-    """Where a session is in its life."""
+    """The state of a session's life."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
@@ -261,7 +261,7 @@ class LLMConfig:
 
 @dataclass(frozen=True)
 class AgentDefinition:
-    """What an agent is. Without a ``label`` that is the name; ``tools`` and ``skills`` None are all."""
+    """A definition of an agent. ``label`` is the name unless given; ``tools`` and ``skills`` None are all."""
 
     name: str
     description: str = ""
@@ -309,7 +309,7 @@ TASKS = ("task", "tasks")
 
 @dataclass(frozen=True)
 class AgentState:
-    """What an agent has done: the messages, and what later runs go by.
+    """The state of an agent: the messages, and what later runs go by.
 
     ``execution_status`` is what became of the last run: ``pending``, ``in_progress``, ``completed``,
     ``stopped`` or ``failed``; ``execution_count`` is how many there were.
@@ -437,7 +437,7 @@ def value_of(session: Session) -> AgentSession:
 
 @dataclass(frozen=True)
 class SessionEvent:
-    """What is told of a session."""
+    """An event of a session."""
 
     called: ClassVar[str]
     session_id: str

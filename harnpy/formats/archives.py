@@ -140,7 +140,7 @@ class _Member(NamedTuple):
 
 
 class _Described:
-    """What the headers before an entry say of it: pax ones for all and for the next, and GNU's long name."""
+    """The facts from headers before an entry: pax ones for all and for the next, and GNU's long name."""
 
     def __init__(self) -> None:
         self._of_all: dict[bytes, bytes] = {}

@@ -25,7 +25,7 @@ def humps(s: str) -> list[str]:
 
 
 def _begins_word(before: str, after: str) -> bool:
-    """Whether an uppercase letter between these two begins a word; at an acronym's end it does."""
+    """Return whether an uppercase letter between these two begins a word; at an acronym's end it does."""
     return before.islower() or before in "0123456789" or (before.isupper() and after.islower())
 
 

@@ -57,7 +57,7 @@ def read_rows(text: str, delimiter: str, look: Callable[[], object] = int) -> It
 
 
 def _problem(text: str, at: int) -> str:
-    """Why no cell begins at a place: only a quoted one can go wrong."""
+    """Return why no cell begins at a place: only a quoted one can go wrong."""
     closed = re.compile(f'"{_QUOTED}"').match(text, at)
     wrong = "has text after its closing quote" if closed else "is never closed"
     line = len(_LINE_END.findall(text, 0, at)) + 1

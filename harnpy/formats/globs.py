@@ -65,7 +65,7 @@ _MOST = 1000
 
 
 class PatternError(ValueError):
-    """What is wrong with a pattern."""
+    """A pattern is wrong."""
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:

@@ -65,7 +65,7 @@ class _Parser:
         return filter
 
     def _rest(self) -> str:
-        """What is left, after white space."""
+        """Return what is left, after white space."""
         self.at = self._match(_SPACE, self.at).end()
         return self.text[self.at : self.at + _SHOWN]
 
@@ -78,13 +78,13 @@ class _Parser:
         return JqError(f"{problem} near '{self._rest()}'")
 
     def _takes(self, mark: str) -> bool:
-        """Whether the mark comes next, which is then behind us."""
+        """Return whether the mark comes next, and pass it then."""
         taken = self._rest().startswith(mark)
         self.at += len(mark) * taken
         return taken
 
     def _taken(self, pattern: re.Pattern[str]) -> str:
-        """What matches the pattern here, ``""`` if nothing."""
+        """Return what matches the pattern here and pass it, ``""`` if nothing does."""
         self._rest()
         found = pattern.match(self.text, self.at)
         if found is None:
@@ -149,7 +149,7 @@ class _Parser:
         return jq_filters.negated(found) if negations and negations % 2 == 0 else found
 
     def _chain(self) -> Filter:
-        """What stands alone, and the fields, items and slices that are taken of it."""
+        """Read what stands alone, and the fields, items and slices that are taken of it."""
         steps = [self._primary()]
         while True:
             if self._takes("["):
@@ -208,7 +208,7 @@ class _Parser:
         return name[0]
 
     def _brackets(self) -> Filter:
-        """What is in brackets: nothing, a key, an index or the bounds of a slice."""
+        """Read what is in brackets: nothing, a key, an index or the bounds of a slice."""
         if self._takes("]"):
             return jq_filters.each
         if self._rest().startswith('"'):

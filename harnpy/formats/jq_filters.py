@@ -1,4 +1,4 @@
-"""What jq's expressions do, each a function from a value to the list of results. Spec: 04 §11.4.
+"""The filters of jq, each a function from a value to the list of results. Spec: 04 §11.4.
 
 A set counts as the list of its items, a struct as an object. Values of other types are scalars.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Run(Protocol):
-    """What the filters of one run need."""
+    """The surroundings of the filters of one run."""
 
     def equal(self, a: Value, b: Value) -> bool: ...
 
@@ -112,7 +112,7 @@ def _collected(lists: Iterable[list[Value]], run: Run) -> list[Value]:
 
 
 def is_true(filter: Filter, value: Value, run: Run) -> bool:
-    """Whether any result is true (04 §0.5)."""
+    """Return whether any result is true (04 §0.5)."""
     return any(filter(value, run))
 
 

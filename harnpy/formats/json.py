@@ -56,7 +56,7 @@ def parse_json(text: str) -> Any:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the standard decoder may have a go.
+    """Return whether the standard decoder may have a go.
 
     It takes lone surrogates, and it recurses in C without counting brackets as we do.
     """
@@ -66,7 +66,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether taking away innermost pairs of brackets uses them all up before the limit."""
+    """Return whether taking away innermost pairs of brackets uses them all up before the limit."""
     brackets = text.encode(errors="replace").translate(None, _NOT_BRACKETS).decode().translate(_BRACKETS)
     for _ in range(_DEPTH_LIMIT - 1):
         if not brackets:
@@ -118,12 +118,12 @@ class _Reader:
         return text[at : at + 1]
 
     def fail(self, detail: str) -> NoReturn:
-        """What was read last is wrong."""
+        """Raise an error at what was read last."""
         before = self.text[: self.at]
         raise JsonError(detail, before.count("\n") + 1, self.at - (before.rfind("\n") + 1))
 
     def fail_here(self, detail: str) -> NoReturn:
-        """What comes next is wrong."""
+        """Raise an error at what comes next."""
         self.at = min(self.at + 1, len(self.text))
         self.fail(detail)
 
@@ -376,7 +376,7 @@ def quote(text: str) -> str:
 
 
 def _form(value: Any) -> Any:
-    """What stands for the value in JSON."""
+    """Return what stands for the value in JSON."""
     kind = type(value)
     if kind in _PLAIN or isinstance(value, dict | list | tuple):
         return value

@@ -116,7 +116,7 @@ def _rebuilt(steps: Sequence[_Step], changed: Any) -> Any:
 
 
 def _key(container: Any, token: str) -> Key | None:
-    """What the token names in the container, None if nothing."""
+    """Return the key or index that the token names in the container, None if nothing."""
     if isinstance(container, dict):
         return token if token in container else None
     if isinstance(container, list) and _INDEX.fullmatch(token) and int(token) < len(container):

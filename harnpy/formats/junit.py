@@ -81,7 +81,7 @@ def _case(attributes: dict[str, str]) -> dict[str, Any]:
 
 
 def _milliseconds(seconds: str) -> int:
-    """What is no number counts as 0."""
+    """Return seconds as milliseconds, 0 for what is no number."""
     try:
         number = float(seconds)
     except ValueError:

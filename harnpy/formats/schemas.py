@@ -56,7 +56,7 @@ _BEYOND_JSON = frozenset(
 
 
 class SchemaError(OptionError):
-    """What was given is not a schema."""
+    """A given value isn't a schema."""
 
 
 def canonical(schema: Any) -> Schema:

@@ -27,7 +27,7 @@ def on_one_line(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal ``text`` takes: East Asian letters take two, combining marks none."""
+    """Return how many columns of a terminal ``text`` takes: East Asian letters two, combining marks none."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))
 
 

@@ -99,7 +99,7 @@ def _float(x: float) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the text, as it stands, means itself: it begins like a word and reads like nothing else."""
+    """Return whether the text means itself: it begins like a word and reads like nothing else."""
     return (
         text[:1].isalnum()
         and text.isprintable()

@@ -243,7 +243,7 @@ class Child:
             future.set_exception(unpacked(content))
 
     def _pack_function(self, value: Any) -> list[Any] | None:
-        """What stands for a function: its number and name."""
+        """Return what stands for a function: its number and name."""
         if not is_function(value):
             return None
         self._functions.append(value)

@@ -132,7 +132,7 @@ class Process:
         self._end()
 
     def status(self) -> int:
-        """How the child, which has closed its socket, has ended: as `Popen.returncode` has it."""
+        """Return how the child, which has closed its socket, has ended: as `Popen.returncode` has it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         self.end()
@@ -163,12 +163,12 @@ def reason(status: int, memory: int | None, cpu: float | None) -> VmError:
 
 
 def was_out_of_memory(status: int) -> bool:
-    """Whether a process with a limit of memory has ended for want of it."""
+    """Return whether a process with a limit of memory has ended for want of it."""
     return status == OUT_OF_MEMORY or -status in _MEMORY_SIGNALS
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Whether a run with a limit of memory failed for want of it, which Python reports in several ways.
+    """Return whether a run with a limit of memory failed for want of it: Python reports that in several ways.
 
     One is a variable without a value: Python lets go of a text that ``s = s + t`` can't make larger. A
     program that caught the MemoryError ends when it reads the variable.

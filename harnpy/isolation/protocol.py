@@ -87,7 +87,7 @@ _MADE = {code: make for code, _, make in _PARTS.values()}
 
 
 class Packing:
-    """How one side packs values: what happens to functions differs."""
+    """Packs the values of one side: what happens to functions differs."""
 
     def __init__(self, pack_function: Callable[[Any], list[Any] | None]) -> None:
         """``pack_function(value)`` returns what stands for a function, None for any other value."""
@@ -106,7 +106,7 @@ class Packing:
 
 
 class Unpacking:
-    """How one side unpacks values."""
+    """Unpacks the values of one side."""
 
     def __init__(self, unpack_function: Callable[..., Any]) -> None:
         self._unpack_function = unpack_function

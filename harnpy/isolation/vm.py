@@ -229,7 +229,7 @@ class IsolatedVm:
         return Child(Process(self._env, self._directory), self._settings)
 
     def _end_of(self, child: Child) -> VmError:
-        """Why the child has ended in the middle of a run."""
+        """Return why the child has ended in the middle of a run."""
         self._child = None
         status = child.process.status()
         if child.late:
@@ -299,7 +299,7 @@ class Child:
                 await asyncio.get_running_loop().sock_sendall(self.process.socket, data)
 
     async def messages(self) -> AsyncIterator[list[Any]]:
-        """What the child says, until it has ended."""
+        """Yield the messages of the child, until it has ended."""
         loop = asyncio.get_running_loop()
         while True:
             while self._received:

@@ -234,7 +234,7 @@ async def _initialize(connection: Connection, transport: Transport) -> None:
 
 
 def _lacking(spec: ServerSpec) -> str:
-    """Why no connection can be made."""
+    """Return why no connection can be made."""
     if spec.transport not in (STDIO, HTTP):
         return f"MCP server '{spec.name}': unknown transport '{spec.transport}': there are stdio and http"
     missing = "command" if spec.transport == STDIO else "url"

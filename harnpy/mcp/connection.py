@@ -75,7 +75,7 @@ class Connection:
 
     @property
     def interrupted(self) -> bool:
-        """Whether we ended it, and not the server."""
+        """Return whether we ended it, and not the server."""
         return self._task is not None and self._task.cancelled()
 
     async def _live(self, ready: asyncio.Future[None]) -> None:

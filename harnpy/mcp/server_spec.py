@@ -1,4 +1,4 @@
-"""What must be known of a server to connect to it, and how calls of servers fail. Spec: 07 §15.1."""
+"""Descriptions of servers, as a connection needs them, and how calls of servers fail. Spec: 07 §15.1."""
 
 from __future__ import annotations
 

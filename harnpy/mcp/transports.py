@@ -147,7 +147,7 @@ class Stdio:
 
 
 class _Stream:
-    """What the SDK's dispatcher wants of a stream: the program ends with the transport."""
+    """A stream as the SDK's dispatcher needs it: the program ends with the transport."""
 
     def __init__(self, program: Companion, end: Callable[[], None]) -> None:
         self._program = program
@@ -404,7 +404,7 @@ async def _drained(events: AsyncIterator[object]) -> None:
 
 
 class _Place:
-    """Where a stream of events is: the ``last`` event's id, and how long to wait before it is continued."""
+    """A place in a stream of events: the ``last`` event's id, and how long to wait before it is continued."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -438,7 +438,7 @@ def _answering(request: JSONRPCRequest, answer: Answer) -> Answer:
 
 
 def _failure(error: Exception, url: str) -> Exception:
-    """What the caller gets to see."""
+    """Return the error that the caller gets."""
     if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL | httpx2.StreamError | OSError):
         detail = str(error) or type(error).__name__
         return ConnectionFault(f"MCP HTTP request error: {detail} ({redacted_url(url)})")

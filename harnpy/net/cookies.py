@@ -111,7 +111,7 @@ LONG_AGO = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
 class Attributes(NamedTuple):
-    """Where and how long a cookie holds. ``max_age``: seconds; ``expires``: an HTTP date, taken as given."""
+    """The bounds of a cookie. ``max_age``: seconds; ``expires``: an HTTP date, taken as given."""
 
     path: str | None = None
     domain: str | None = None

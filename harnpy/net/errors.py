@@ -1,4 +1,4 @@
-"""How requests, streams of events and WebSockets of a program fail. Spec: 04 §21.1, §21.5."""
+"""Failures of a program's requests, streams of events and WebSockets. Spec: 04 §21.1, §21.5."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ T = TypeVar("T")
 
 
 class Waiting(Protocol):
-    """How a call waits: other tasks run while the calling one does."""
+    """Waits for a call: other tasks run while the calling one does."""
 
     def sleep(self, seconds: float) -> None: ...
 
@@ -144,7 +144,7 @@ class Call(NamedTuple):
 
 
 class HttpCalls:
-    """What one program asks for over HTTP: its mocks, sessions and streams, and the connections for them."""
+    """The HTTP of one program: its mocks, sessions and streams, and the connections for them."""
 
     def __init__(
         self, http: Http, egress: Egress, waiting: Waiting, world: World, cap: Cap | None = None

@@ -101,7 +101,7 @@ def masked_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def matches_url(pattern: str, text: str) -> bool:
-    """Whether ``text`` is ``pattern``, in which each `*` stands for any characters."""
+    """Return whether ``text`` is ``pattern``, in which each `*` stands for any characters."""
     first, *others = pattern.split("*")
     if not others:
         return text == pattern

@@ -252,11 +252,11 @@ class Retries:
     respects: bool = True
 
     def after_status(self, attempt: int, method: str, status: int) -> bool:
-        """Whether to try again after the response to ``attempt``, counted from 0."""
+        """Return whether to try again after the response to ``attempt``, counted from 0."""
         return self.after_failure(attempt, method) and status in self.statuses
 
     def after_failure(self, attempt: int, method: str) -> bool:
-        """Whether to try again when ``attempt`` got no response, for a reason that may pass."""
+        """Return whether to try again when ``attempt`` got no response, for a reason that may pass."""
         return attempt < self.most and method in self.methods
 
     def pause(self, attempt: int, chance: float) -> float:
@@ -440,7 +440,7 @@ def _headers(given: Given) -> dict[str, str]:
 
 
 def _check_framing(headers: dict[str, str], size: int) -> None:
-    """Where the body ends is said by the client; a program may say the same."""
+    """Check that a program says the same of the body's end as the client does."""
     if headers.get("content-length", str(size)) != str(size):
         raise HttpError(f"http: invalid header value for 'content-length': the body has {size} bytes")
     if "transfer-encoding" in headers:

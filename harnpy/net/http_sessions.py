@@ -40,7 +40,7 @@ def read_handle(name: str, value: Any) -> str:
 
 
 class Handles(Generic[T]):
-    """What is open, by its handle. ``kind`` begins a handle, ``noun`` is what messages call such a thing."""
+    """Open things by their handles. ``kind`` begins a handle, ``noun`` is what messages call such a thing."""
 
     def __init__(self, kind: str, noun: str) -> None:
         self._kind = kind

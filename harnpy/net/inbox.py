@@ -1,4 +1,4 @@
-"""What has come over a connection and was not taken yet. Spec: 04 §21.5.
+"""Messages that have come over a connection and were not taken yet. Spec: 04 §21.5.
 
 Messages are read ahead of whoever takes them, until there is no more room: then nothing is read, and the
 sender has to wait. Waiting and taking are two steps: whoever stops waiting, at a deadline or because it is
@@ -51,7 +51,7 @@ class Inbox(Generic[T]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a message, or will be none any more."""
+        """Return whether there is a message, or will be none any more."""
         return bool(self._waiting) or self._has_ended
 
     async def wait(self, seconds: float | None) -> bool:

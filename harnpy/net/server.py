@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Function = Callable[..., Any]
 
     class Surroundings(Protocol):
-        """What a server needs of where it runs."""
+        """The surroundings that a server needs."""
 
         def new_id(self) -> str:
             """Return an id for an error, under which it is logged."""

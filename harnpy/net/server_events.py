@@ -52,7 +52,7 @@ class Event(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """What clients ignore: it keeps a connection alive."""
+    """A comment, which clients ignore: it keeps a connection alive."""
 
     text: str
 
@@ -150,7 +150,7 @@ class EventStream:
         }
 
     def display(self) -> str:
-        """How messages name it."""
+        """Return its name in messages."""
         return self.id
 
     # --- the program's side ------------------------------------------------------------------------

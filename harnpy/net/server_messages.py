@@ -78,7 +78,7 @@ def headers_to_send(headers: dict[str, Any]) -> Iterator[tuple[bytes, bytes]]:
 
 
 class Request(NamedTuple):
-    """What came. ``path`` is percent-encoded, without the query."""
+    """A request as it came. ``path`` is percent-encoded, without the query."""
 
     method: str
     path: str

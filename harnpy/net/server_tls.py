@@ -1,4 +1,4 @@
-"""How a server is reached: plainly, behind a proxy that ends TLS, or by TLS of its own. Spec: 04 §21.5."""
+"""TLS of a server: none, behind a proxy that ends it, or by a certificate of its own. Spec: 04 §21.5."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Opened(NamedTuple):
 
 
 class Reconnecting(NamedTuple):
-    """When a connection that has ended is opened again.
+    """Rules for opening a connection again that has ended.
 
     ``most``: attempts in a row that bring no event; ``backoff``: seconds before the first one, unless the
     server says how long, doubled with each. ``always``: also where the server has given no id to go on from,

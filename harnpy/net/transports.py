@@ -122,7 +122,7 @@ class MockedSocket(NamedTuple):
 
 
 class Patterns(Generic[T]):
-    """What answers for URLs; the first pattern that was registered and matches counts."""
+    """Answers by patterns of URLs; the first pattern that was registered and matches counts."""
 
     def __init__(self) -> None:
         self._known: dict[str, T] = {}
@@ -175,7 +175,7 @@ _MEDIA_TYPE = "text/event-stream"
 
 
 class AskedEvents(NamedTuple):
-    """What a program asks for. ``most``: bytes of an event; ``last_id``: of the event to go on after."""
+    """A stream that a program asks for. ``most``: bytes of an event; ``last_id``: of the event before."""
 
     request: Request
     most: int
@@ -270,7 +270,7 @@ SOCKET_SURFACE = "websocket_connect"
 
 
 class AskedSocket(NamedTuple):
-    """What a program asks for; the request's URL is one of ws: or wss:. ``most``: bytes of a message."""
+    """A socket that a program asks for; its URL is one of ws: or wss:. ``most``: bytes of a message."""
 
     request: Request
     most: int

@@ -1,4 +1,4 @@
-"""What a Harn file offers to be called: `pub fn`s, `tool` declarations, the verbs of sessions.
+"""Functions that a Harn file offers to be called: `pub fn`s, `tool` declarations, the verbs of sessions.
 
 Spec: 07 §4.3, 08 §1, 09 §11.4.
 """
@@ -59,7 +59,7 @@ class Function(NamedTuple):
 
 
 def functions_of(library: Library) -> dict[str, Function]:
-    """What a loaded library offers, by name, in the order of its text."""
+    """Return what a loaded library offers, by name, in the order of its text."""
     program = parse_cached(library.module.source)
     aliases = library.types()
     return {function.name: function for function in _functions(program, library, aliases)}
@@ -113,7 +113,7 @@ def _without_flag(schema: Schema) -> Schema:
 
 
 def doc_comment(source: str, start: int) -> str:
-    """What the `/** … */` or the `///` lines right above ``start`` say, without their marks."""
+    """Return the text of the `/** … */` or the `///` lines right above ``start``, without their marks."""
     above = source[:start].rstrip()
     if above.endswith("*/"):
         begin = above.rfind("/*")

@@ -69,7 +69,7 @@ _GRACE = 1.0
 
 
 class Site(NamedTuple):
-    """Where a server listens and whom it serves. ``hosts``: names that clients may call it by.
+    """The address of a server and its clients. ``hosts``: names that clients may call it by.
 
     ``certificate`` and ``key`` are PEM texts, for TLS.
     """
@@ -84,7 +84,7 @@ class Site(NamedTuple):
 
     @property
     def is_exposed(self) -> bool:
-        """Whether anybody on the network may call it."""
+        """Return whether anybody on the network may call it."""
         return not self.keys and _shown(self.host) not in _LOOPBACK
 
     def place(self) -> Place:

@@ -101,7 +101,7 @@ def _reason() -> dict[str, Any]:
 
 
 def _reviewer(request: Dict) -> dict[str, Any]:
-    """Who decides: one of those who may and haven't, or anybody."""
+    """Return who decides: one of those who may and haven't, or anybody."""
     payload = request["payload"]
     allowed = payload.get("approvers") or payload.get("reviewers") or []
     left = [name for name in allowed if name not in request["approved_by"]]
@@ -188,7 +188,7 @@ class Sessions:
         return types.ReadResourceResult(contents=[contents])
 
     def _snapshot(self, uri: str) -> str | None:
-        """What `agent_session_snapshot` returns, as JSON; None when there is no such session."""
+        """Return what `agent_session_snapshot` does, as JSON; None when there is no such session."""
         if not uri.startswith(_SCHEME):
             return None
         id = unquote(uri.removeprefix(_SCHEME), errors="surrogatepass")

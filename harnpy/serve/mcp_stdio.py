@@ -56,7 +56,7 @@ async def _messages(
 
 
 class Debts:
-    """What has not been answered yet: requests by their ids, and refusals that are not written."""
+    """Answers that are due: requests by their ids, and refusals that are not written."""
 
     def __init__(self) -> None:
         self._open: set[object] = set()
@@ -91,7 +91,7 @@ class Debts:
 
 
 def _key(refusal: types.JSONRPCMessage) -> object:
-    """What stands for a refusal: it may have no id, or that of a request."""
+    """Return what stands for a refusal: it may have no id, or that of a request."""
     return "refusal", id(refusal)
 
 

@@ -49,7 +49,7 @@ def result(value: Any, returns: Schema | None) -> Result:
 
 
 def failure(error: Exception) -> str:
-    """What a model reads of a call that failed: of a throw the thrown value."""
+    """Return what a model reads of a call that failed: of a throw the thrown value."""
     return display(error.value) if isinstance(error, Thrown) else str(error)
 
 
@@ -75,7 +75,7 @@ def _text(value: Any) -> str | None:
 
 
 def _data(value: Any) -> Any:
-    """What stands for the value in JSON. Raises CallFailed for what no client reads."""
+    """Return what stands for the value in JSON. Raises CallFailed for what no client reads."""
     try:
         return as_data(value)
     except JsonError as error:

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from harnpy.vm.run.tasks import Task
 
     class Caller(Protocol):
-        """Who makes a call, and can be reached while it runs."""
+        """The client that makes a call, and can be reached while it runs."""
 
         def report(self, current: float, total: float | None, message: str) -> object:
-            """How far the call is: a number that grows, what it grows to (if known), and a message."""
+            """Report progress: a number that grows, what it grows to (if known), and a message."""
 
         def ask(self, request: Dict) -> Awaitable[Dict]:
             """Put a request to a person (07 §14.6). Raises HumanCancelled."""
@@ -209,7 +209,7 @@ class Program:
         return None if task is None else self._running[task]
 
     def _progress(self, current: float | None, total: float | None, message: str) -> None:
-        """What the builtin `progress` shows, for the call that it is in."""
+        """Report what the builtin `progress` shows to the call that it is in."""
         call = self._current()
         if call is not None and call.gauge is not None:
             call.gauge.read(current, total, message)

@@ -1,4 +1,4 @@
-"""What a store promises: streams of records, each written once, at its end, in order.
+"""The contract of a store: streams of records, each written once, at its end, in order.
 
 A *stream* has a kind (``session``, ``topic`` …), a name and a *version*, the number of its records; a
 stream that nobody has written has version 0 and need not be created. A *record* is opaque here: the owner
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 
 class Codec(Protocol):
-    """How the owner of a stream's kind writes its records. A memory store keeps records as they are."""
+    """Writes the records of a stream's kind, for its owner. A memory store keeps records as they are."""
 
     def encode(self, records: Sequence[Record]) -> list[Row]:
         """Return the rows of one append. Called before anything is written."""
@@ -82,7 +82,7 @@ class Encoded:
 
 
 class Head(NamedTuple):
-    """What a list shows of a stream without reading it.
+    """The facts about a stream that a list shows without reading it.
 
     ``created`` is the time of its first record, ``updated`` that of the newest one, in microseconds since
     1970; ``updated`` may be up to a second behind. ``fork_seq`` counts the records that it shares with
@@ -102,7 +102,7 @@ class Head(NamedTuple):
 
 
 class HeadQuery(NamedTuple):
-    """Which streams a list shows, and in which order.
+    """A query for a list of streams, in an order.
 
     ``order`` is ``updated`` or ``created`` (newest first) or ``id`` (by name, in the order of code points).
     ``after`` is the `Page.next` of the page before.
@@ -154,12 +154,12 @@ class FsckReport(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is left to repair."""
+        """Return whether nothing is left to repair."""
         return all(finding.repaired for finding in self.findings)
 
 
 class GcReport(NamedTuple):
-    """What a collection dropped, or would drop: deleted streams, stems, other leftovers by name."""
+    """The result of a collection: deleted streams, stems and leftovers by name, dropped or to drop."""
 
     streams: list[str]
     stems: int
@@ -258,13 +258,13 @@ class Store(Protocol):
         """
 
     def head(self, kind: str, name: str) -> Head | None:
-        """What a list shows of that stream; None when nobody has written it."""
+        """Return what a list shows of that stream; None when nobody has written it."""
 
     def heads(self, query: HeadQuery) -> Page:
         """The streams that ``query`` asks for."""
 
     def kinds(self) -> dict[str, int]:
-        """How many streams of each kind there are. Reads no stream."""
+        """Return how many streams of each kind there are. Reads no stream."""
 
     def delete(self, kind: str, name: str) -> bool:
         """Delete a stream. Return False when there was none. Its branches keep what they share with it."""
@@ -336,7 +336,7 @@ def page(heads: Iterable[Head], query: HeadQuery, errors: list[tuple[str, str]] 
 
 
 def matches(head: Head, query: HeadQuery) -> bool:
-    """Whether a list shows ``head``."""
+    """Return whether a list shows ``head``."""
     status = head.data.get("status", "")
     return (
         (query.statuses is None or status in query.statuses)
@@ -392,7 +392,7 @@ def terms(query: str) -> list[str]:
 
 
 def holds(text: str, wanted: list[str]) -> bool:
-    """Whether ``text`` holds every one of the folded terms."""
+    """Return whether ``text`` holds every one of the folded terms."""
     folded = text.casefold()
     return all(term in folded for term in wanted)
 

@@ -113,7 +113,7 @@ def _copied(source: Store, target: Store, head: Head) -> bool:
 
 
 def _is_begun(stream: Stream, origin: Stream, version: int) -> bool:
-    """Whether ``stream``, of that length, is the beginning of a copy of ``origin``."""
+    """Return whether ``stream``, of that length, is the beginning of a copy of ``origin``."""
     last, original = stream.last(), _numbered(origin, version)
     return last == original or (original is None and last is not None and last.type == _FORGOTTEN)
 
@@ -129,7 +129,7 @@ def _begun(origin: Stream, target: Store, head: Head) -> Stream:
 
 
 def _shares(parent: Stream, origin: Stream, until: int) -> bool:
-    """Whether ``parent`` has the records 2 … ``until`` of ``origin``, judged by the first and last one."""
+    """Return whether ``parent`` has records 2 … ``until`` of ``origin``, judged by the first and last one."""
     ends = {min(2, until), until} - {1}
     return 0 < until <= parent.version and all(_numbered(parent, n) == _numbered(origin, n) for n in ends)
 

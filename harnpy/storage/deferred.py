@@ -116,7 +116,7 @@ class Writer:
 
 
 class Acknowledged:
-    """How many records of a stream are acknowledged: one number for all objects of the stream."""
+    """The number of a stream's records that are acknowledged, one for all objects of the stream."""
 
     def __init__(self, version: int) -> None:
         self.version = version

@@ -1,4 +1,4 @@
-"""How a store fails, as one tree with stable codes. Spec: 10 §C11.
+"""The errors of stores, as one tree with stable codes. Spec: 10 §C11.
 
     StorageError [store]
     ├─ VersionConflict [version_conflict]   .stream, .expected, .found
@@ -152,7 +152,7 @@ class Unsupported(StorageError):
 
 
 class CorruptLog(StorageError):
-    """What is stored can't be read, and isn't at the end, where a crash would leave it.
+    """The log can't be read, and not only at its end, where a crash would leave it so.
 
     ``line`` and ``offset`` (bytes) are None where a store has no lines.
     """

@@ -47,7 +47,7 @@ class Machine:
 
     @cached_property
     def boot(self) -> str:
-        """What distinguishes this run of the machine from every other one."""
+        """A text that distinguishes this run of the machine from every other one."""
         try:
             return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
         except OSError:
@@ -71,7 +71,7 @@ class Machine:
         return self._owners[pid]
 
     def is_gone(self, owner: str) -> bool:
-        """Whether ``owner`` is a process of this machine that is no longer there.
+        """Return whether ``owner`` is a process of this machine that is no longer there.
 
         False for owners of other machines, and for what isn't in the form of an owner: nobody can tell.
         """
@@ -91,7 +91,7 @@ def _uptime() -> float:
 
 
 def _start(pid: int) -> str | None:
-    """When a process began, in ticks since the boot; None when there is none, or only its remains."""
+    """Return when a process began, in ticks since the boot; None when there is none, or only its remains."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
@@ -120,7 +120,7 @@ class Keeper(Protocol):
         """Let the lease go, if it is still held."""
 
     def is_wanted(self, lease: Lease) -> bool:
-        """Whether somebody waits for the lease's key."""
+        """Return whether somebody waits for the lease's key."""
 
 
 class Lease:
@@ -149,7 +149,7 @@ class Lease:
         self._keeper.release(self)
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits for it."""
+        """Return whether somebody waits for it."""
         return self._keeper.is_wanted(self)
 
     def __enter__(self) -> Lease:
@@ -165,7 +165,7 @@ class Lease:
 
 
 class Held(NamedTuple):
-    """What a store keeps of a key: the newest lease, and when it ends by the uptime of the machine ``boot``.
+    """The newest lease of a key, as a store keeps it, and when it ends by the uptime of the machine ``boot``.
 
     A lease that was let go ends at 0. The row stays, for its token.
     """
@@ -176,7 +176,7 @@ class Held(NamedTuple):
     ends: float
 
     def is_free(self, machine: Machine) -> bool:
-        """Whether the key can be taken: let go, expired, or its owner is no longer there."""
+        """Return whether the key can be taken: let go, expired, or its owner is no longer there."""
         if self.boot != machine.boot:
             return True  # the machine has been started again since
         return self.ends <= machine.uptime() or machine.is_gone(self.owner)

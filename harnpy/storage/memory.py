@@ -81,7 +81,7 @@ class Spine(Generic[T]):
 
     @property
     def is_late(self) -> bool:
-        """Whether the first items haven't been read yet."""
+        """Return whether the first items haven't been read yet."""
         return False
 
     def settle(self) -> None:
@@ -361,7 +361,7 @@ class MemoryStore:
         return dict(Counter(stream.kind for stream in self._streams.values() if stream.version))
 
     def has(self, stream: MemoryStream) -> bool:
-        """Whether that very stream is in the store, not deleted."""
+        """Return whether that very stream is in the store, not deleted."""
         return self._streams.get((stream.kind, stream.name)) is stream
 
     def _written(self, kind: str) -> list[MemoryStream]:

@@ -120,7 +120,7 @@ class World:
         return self.files
 
     def sees(self, path: str) -> bool:
-        """Whether there is something at ``path``, as far as the rules let programs look it up."""
+        """Return whether there is something at ``path``, as far as the rules let programs look it up."""
         return self.files.exists(path)
 
     def require(self, effect: str, target: str) -> None:

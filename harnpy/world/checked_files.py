@@ -47,7 +47,7 @@ _MOST = 4096
 
 
 class NamesIn(RealFiles):
-    """What is in an open directory, by name. Links are not followed.
+    """The entries of an open directory, by name. Links are not followed.
 
     ``where`` is its path; ``tidied`` is shared by all that have directories tidied.
     """
@@ -105,7 +105,7 @@ class NamesIn(RealFiles):
 
 
 class ResolvedPath:
-    """Where an absolute path leads: ``name`` is what it is called in the open ``directory``.
+    """The place that an absolute path leads to: ``name`` is what it is called in the open ``directory``.
 
     A last name that is a link is ``name`` itself unless it is to be followed. Where the way ends before,
     because a directory is missing or can't be entered, there is a ``failure``. Raises OSError for what is no
@@ -247,7 +247,7 @@ def checked_files(files: Files, check: Check, look: Callable[[], object] | None 
 
 
 class _Checked:
-    """What both ways to check have in common, see `Files`.
+    """The part that both ways to check have in common, see `Files`.
 
     Inside ``_at(path, effect, follow, make)``, which is a pair of files and a name in them, the effect is
     allowed on what ``path`` leads to. To ``follow`` means a link that is its last name, to ``make`` the

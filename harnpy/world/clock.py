@@ -112,7 +112,7 @@ def rfc3339_parts(whole: int, fraction: int, digits: int) -> str:
 
 
 def is_rfc3339(text: str) -> bool:
-    """Whether ``text`` is a date and a time with an offset, as RFC 3339 defines them."""
+    """Return whether ``text`` is a date and a time with an offset, as RFC 3339 defines them."""
     import re
 
     return re.fullmatch(_RFC3339, text, re.ASCII) is not None

@@ -94,7 +94,7 @@ def too_many_redirects() -> Failed:
 
 
 class Place(NamedTuple):
-    """Where to listen and within which bounds. ``certificate`` and ``key`` are PEM texts, for TLS."""
+    """An address to listen at, and its bounds. ``certificate`` and ``key`` are PEM texts, for TLS."""
 
     host: str
     port: int

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
             """Raise when what the program waits for comes too late: between two looks at a pipe."""
 
         def in_force(self) -> bool:
-            """Whether anything is restricted."""
+            """Return whether anything is restricted."""
 
         def refuses(self, effect: str, target: str) -> str | None:
-            """Why the effect is not allowed; None when it is."""
+            """Return why the effect is not allowed; None when it is."""
 
         def require(self, effect: str, target: str) -> None:
             """Raise unless the effect is allowed."""
 
         def refuses_place(self, effect: str, path: str, named: str) -> str | None:
-            """Why an effect may not be there.
+            """Return why an effect may not be there.
 
             ``path`` is absolute and free of links, ``named`` the absolute path that led to it.
             """

@@ -62,7 +62,7 @@ class EgressBlocked(Fault):
         return error | self.place()
 
     def place(self) -> dict[str, Any]:
-        """What was to be reached, how, and why it wasn't."""
+        """Return what was to be reached, how, and why it wasn't."""
         return {
             "surface": self.surface,
             "url": self.url,
@@ -149,7 +149,7 @@ class Egress:
             raise Forbidden(name, port, refusal)
 
     def blocked(self, surface: str, url: str, forbidden: Forbidden) -> EgressBlocked:
-        """What a request to ``url`` fails with when its connection was forbidden."""
+        """Return the error of a request to ``url`` whose connection was forbidden."""
 
         blocked = EgressBlocked(surface, redacted_url(url), forbidden.host, forbidden.port, forbidden.reason)
         self._on_blocked(blocked)

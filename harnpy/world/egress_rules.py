@@ -34,7 +34,7 @@ _32_BITS = 0xFFFF_FFFF
 
 
 class Place(NamedTuple):
-    """Where a URL leads; ``host`` is canonical."""
+    """The target of a URL; ``host`` is canonical."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""How files are read that have no size, and how files are written as a whole or not at all.
+"""Reading files that have no size, and writing files as a whole or not at all.
 
 `RealFiles` loads this on the first such call.
 """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
             """The working directory, absolute."""
 
         def read_bytes(self, path: str, most: int | None = None) -> bytes:
-            """What is in a file. A pipe or device is read to its end, but not for more than 64 MiB.
+            """Return the bytes of a file. A pipe or device is read to its end, but not for more than 64 MiB.
 
             Raises TooLarge for a file of more than ``most`` bytes.
             """
@@ -73,16 +73,16 @@ if TYPE_CHECKING:
             """The names in a directory, sorted; those of directories end in ``/``."""
 
         def entries(self, path: str) -> list[Entry]:
-            """What is in a directory, by name; links are links, wherever they lead."""
+            """Return the entries of a directory, by name; links are links, wherever they lead."""
 
         def status(self, path: str) -> os.stat_result:
-            """What the system knows of a file or directory."""
+            """Return what the system knows of a file or directory."""
 
         def files_under(self, directory: str) -> list[str]:
             """The files in a directory and all below it, relative to it, in no order."""
 
         def modified(self, path: str) -> int | None:
-            """When a file was written last, in ns since 1970; None when there is none to look at."""
+            """Return when a file was written last, in ns since 1970; None when there is none to look at."""
 
         def exists(self, path: str) -> bool: ...
 
@@ -368,7 +368,7 @@ def _add(file: FileIO, data: bytes) -> None:
 
 
 def system_reason(error: Exception) -> str:
-    """What the system reports about a file or program that it can't read, write or start."""
+    """Return what the system reports about a file or program that it can't read, write or start."""
     if isinstance(error, OSError) and error.errno is not None:
         return f"{error.strerror} (os error {error.errno})"
     return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)

@@ -288,7 +288,7 @@ def new_client(
 
 
 def _pattern(host: str) -> str:
-    """What httpx2 calls a host and its subdomains; `*` are all."""
+    """Return what httpx2 calls a host and its subdomains; `*` are all."""
     if host == "*":
         return "all://"
     return f"all://{host}" if host[:1] == "[" or host.replace(".", "").isdecimal() else f"all://*{host}"
@@ -308,7 +308,7 @@ _TIMEOUT, _NETWORK, _OTHER = "timeout", "transient_network", "generic"
 
 
 def failure(error: Exception) -> Failed:
-    """What an error of a client means, one of `FAILURES`."""
+    """Return what an error of a client means, one of `FAILURES`."""
     category, text = _described(error)
     return Failed(category, text)
 
@@ -364,7 +364,7 @@ def _misbehaved(error: httpx2.RemoteProtocolError) -> tuple[str, str]:
 
 
 def _words(text: str) -> str:
-    """What a library says, without numbers, and without the bytes that it quotes."""
+    """Return what a library says, without numbers, and without the bytes that it quotes."""
     return _NUMBERS.sub("", _QUOTED.split(text)[0]).strip()
 
 

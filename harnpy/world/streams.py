@@ -25,7 +25,7 @@ if TYPE_CHECKING:
             """All that is left of standard input; likewise."""
 
         def isatty(self, stream: str) -> bool:
-            """Whether ``"stdin"``, ``"stdout"`` or ``"stderr"`` is a terminal."""
+            """Return whether ``"stdin"``, ``"stdout"`` or ``"stderr"`` is a terminal."""
 
 
 class OutputLost(OSError):

@@ -84,7 +84,7 @@ class Reading:
         self._done.set()
 
     def text(self, seconds: float | None) -> str:
-        """What was read. Raises TimeoutError when it is not there after ``seconds``."""
+        """Return what was read. Raises TimeoutError when it is not there after ``seconds``."""
         if not self._done.wait(seconds):
             raise TimeoutError
         if self._error is not None:

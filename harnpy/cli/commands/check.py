@@ -91,7 +91,7 @@ def _unresolved(modules: Imported) -> Iterator[Finding]:
 
 
 def _syntax_error(module: Module) -> str:
-    """What is wrong with the text of a module that can't be parsed."""
+    """Return the error in the text of a module that can't be parsed."""
     try:
         parse(module.source)
     except SyntaxFault as fault:
@@ -274,7 +274,7 @@ class _Checking:
         return found + [each for each in advice if each.span is None or each.span.start not in told]
 
     def _is_strict(self, file: Path) -> bool:
-        """Whether warnings are errors."""
+        """Return whether warnings are errors."""
         return self._manifests.table("check", str(file)).get("strict") is True
 
     def _vm(self, file: Path) -> Vm:
@@ -286,7 +286,7 @@ class _Checking:
         return self._vms[root]
 
     def _checked(self, file: Path, source: str) -> list[Diagnostic]:
-        """What the type checker says."""
+        """Return the findings of the type checker."""
         table = self._manifests.table("check", str(file))
         strict = self._strict_types or table.get("strict_types") is True
         vm = self._vm(file)
@@ -296,7 +296,7 @@ class _Checking:
     def _advised(
         self, file: Path, source: str, program: ast.Program, consumed: Collection[str]
     ) -> Iterator[Diagnostic]:
-        """What lint and preflight say."""
+        """Return the findings of lint and preflight."""
         vm, directory = self._vm(file), str(file.absolute().parent)
         imports = vm.imports_of(source, directory)
         disabled = self._lint_settings.of(file).disabled

@@ -66,7 +66,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @store_option
 @click.pass_context
 def waitpoint(context: click.Context, store: str | None) -> None:
-    """What programs wait for, and telling them that it has happened.
+    """List the waitpoints of programs, and complete them.
 
     A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
     """
@@ -177,7 +177,7 @@ def _value(context: click.Context, text: str | None) -> Any:
 @store_option
 @click.pass_context
 def tokens(context: click.Context, store: str | None) -> None:
-    """Who may call a service that stands behind BearerAuth.
+    """Manage who may call a service that stands behind BearerAuth.
 
     A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
     """

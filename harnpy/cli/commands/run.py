@@ -96,7 +96,7 @@ class UsageError(Exception):
 
 
 class Options:
-    """What the command line asked for."""
+    """The options of the command line."""
 
     __slots__ = (
         "allow", "args", "attended", "code", "debug", "deny", "file", "help", "limit", "limits", "llm_mock",
@@ -294,7 +294,7 @@ def _world(options: Options) -> World:
 
 
 def _instrumented(options: Options, world: World) -> Callable[[Vm, Options], Any]:
-    """How the program is run: as it is, or watched, with model calls replayed or recorded."""
+    """Return the VM that runs the program: plain, watched, with model calls replayed or recorded."""
     run = _run
     if options.watch_agents:
         from harnpy.cli.watch_agents import watched

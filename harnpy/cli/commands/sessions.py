@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """What the options before the verb say."""
+    """The options before the verb."""
 
     def __init__(self, url: str | None, as_json: bool) -> None:
         self.as_json = as_json
@@ -87,7 +87,7 @@ def failing(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _advice(error: Exception) -> str:
-    """What to do about it, where that isn't in the error."""
+    """Return advice that isn't in the error."""
     damaged = isinstance(error, CorruptLog) and error.line is not None
     return "; `harnpy sessions fsck --repair` saves what can be read" if damaged else ""
 
@@ -376,7 +376,7 @@ def upgrade(context: Context, url: str, dry_run: bool) -> int:
 
 
 def _counted_kinds(found: list[Conversation]) -> str:
-    """How many of each kind; threads aren't mentioned where there are none."""
+    """Return how many of each kind there are; threads aren't mentioned where there are none."""
     threads = sum(one.kind == THREAD for one in found)
     sessions = counted(len(found) - threads, "session")
     return f"{sessions} and {counted(threads, 'thread')}" if threads else sessions

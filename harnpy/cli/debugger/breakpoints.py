@@ -1,4 +1,4 @@
-"""Where a program is to stop: lines of files, and failures. Spec: 09 §15.2."""
+"""Breakpoints: lines of files, and failures, at which a program stops. Spec: 09 §15.2."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Commands:
         }
 
     def words(self) -> list[str]:
-        """What a command can begin with."""
+        """Return the words that a command can begin with."""
         return sorted({*self._actions, *_NAMES})
 
     def stopped(self, stop: Stop) -> None:

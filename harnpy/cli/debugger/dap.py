@@ -68,7 +68,7 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class _Container:
-    """What can be opened. ``call`` is set when it lists variables of that call."""
+    """A value that can be opened. ``call`` is set when it lists variables of that call."""
 
     list: Callable[[], Listing]
     call: Call | None = None

@@ -29,7 +29,7 @@ class Initialize(Arguments):
 
 
 class Launch(Arguments):
-    """What a launch configuration says: the options of `harnpy debug`, and where to run."""
+    """A launch configuration: the options of `harnpy debug`, and where to run."""
 
     program: str
     args: list[str] = []
@@ -94,11 +94,11 @@ class Disconnect(Arguments):
 
 
 class ProtocolError(Exception):
-    """What was received is no message of the protocol."""
+    """A received message isn't one of the protocol."""
 
 
 class Request(msgspec.Struct):
-    """What the client asks for."""
+    """A client's request."""
 
     seq: int
     command: str
@@ -126,7 +126,7 @@ class Wire:
             raise ProtocolError(f"not a request: {error}") from None
 
     def _header(self) -> int | None:
-        """How many bytes the next message has; None at the end."""
+        """Return the number of bytes of the next message; None at the end."""
         length = None
         while line := self._reader.readline():
             name, _, value = line.decode("ascii", "replace").strip().partition(":")

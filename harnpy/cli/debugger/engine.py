@@ -92,7 +92,7 @@ class NotStopped(Exception):
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a program has stopped: ``"entry"``, ``"breakpoint"``, ``"step"``, ``"pause"`` or ``"exception"``.
+    """The reason for a stop: ``"entry"``, ``"breakpoint"``, ``"step"``, ``"pause"`` or ``"exception"``.
 
     ``text`` says more: what failed, or why a condition could not be evaluated.
     """
@@ -164,7 +164,7 @@ class Engine:
         return Stop("step", task) if self._step and self._step.ends_at(a, task) else None
 
     def _holds(self, a: Activation, point: Breakpoint) -> tuple[bool, str]:
-        """Whether the condition of a breakpoint holds. One that fails does, and the text says why."""
+        """Return whether the condition of a breakpoint holds. One that fails does, and the text says why."""
         if point.condition is None:
             return True, ""
         try:
@@ -173,7 +173,7 @@ class Engine:
             return True, f"condition `{point.condition}`: {error}"
 
     def _is_caught(self, value: Value) -> bool:
-        """Whether a block around the current place, in this task, catches a failure."""
+        """Return whether a block around the current place, in this task, catches a failure."""
         stack = activations(self._scheduler, self._scheduler.current)
         return any(takes(value) for a in stack for takes in a.catches)
 
@@ -283,7 +283,7 @@ class Engine:
     # --- for the face: looking into a stopped program ---------------------------------------------
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """What ``question()`` returns or raises in the program's thread. Raises NotStopped."""
+        """Return or raise in this thread what ``question()`` does in the program's. Raises NotStopped."""
         self._stopped()
         answer: Future[Answer] = Future()
 
@@ -317,7 +317,7 @@ class Engine:
         return self.ask(lambda: frames.captured(call.activation))
 
     def of_file(self, call: Call) -> Names:
-        """What the statements of the call's file have bound, unless the call is theirs."""
+        """Return what the statements of the call's file have bound, unless the call is theirs."""
         return self.ask(lambda: self._of_file(call.activation))
 
     def evaluate(self, call: Call, source: str) -> Value:
@@ -338,7 +338,7 @@ class Engine:
 
 
 def _was_seen(error: BaseException) -> bool:
-    """Whether a failure has passed through a statement inside the one that it now leaves."""
+    """Return whether a failure has passed through a statement inside the one that it now leaves."""
     trace = error.__traceback__
     trace = trace.tb_next if trace else None
     while trace is not None:
@@ -357,7 +357,7 @@ _STACK = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Launch:
-    """What to debug: a file and its arguments, and what `harnpy run` takes by the same names."""
+    """The program to debug: a file and its arguments, and what `harnpy run` takes by the same names."""
 
     file: str
     args: Sequence[str] = ()

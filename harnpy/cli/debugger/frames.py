@@ -1,4 +1,4 @@
-"""What a stopped program is doing: its tasks and calls, their variables and values, code evaluated in a call.
+"""A stopped program: its tasks and calls, their variables and values, code evaluated in a call.
 
 Spec: 09 §15.3, §15.4.
 """
@@ -126,7 +126,7 @@ Names = dict[str, Binding]
 
 
 def captured(a: Activation) -> Names:
-    """What a function has taken from around it when it was made."""
+    """Return the variables that a function has captured when it was made."""
     return _bound(a, a.function.captures.values())
 
 
@@ -136,7 +136,7 @@ def local(a: Activation) -> Names:
 
 
 def of_file(top: Activation) -> Names:
-    """What functions of a file may find in it: what its own statements have bound; ``top`` is their run."""
+    """Return what a file's own statements have bound, for its functions; ``top`` is their run."""
     place = _Place(top.walker.resolution, top.at)
     return _bound(
         top, [variable for node in top.walker.tree.program.items for variable in place.declares(node)]
@@ -186,7 +186,7 @@ class _Place:
             yield from self.below(node)
 
     def declares(self, node: ast.Node) -> Iterator[Variable]:
-        """What a statement declares, unless something in it is going on."""
+        """Return the names that a statement declares, unless something in it is going on."""
         yield from self._declared.get(id(node), ())
         if isinstance(node, ast.Let) and not self._surrounds(node):
             yield from self._declared.get(id(node.target), ())
@@ -215,7 +215,7 @@ def kind(value: Value) -> str:
 
 
 def parts(value: Value) -> list[tuple[str, Value]]:
-    """What a value consists of, by name or number; empty for one without parts."""
+    """Return the parts of a value, by name or number; empty for one without parts."""
     if isinstance(value, dict):
         found: Any = sorted(value.items())
     elif isinstance(value, list):

@@ -121,7 +121,7 @@ _TIMER = re.compile(r"\[timer\] (.*): \d+ms")
 
 
 def verdict(case: Case, outcome: Outcome) -> str:
-    """Why `case` fails, its first line beginning with the case's name; "" when it passes."""
+    """Return why `case` fails, the first line beginning with the case's name; "" when it passes."""
     if outcome.unjudged:
         return f"{case.name}: {outcome.error}"
     if case.kind == "error":
@@ -181,7 +181,7 @@ Mapper = Callable[[Callable[[Case], Result], Iterable[Case]], Iterable[Result]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asked for."""
+    """The options of the command line."""
 
     root: Path
     selection: str | None
@@ -235,7 +235,7 @@ def run_case(
 
 
 def _in_full(case: Case, outcome: Outcome) -> str:
-    """What `--verbose` shows below a failure."""
+    """Return what `--verbose` shows below a failure."""
     if outcome.error is not None:
         return outcome.report
     if case.kind == "error":

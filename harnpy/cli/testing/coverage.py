@@ -1,4 +1,4 @@
-"""Which parts of a project's Harn files its tests run: counting, and the reports of it. Spec: 09 §3.5.
+"""Coverage of a project's Harn files by its tests: counting, and the reports of it. Spec: 09 §3.5.
 
 Probes in the tree of a program count. Reports are made of plain data: a table, HTML, LCOV.
 """
@@ -65,7 +65,7 @@ class Branch:
 
 @dataclass(slots=True)
 class Points:
-    """What can be counted in a file; a point is an index into the counts."""
+    """The points of a file that can be counted; each is an index into the counts."""
 
     statements: list[tuple[int, int]] = field(default_factory=list)
     """The line of each statement, and its point."""
@@ -354,7 +354,7 @@ def _share(ran: int, all: int) -> list[Text]:
 
 
 def lines_of(files: Iterable[FileCoverage]) -> tuple[int, int]:
-    """How many lines ran, of how many."""
+    """Return how many lines ran, and of how many."""
     counts = [count for file in files for count in file.lines().values()]
     return sum(map(bool, counts)), len(counts)
 
@@ -372,7 +372,7 @@ def percent(ran: int, all: int) -> str:
 
 
 def missing(file: FileCoverage) -> str:
-    """What didn't run: ``12, 20-22; 14: no else``."""
+    """Return what didn't run: ``12, 20-22; 14: no else``."""
     lines = list(file.lines())
     gaps = [line for line in lines if line in set(file.missing())]
     # A run of missing lines may skip lines on which no statement begins.

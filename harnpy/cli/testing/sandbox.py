@@ -65,7 +65,7 @@ DEFAULT_TIMEOUT = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended.
+    """The end of a run.
 
     `error` is None after a success, and `report` is the error as `run` shows it; `unjudged` means that
     the error is not the program's. A program that called `exit` succeeded,

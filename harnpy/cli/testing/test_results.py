@@ -47,7 +47,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many passed, failed and were skipped."""
+    """The numbers of tests that passed, failed and were skipped."""
 
     passed: int
     failed: int

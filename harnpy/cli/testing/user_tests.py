@@ -42,7 +42,7 @@ class TestFile:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asked for."""
+    """The options of the command line."""
 
     path: Path
     filter: str | None
@@ -58,7 +58,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """What the tests of a file came to, and what they ran, where that is measured."""
+    """The results of a file's tests, and what they ran, where that is measured."""
 
     results: list[Result]
     coverage: list[FileCoverage] = field(default_factory=list)
@@ -175,7 +175,7 @@ def _run_once(options: Options) -> int:
 
 
 def _run_files(files: list[TestFile], options: Options) -> Generator[FileRun]:
-    """What each file came to, in the order of the files."""
+    """Return the results of each file, in the order of the files."""
     work = partial(
         run_tests,
         timeout_ms=options.timeout_ms,
@@ -230,7 +230,7 @@ def _wait_for_change(path: Path, seen: dict[Path, int]) -> None:
 
 
 def _stamps(path: Path) -> dict[Path, int]:
-    """When each `.harn` file was last written, in nanoseconds."""
+    """Return when each `.harn` file was last written, in nanoseconds."""
     base = path if path.is_dir() else path.parent
     files = (Path(folder, name) for folder, _, names in walk(base) for name in names)
     stamps = {}

@@ -31,7 +31,7 @@ class UrlError(NamedMisuse):
 
 
 class Names(NamedTuple):
-    """What the parameters are called that aren't claims."""
+    """The names of the parameters that aren't claims."""
 
     signature: str = "sig"
     expires: str = "exp"

@@ -1,4 +1,4 @@
-"""What a secret looks like, in one place: whatever is written for others is masked by these rules. Pure.
+"""The forms of secrets, in one place: whatever is written for others is masked by these rules. Pure.
 
     mask_secrets(text) -> text                the rules for any text: `masking`
     mask_value(value) -> value                the same for JSON values: `masking`

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 
 class TemplateFault(Exception):
-    """What is wrong, raised where the position isn't known."""
+    """A template is wrong; raised where the position isn't known."""
 
 
 class TemplateError(Exception):
-    """What is wrong, and at which directive. ``path`` is the included template's, None in the outermost."""
+    """A directive is wrong. ``path`` is the included template's, None in the outermost."""
 
     def __init__(self, message: str, at: tuple[int, int], path: str | None = None) -> None:
         super().__init__(message)

@@ -35,7 +35,7 @@ class Ticket(msgspec.Struct):
 
 
 class Place(msgspec.Struct):
-    """What a lease's file holds."""
+    """The content of a lease's file."""
 
     held: Held | None = None
     queue: list[Ticket] = []
@@ -125,7 +125,7 @@ class FileLeases:
         return dead
 
     def _is_mine(self, place: Place, ticket: Ticket) -> bool:
-        """Whether the key is free, and nobody has waited for it longer."""
+        """Return whether the key is free, and nobody has waited for it longer."""
         if place.held is not None and not place.held.is_free(self._machine):
             return False
         queue = place.queue = self._waiting(place)

@@ -1,4 +1,4 @@
-"""How a store of JSON lines lies on disk: names of files, open directories, locks, ``FORMAT`` and lines.
+"""The files of a store of JSON lines: names, open directories, locks, ``FORMAT`` and lines.
 
 Spec: 10 §C4, §C6.1.
 """
@@ -75,7 +75,7 @@ _FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Medium:
-    """What writes to the disk. Tests have one that fails, or ends the process, where they want it."""
+    """Writes to the disk. Tests have one that fails, or ends the process, where they want it."""
 
     def write(self, file: int, data: memoryview) -> int:
         """Write a part of ``data``, and return how many bytes."""
@@ -184,7 +184,7 @@ class Folder:
         return True
 
     def stat(self, file: str) -> os.stat_result | None:
-        """What the system knows of a file, None when there is none."""
+        """Return what the system knows of a file, None when there is none."""
         try:
             return os.stat(file, dir_fd=self._open(), follow_symlinks=False)
         except FileNotFoundError:
@@ -339,7 +339,7 @@ def _found_format(root: Folder, url: str) -> Format | None:
 
 
 def _folds(root: Folder) -> bool:
-    """Whether the file system takes capitals for small letters."""
+    """Return whether the file system takes capitals for small letters."""
     name = f"probe-{os.urandom(4).hex()}"
     os.close(root.open(name + "-A", os.O_WRONLY | os.O_CREAT))
     try:
@@ -368,7 +368,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a branch comes from: the records 2 … ``at`` are those of the log ``uid``.
+    """The origin of a branch: the records 2 … ``at`` are those of the log ``uid``.
 
     Without a ``uid``, the branch has a copy of them, and the name is for people.
     """
@@ -379,7 +379,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Facts(msgspec.Struct, omit_defaults=True):
-    """What a line says about its log."""
+    """The facts that a line states about its log."""
 
     #: The stream's full name, and what distinguishes this log from an earlier one of that name.
     name: str | None = None
@@ -398,7 +398,7 @@ class Facts(msgspec.Struct, omit_defaults=True):
 
 
 class Brief(msgspec.Struct):
-    """What the state of a log depends on."""
+    """The facts that the state of a log depends on."""
 
     seq: int = 0
     timestamp: str = ""

@@ -41,7 +41,7 @@ _END = 18
 
 
 class Mark(NamedTuple):
-    """Where an append begins: its line, counted from 1, its offset in bytes, and its first ``seq``."""
+    """The begin of an append: its line, counted from 1, its offset in bytes, and its first ``seq``."""
 
     line: int
     offset: int
@@ -72,7 +72,7 @@ class State(msgspec.Struct, omit_defaults=True):
     last: Mark | None = None
 
     def fits(self, file: BinaryIO, size: int) -> bool:
-        """Whether the file still begins with what this state describes."""
+        """Return whether the file still begins with what this state describes."""
         if size < self.size:
             return False
         file.seek(self.size - len(self.end))
@@ -179,7 +179,7 @@ class State(msgspec.Struct, omit_defaults=True):
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two values are the same JSON; to Python, True equals 1."""
+    """Return whether two values are the same JSON; to Python, True equals 1."""
     return msgspec.json.encode(one) == msgspec.json.encode(other)
 
 
@@ -204,7 +204,7 @@ _CACHED = msgspec.json.Decoder(Cached)
 
 
 def cached_state(folder: Folder | None, file: str) -> Cached | None:
-    """What was kept of a log; None when there is nothing of use."""
+    """Return what was kept of a log; None when there is nothing of use."""
     if folder is None:
         return None
     try:
@@ -232,7 +232,7 @@ _OFTEN = 1.0
 
 
 class Seen(NamedTuple):
-    """What tells one state of a file from another without reading it."""
+    """A mark that tells one state of a file from another without reading it."""
 
     inode: int
     size: int
@@ -260,7 +260,7 @@ class Log:
         self._saved_at = time.monotonic()
 
     def state(self) -> State:
-        """What the log holds now. Raises `CorruptLog`."""
+        """Return what the log holds now. Raises `CorruptLog`."""
         with disk_errors(self.path):
             stat = self.folder.stat(self.file + SUFFIX)
             if stat is not None and Seen.of(stat) == self._seen:
@@ -339,7 +339,7 @@ class Log:
             return self.folder.read(self.file + SUFFIX) or b""
 
     def known(self) -> State | None:
-        """What was kept of the log, be it right or not."""
+        """Return what was kept of the log, be it right or not."""
         found = cached_state(self._caches, self.file)
         return None if found is None else found.state
 
@@ -519,14 +519,14 @@ class Logs:
         return log, state
 
     def has(self, kind: str, origin: Origin) -> bool:
-        """Whether the stream that a branch points to is there, not deleted; a damaged log may be it."""
+        """Return whether the stream that a branch points to is there, or a damaged log that may be it."""
         try:
             return self.log(kind, origin.name).state().uid == origin.uid
         except CorruptLog:
             return True
 
     def segments(self, kind: str, log: Log, state: State, after: int, until: int) -> list[Segment]:
-        """Where the records ``after + 1`` … ``until`` of a stream are, oldest first."""
+        """Return where the records ``after + 1`` … ``until`` of a stream are, oldest first."""
         found: list[Segment] = []
         first = state.points is not None and after < 1 <= until and state.dropped < 1
         own = log, state.uid

@@ -192,7 +192,7 @@ class Directory:
         return found, errors
 
     def head(self, kind: str, state: State) -> Head:
-        """What a list shows of a stream with this state."""
+        """Return what a list shows of a stream with this state."""
         created, updated = microseconds(state.created), microseconds(state.updated)
         source = state.points
         parent = None if source is None or not self.logs.has(kind, source) else source.name
@@ -290,7 +290,7 @@ def fsck(directory: Directory, *, repair: bool) -> FsckReport:
 
 
 def _damaged(directory: Directory, kind: str, name: str, log: Log, problem: str, repair: bool) -> Finding:
-    """What is wrong with a log of which lines can't be read."""
+    """Return the finding about a log of which lines can't be read; with ``repair``, mend it."""
     if not repair:
         return Finding(kind, name, problem)
     with directory.writer.locked(log):
@@ -301,7 +301,7 @@ def _damaged(directory: Directory, kind: str, name: str, log: Log, problem: str,
 def _checked(
     directory: Directory, kind: str, name: str, log: Log, state: State, repair: bool
 ) -> Iterator[Finding]:
-    """What is wrong with a log that can be read."""
+    """Yield what is wrong with a log that can be read."""
     if log.size() > state.size:
         with directory.writer.locked(log):  # somebody may have been writing
             surplus = log.size() - scanned(log).size

@@ -33,8 +33,7 @@ _FLAGS = os.O_RDWR | os.O_APPEND
 
 
 class Writer:
-    """What writes the logs of a store. ``torn`` keeps what repairs cut off; ``lasting``: every append
-    outlives a power cut."""
+    """Writes the logs of a store. ``torn`` keeps what repairs cut; ``lasting`` appends survive power cuts."""
 
     def __init__(self, torn: Folder, timeout: float, *, lasting: bool) -> None:
         self.torn = torn
@@ -161,7 +160,7 @@ def put_aside(torn: Folder, log: Log, content: bytes) -> str:
 
 
 def new_uid() -> str:
-    """What distinguishes a log from every other one."""
+    """Return what distinguishes a log from every other one."""
     return os.urandom(8).hex()
 
 
@@ -233,7 +232,7 @@ def _copied(state: State) -> Origin | None:
 
 
 def _facts(state: State) -> Facts:
-    """What a new first line says of a log."""
+    """Return what a new first line says of a log."""
     return Facts(
         name=state.name,
         uid=state.uid,
@@ -305,7 +304,7 @@ def mend(log: Log, torn: Folder) -> str:
 
 
 class Salvage:
-    """What can be read of a log, line by line."""
+    """The readable parts of a log, line by line."""
 
     def __init__(self, log: Log, kept: str) -> None:
         self.rows: list[Row] = []

@@ -373,12 +373,12 @@ class _Unknown(Exception):
 
 
 def _may_try_again(error: BaseException) -> bool:
-    """Whether the server took a transaction back by itself, or the connection broke before its commit."""
+    """Return whether the server took a transaction back, or the connection broke before its commit."""
     return isinstance(error, _AGAIN) or _is_lost(error)
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Whether the connection broke, or the server ended it."""
+    """Return whether the connection broke, or the server ended it."""
     if not isinstance(error, psycopg.OperationalError) or isinstance(error, (PoolTimeout, *_BUSY)):
         return False
     return error.sqlstate is None or error.sqlstate[:2] in _LOST

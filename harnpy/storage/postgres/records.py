@@ -108,7 +108,7 @@ class Stored(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Which records to read, as `Stream.read` is asked."""
+    """The bounds of a reading, as `Stream.read` is asked."""
 
     after: int = 0
     until: int | None = None
@@ -258,7 +258,7 @@ def as_stored(found: tuple[Any, ...]) -> Stored:
 
 
 def is_written(connection: Connection, sid: int, rows: Sequence[Row]) -> bool:
-    """Whether exactly these rows stand where they would."""
+    """Return whether exactly these rows stand where they would."""
     if not rows:
         return True
     found = connection.execute(

@@ -70,7 +70,7 @@ def translated(error: sqlite3.Error, url: StoreUrl) -> StorageError:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether trying again may help."""
+    """Return whether trying again may help."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 

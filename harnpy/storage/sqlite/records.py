@@ -179,7 +179,7 @@ def head_columns(data: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 class Known:
-    """What is known of a stream, as it was seen last: ``sid`` is 0 as long as nobody has written it.
+    """A stream as it was seen last: ``sid`` is 0 as long as nobody has written it.
 
     ``updated`` is the time of its last record, as lists show it.
     """

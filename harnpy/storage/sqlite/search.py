@@ -111,7 +111,7 @@ class Index:
     def _is_foreign(
         self, covered: dict[int, tuple[int, int, int]], streams: list[tuple[int, int, int, int]]
     ) -> bool:
-        """Whether the index is about another file: one of this name was deleted or put back."""
+        """Return whether the index is about another file: one of this name was deleted or put back."""
         known = {sid: (created, version) for sid, created, version, _ in streams}
         return any(
             sid in known and known[sid][1] >= 0 and (known[sid][0] != created or known[sid][1] < version)
@@ -223,7 +223,7 @@ def _all(db: Connection, kind: str) -> list[Place]:
 
 
 def _shares(db: Connection, kind: str, name: str) -> list[Place]:
-    """What one stream holds. What a deleted stream wrote counts as its branch's."""
+    """Return what one stream holds. What a deleted stream wrote counts as its branch's."""
     row = db.execute(
         "SELECT sid, version, fork_seq FROM current WHERE kind = ? AND name = ?", (kind, name)
     ).fetchone()

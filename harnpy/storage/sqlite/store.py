@@ -207,7 +207,7 @@ def _replace_unreadable(cursor: Cursor, sid: int, first: int, last: int) -> None
 
 
 def _has_first(cursor: Cursor, base: int) -> bool:
-    """Whether a stream without other records has its first one: then nothing was dropped."""
+    """Return whether a stream without other records has its first one: then nothing was dropped."""
     return cursor.execute("SELECT 1 FROM records WHERE rid = ?", (base + 1,)).fetchone() is not None
 
 
@@ -310,7 +310,7 @@ class SqliteStream(Known):
         return self.codec.decode(rows)[before:]
 
     def _is_dropped(self, piece: Segment) -> bool:
-        """Whether records up to the end of ``piece`` were dropped, all of them."""
+        """Return whether records up to the end of ``piece`` were dropped, all of them."""
         base = piece.sid << SHIFT
         with self._reading() as db:
             earlier = db.execute(
