@@ -21,12 +21,12 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harnpy.storage.errors import StorageError
+from harnpy.storage.errors import StorageError, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from harnpy.storage.leases import Check, Lease
+    from harnpy.storage.leases import Check, Lease, Leases
 
     Position = tuple[int, str]
 
@@ -126,6 +126,28 @@ class Page(NamedTuple):
     items: list[Head]
     next: str | None = None
     errors: Sequence[tuple[str, str]] = ()
+
+
+class Reading(NamedTuple):
+    """The records that `Stream.read` is asked for."""
+
+    after: int
+    until: int | None
+    types: frozenset[str] | None
+    reverse: bool
+    limit: int | None
+
+
+class Search(NamedTuple):
+    """The records that `Store.search` is asked for."""
+
+    query: str
+    kind: str
+    codec: Codec
+    name: str | None
+    types: frozenset[str] | None
+    limit: int
+    raw: bool
 
 
 class Hit(NamedTuple):
@@ -321,6 +343,73 @@ class Store(Protocol):
         """Let go of files, connections and leases. Every later call raises `StoreClosed`."""
 
 
+class BaseStream:
+    """The part of a `Stream` that is the same in most stores, which read by a `Reading`."""
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Record]:
+        return self._read(Reading(after, until, types, reverse, limit))
+
+    def last(self) -> Record | None:
+        return next(self.read(reverse=True, limit=1), None)
+
+    def _read(self, reading: Reading) -> Iterator[Record]:
+        raise NotImplementedError
+
+
+class BaseStore:
+    """The part of a `Store` that is the same in most stores, which have ``leases`` and find by a `Search`."""
+
+    leases: Leases
+    has_raw_searches = False
+
+    def check_open(self) -> None:
+        """Raise `StoreClosed` after `close`."""
+        raise NotImplementedError
+
+    def search(
+        self,
+        query: str,
+        kind: str = "session",
+        *,
+        codec: Codec,
+        name: str | None = None,
+        types: frozenset[str] | None = None,
+        limit: int = 50,
+        raw: bool = False,
+    ) -> list[Hit]:
+        self.check_open()
+        if raw and not self.has_raw_searches:
+            raise Unsupported("`raw` searches exist on SQLite only")
+        return self._search(Search(query, kind, codec, name, types, limit, raw))
+
+    def _search(self, search: Search) -> list[Hit]:
+        raise NotImplementedError
+
+    def lease(
+        self,
+        key: str,
+        owner: str | None = None,
+        ttl: float = 30.0,
+        *,
+        wait: float = 0.0,
+        check: Check | None = None,
+    ) -> Lease:
+        self.check_open()
+        return self.leases.take(key, owner, ttl, wait, check)
+
+    def flush(self) -> None:
+        """Check that the store is open: most stores acknowledge what is on the medium."""
+        self.check_open()
+
+
 # A page of a list of heads, for the stores that have them all at hand. Spec: 10 §C6.
 
 
@@ -397,21 +486,22 @@ def holds(text: str, wanted: list[str]) -> bool:
     return all(term in folded for term in wanted)
 
 
-def hits(
-    kind: str,
-    name: str,
-    rows: Sequence[Row],
-    texts: Sequence[str | None],
-    query: str,
-    types: frozenset[str] | None,
-) -> list[Hit]:
-    """Return the rows that ``query`` finds, by looking at every one."""
-    wanted = terms(query)
+def hits(search: Search, name: str, rows: Sequence[Row], texts: Sequence[str | None]) -> list[Hit]:
+    """Return the rows of a stream that ``search`` finds, by looking at every one."""
+    wanted, types = terms(search.query), search.types
     return [
-        Hit(kind, name, row.seq, row.type, text)
+        Hit(search.kind, name, row.seq, row.type, text)
         for row, text in zip(rows, texts, strict=True)
         if text is not None and (types is None or row.type in types) and holds(text, wanted)
     ]
+
+
+# An append of which a part is written anew.
+
+
+def as_append(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows as one append of their own."""
+    return [row._replace(more=left) for left, row in zip(reversed(range(len(rows))), rows, strict=True)]
 
 
 # What stands in the place of a record that can't be read any more: one that says so. Spec: 10 §C6.1.

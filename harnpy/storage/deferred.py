@@ -12,6 +12,7 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from harnpy.storage.contract import BaseStore, BaseStream
 from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
 from harnpy.storage.leases import Lease
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
         HeadQuery,
         Hit,
         Page,
+        Reading,
         Record,
+        Search,
         Store,
         Stream,
     )
@@ -123,7 +126,7 @@ class Acknowledged:
         self.lock = Lock()
 
 
-class DeferredStream:
+class DeferredStream(BaseStream):
     """A stream whose ``version`` counts what is acknowledged."""
 
     def __init__(self, writer: Writer, kind: str, stream: Stream, acknowledged: Acknowledged) -> None:
@@ -160,16 +163,8 @@ class DeferredStream:
         self._writer.wait()
         return self._stream
 
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[Record]:
-        return self.written().read(after, until, types=types, reverse=reverse, limit=limit)
+    def _read(self, reading: Reading) -> Iterator[Record]:
+        return self.written().read(**reading._asdict())
 
     def last(self) -> Record | None:
         return self.written().last()
@@ -211,8 +206,10 @@ class _Finishing:
         return self._lease.is_wanted()
 
 
-class DeferredStore:
+class DeferredStore(BaseStore):
     """A store behind another one, written by a thread."""
+
+    has_raw_searches = True
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -265,19 +262,11 @@ class DeferredStore:
     def delete(self, kind: str, name: str) -> bool:
         return self._written().delete(kind, name)
 
-    def search(
-        self,
-        query: str,
-        kind: str = "session",
-        *,
-        codec: Codec,
-        name: str | None = None,
-        types: frozenset[str] | None = None,
-        limit: int = 50,
-        raw: bool = False,
-    ) -> list[Hit]:
-        store = self._written()
-        return store.search(query, kind, codec=codec, name=name, types=types, limit=limit, raw=raw)
+    def check_open(self) -> None:
+        """Leave that to the store behind this one."""
+
+    def _search(self, search: Search) -> list[Hit]:
+        return self._written().search(**search._asdict())
 
     def lease(
         self,

@@ -123,6 +123,13 @@ class Keeper(Protocol):
         """Return whether somebody waits for the lease's key."""
 
 
+class Leases(Protocol):
+    """The leases of a store."""
+
+    def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
+        """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
+
+
 class Lease:
     """The right to write under ``key``, as a context manager that lets it go.
 
@@ -182,6 +189,25 @@ class Held(NamedTuple):
         return self.ends <= machine.uptime() or machine.is_gone(self.owner)
 
 
+def check_fence(held: Held | None, fence: Lease) -> Held:
+    """Return what is held. Raises `LeaseLost` unless ``fence`` is that lease and wasn't let go.
+
+    One that has expired is still good as long as nobody has taken it.
+    """
+    if held is None or held.token != fence.token:
+        raise LeaseLost(fence.key, None if held is None else held.owner)
+    if not held.ends:
+        raise LeaseLost(fence.key)
+    return held
+
+
+def refusal(key: str, held: Held | None, machine: Machine) -> LeaseHeld:
+    """Return the error of who can't have a lease: somebody holds it, or waits for it and came earlier."""
+    if held is None or held.is_free(machine):
+        return LeaseHeld(key, "somebody who waits for it, too,", time.time())
+    return LeaseHeld(key, held.owner, wall(machine, held.ends))
+
+
 def wall(machine: Machine, ends: float) -> float:
     """Return a moment of the machine's uptime as seconds since 1970, for people."""
     return time.time() + ends - machine.uptime()
@@ -201,7 +227,6 @@ class MemoryLeases:
         self._queues: defaultdict[str, deque[object]] = defaultdict(deque)
 
     def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
-        """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         machine = self._machine
         owner = owner or machine.owner()
         ticket = object()
@@ -213,7 +238,7 @@ class MemoryLeases:
                 while not (queue[0] is ticket and self._is_free(key)):
                     left = gives_up - time.monotonic()
                     if left <= 0:
-                        raise self._refusal(key)
+                        raise refusal(key, self._held.get(key), machine)
                     self._changed.wait(min(left, PAUSE))
                     if check is not None:
                         check()
@@ -228,15 +253,8 @@ class MemoryLeases:
         return Lease(self, key, owner, token, ttl, wall(machine, ends))
 
     def check(self, fence: Lease) -> None:
-        """Raise `LeaseLost` unless ``fence`` is the newest lease of its key and wasn't let go.
-
-        One that has expired is still good as long as nobody has taken it.
-        """
-        held = self._held.get(fence.key)
-        if held is None or held.token != fence.token:
-            raise LeaseLost(fence.key, None if held is None else held.owner)
-        if not held.ends:
-            raise LeaseLost(fence.key)
+        """Raise `LeaseLost` unless ``fence`` is held."""
+        check_fence(self._held.get(fence.key), fence)
 
     def renew(self, lease: Lease) -> float:
         with self._changed:
@@ -259,12 +277,6 @@ class MemoryLeases:
     def _is_free(self, key: str) -> bool:
         held = self._held.get(key)
         return held is None or held.is_free(self._machine)
-
-    def _refusal(self, key: str) -> LeaseHeld:
-        held = self._held.get(key)
-        if held is None or held.is_free(self._machine):
-            return LeaseHeld(key, "somebody who waits for it, too,", time.time())
-        return LeaseHeld(key, held.owner, wall(self._machine, held.ends))
 
 
 # Leases that are held for as long as the work takes: a thread renews them. Spec: 10 §C6, §C9.

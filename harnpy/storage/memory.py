@@ -12,15 +12,15 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
-from harnpy.storage.contract import DELETED, FsckReport, GcReport, Head, Page, hits, page
+from harnpy.storage.contract import DELETED, BaseStore, FsckReport, GcReport, Head, Page, hits, page
 from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
 from harnpy.storage.leases import MemoryLeases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Stream
-    from harnpy.storage.leases import Check, Lease, Machine
+    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Search, Stream
+    from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 
 # A list that only grows at its end, and branches at no cost.
@@ -300,10 +300,11 @@ class _Branch(MemoryStream):
         return self._first if self.version == 1 and not self._dropped else super().last()
 
 
-class MemoryStore:
+class MemoryStore(BaseStore):
     """A `Store` of `MemoryStream`s."""
 
     features = frozenset({"search", "notify"})
+    leases: MemoryLeases
 
     def __init__(self, url: StoreUrl | None = None, machine: Machine | None = None) -> None:
         self.url = "memory:" if url is None else str(url)
@@ -315,7 +316,6 @@ class MemoryStore:
         self._streams: dict[tuple[str, str], MemoryStream] = {}
 
     def check_open(self) -> None:
-        """Raise `StoreClosed` after `close`."""
         if self.closed:
             raise StoreClosed(self.url)
 
@@ -373,38 +373,15 @@ class MemoryStore:
         stream = self._streams.pop((kind, name), None)
         return stream is not None and stream.version > 0
 
-    def search(
-        self,
-        query: str,
-        kind: str = "session",
-        *,
-        codec: Codec,
-        name: str | None = None,
-        types: frozenset[str] | None = None,
-        limit: int = 50,
-        raw: bool = False,
-    ) -> list[Hit]:
-        if raw:
-            raise Unsupported("`raw` searches exist on SQLite only")
+    def _search(self, search: Search) -> list[Hit]:
         found: list[Hit] = []
-        for stream in sorted(self._written(kind), key=lambda stream: stream.name):
-            if name is None:
-                found += self._found(stream, stream.own(), codec, query, types)
-            elif stream.name == name:
-                for writer, records in self._shares(stream):
-                    found += self._found(writer, records, codec, query, types)
-        return found[:limit]
-
-    def _found(
-        self,
-        stream: MemoryStream,
-        records: list[Record],
-        codec: Codec,
-        query: str,
-        types: frozenset[str] | None,
-    ) -> list[Hit]:
-        rows = [stream.row(record) for record in records]
-        return hits(stream.kind, stream.name, rows, codec.texts(rows), query, types)
+        for stream in sorted(self._written(search.kind), key=lambda stream: stream.name):
+            if search.name in (None, stream.name):
+                shares = [(stream, stream.own())] if search.name is None else self._shares(stream)
+                for writer, records in shares:
+                    rows = [writer.row(record) for record in records]
+                    found += hits(search, writer.name, rows, search.codec.texts(rows))
+        return found[: search.limit]
 
     def _shares(self, stream: MemoryStream) -> list[tuple[MemoryStream, list[Record]]]:
         """Return what a stream holds by the streams that wrote it, the oldest first.
@@ -423,18 +400,6 @@ class MemoryStore:
             shares.append((parent, [*parent.read(start, until)]))
             stream = parent
         return shares[::-1]
-
-    def lease(
-        self,
-        key: str,
-        owner: str | None = None,
-        ttl: float = 30.0,
-        *,
-        wait: float = 0.0,
-        check: Check | None = None,
-    ) -> Lease:
-        self.check_open()
-        return self.leases.take(key, owner, ttl, wait, check)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         self.check_open()
@@ -469,9 +434,6 @@ class MemoryStore:
         for stream in () if dry_run else deleted:
             self.delete(stream.kind, stream.name)
         return GcReport([stream.name for stream in deleted], 0, [])
-
-    def flush(self) -> None:
-        self.check_open()
 
     def close(self) -> None:
         with self.changed:

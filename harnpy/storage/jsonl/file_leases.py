@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harnpy.storage.errors import CorruptLog, LeaseHeld, LeaseLost
+from harnpy.storage.errors import CorruptLog
 from harnpy.storage.jsonl.layout import disk_errors, file_name, locked
-from harnpy.storage.leases import PAUSE, Held, Lease, wall
+from harnpy.storage.leases import PAUSE, Held, Lease, check_fence, refusal, wall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,6 @@ class FileLeases:
         self._taken: set[Lease] = set()
 
     def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
-        """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         owner = owner or self._machine.owner()
         ticket = Ticket(os.urandom(8).hex(), self._machine.owner(), 0.0)
         gives_up = time.monotonic() + wait
@@ -66,7 +65,7 @@ class FileLeases:
                 left = gives_up - time.monotonic()
                 if left <= 0:
                     self._leave(key, place, ticket)
-                    raise self._refusal(key, place)
+                    raise refusal(key, place.held, self._machine)
                 if ticket.until < self._machine.uptime() + _PATIENCE / 2:
                     self._queue(place, ticket)
                     self._write(key, place)
@@ -84,12 +83,12 @@ class FileLeases:
         """Keep ``fence`` from being taken by somebody else meanwhile. Raises `LeaseLost`."""
         file = self._file(fence.key)
         with disk_errors(self.folder.where(file)), locked(self.folder, file, self._timeout, shared=True):
-            _check(self._read(file).held, fence)
+            check_fence(self._read(file).held, fence)
             yield
 
     def renew(self, lease: Lease) -> float:
         with self._place(lease.key) as place:
-            held = _check(place.held, lease)
+            held = check_fence(place.held, lease)
             ends = self._machine.uptime() + lease.ttl
             place.held = held._replace(ends=ends)
             self._write(lease.key, place)
@@ -162,12 +161,6 @@ class FileLeases:
         self._taken.add(lease)
         return lease
 
-    def _refusal(self, key: str, place: Place) -> LeaseHeld:
-        held = place.held
-        if held is None or held.is_free(self._machine):
-            return LeaseHeld(key, "somebody who waits for it, too,", time.time())
-        return LeaseHeld(key, held.owner, wall(self._machine, held.ends))
-
     def _file(self, key: str) -> str:
         return file_name(key, folded=self._folded)
 
@@ -191,12 +184,3 @@ class FileLeases:
             self.folder.overwrite(file, line)
         else:
             self.folder.replace(file, line, lasting=False)
-
-
-def _check(held: Held | None, fence: Lease) -> Held:
-    """Return what is held. Raises `LeaseLost` unless it is ``fence``."""
-    if held is None or held.token != fence.token:
-        raise LeaseLost(fence.key, None if held is None else held.owner)
-    if not held.ends:
-        raise LeaseLost(fence.key)
-    return held

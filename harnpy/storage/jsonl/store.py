@@ -11,8 +11,21 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import DELETED, Encoded, Finding, FsckReport, GcReport, Head, hits, page, terms
-from harnpy.storage.errors import CorruptLog, StorageError, StoreClosed, StreamExists, Unsupported
+from harnpy.storage.contract import (
+    DELETED,
+    BaseStore,
+    BaseStream,
+    Encoded,
+    Finding,
+    FsckReport,
+    GcReport,
+    Head,
+    as_append,
+    hits,
+    page,
+    terms,
+)
+from harnpy.storage.errors import CorruptLog, StorageError, StoreClosed, StreamExists
 from harnpy.storage.jsonl import writing
 from harnpy.storage.jsonl.file_leases import FileLeases
 from harnpy.storage.jsonl.layout import (
@@ -32,9 +45,9 @@ from harnpy.storage.memory import foreign_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Page, Record, Row, Stream
+    from harnpy.storage.contract import Codec, HeadQuery, Hit, Page, Reading, Record, Row, Search, Stream
     from harnpy.storage.jsonl.log import Append, Log, State
-    from harnpy.storage.leases import Check, Lease, Machine
+    from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 
     Test = Callable[[bytes], bool]
@@ -206,8 +219,8 @@ def _part(codec: Codec, append: Append, segment: Segment) -> Append:
     if segment.after < append[0].seq and append[-1].seq <= segment.until:
         return append
     pairs = zip(append, codec.decode(append), strict=True)
-    rows = codec.encode([record for row, record in pairs if segment.after < row.seq <= segment.until])
-    return [row._replace(more=left) for left, row in zip(reversed(range(len(rows))), rows, strict=True)]
+    records = [record for row, record in pairs if segment.after < row.seq <= segment.until]
+    return as_append(codec.encode(records))
 
 
 # Searching the logs themselves: lines that can't hold what is looked for are passed over unread.
@@ -215,24 +228,17 @@ def _part(codec: Codec, append: Append, segment: Segment) -> Append:
 # There is no index that could be behind, and appends pay nothing. Spec: 10 §C6, "Search".
 
 
-def search(
-    directory: Directory,
-    query: str,
-    kind: str,
-    codec: Codec,
-    name: str | None,
-    types: frozenset[str] | None,
-    limit: int,
-) -> list[Hit]:
+def find(directory: Directory, search: Search) -> list[Hit]:
     """Return the first hits."""
-    wanted = None if isinstance(codec, Encoded) else mentioning(terms(query))
+    kind, name, limit = search.kind, search.name, search.limit
+    wanted = None if isinstance(search.codec, Encoded) else mentioning(terms(search.query))
     found: list[Hit] = []
     for writer, segment in _everything(directory, kind) if name is None else _past(directory, kind, name):
         for append in directory.appends(segment, wanted=wanted):
-            pairs = zip(append, codec.texts(append), strict=True)
+            pairs = zip(append, search.codec.texts(append), strict=True)
             inside = [pair for pair in pairs if segment.after < pair[0].seq <= segment.until]
             rows, texts = [row for row, _ in inside], [text for _, text in inside]
-            found += hits(kind, writer, rows, texts, query, types)
+            found += hits(search, writer, rows, texts)
             if len(found) >= limit:
                 return found[:limit]
     return found
@@ -370,7 +376,7 @@ def _old(folder: Folder, before: float, dry_run: bool) -> Iterator[str]:
 # A stream as its owner sees it: records behind its log, and the logs of those it was branched from.
 
 
-class JsonlStream:
+class JsonlStream(BaseStream):
     """One stream. Holds no file open between calls."""
 
     def __init__(self, directory: Directory, kind: str, name: str, codec: Codec) -> None:
@@ -401,15 +407,8 @@ class JsonlStream:
         rows = self.codec.encode(records)
         self._version = self._directory.append(self.log, self.name, rows, expected_version, head, fence)
 
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[Record]:
+    def _read(self, reading: Reading) -> Iterator[Record]:
+        after, until, types, reverse, limit = reading
         version = self.refresh()
         until = version if until is None else min(until, version)
         wanted = None if types is None else naming(types)
@@ -419,9 +418,6 @@ class JsonlStream:
             if types is None or row.type in types
         )
         return found if limit is None else islice(found, limit)
-
-    def last(self) -> Record | None:
-        return next(self.read(reverse=True, limit=1), None)
 
     def find_key(self, key: str) -> Record | None:
         found = self._records(0, self.refresh(), True, holding(key))
@@ -445,9 +441,9 @@ class JsonlStream:
     ) -> Iterator[tuple[Row, Record]]:
         """The records with their rows. What is there is settled now; it is read while it is used."""
         segments = self._directory.logs.segments(self.kind, self.log, self.log.state(), after, until)
-        return self._read(segments[::-1] if reverse else segments, reverse, wanted)
+        return self._pairs(segments[::-1] if reverse else segments, reverse, wanted)
 
-    def _read(
+    def _pairs(
         self, segments: list[Segment], reverse: bool, wanted: Callable[[bytes], bool] | None
     ) -> Iterator[tuple[Row, Record]]:
         for segment in segments:
@@ -469,7 +465,7 @@ def open_jsonl(url: StoreUrl, machine: Machine) -> JsonlStore:
     return JsonlStore(url, machine)
 
 
-class JsonlStore:
+class JsonlStore(BaseStore):
     """A `Store` of `JsonlStream`s. ``medium`` is for tests."""
 
     features = frozenset({"search"})
@@ -478,6 +474,10 @@ class JsonlStore:
         self.url = str(url)
         self.strict_ids = url.strict_ids
         self.directory = Directory(url, machine, medium)
+        self.leases = self.directory.leases
+
+    def check_open(self) -> None:
+        self.directory.check_open()
 
     def stream(self, kind: str, name: str, codec: Codec) -> JsonlStream:
         self.directory.check_open()
@@ -532,33 +532,8 @@ class JsonlStore:
         self.directory.check_open()
         return self.directory.delete(kind, self.directory.logs.log(kind, name))
 
-    def search(
-        self,
-        query: str,
-        kind: str = "session",
-        *,
-        codec: Codec,
-        name: str | None = None,
-        types: frozenset[str] | None = None,
-        limit: int = 50,
-        raw: bool = False,
-    ) -> list[Hit]:
-        self.directory.check_open()
-        if raw:
-            raise Unsupported("`raw` searches exist on SQLite only")
-        return search(self.directory, query, kind, codec, name, types, limit)
-
-    def lease(
-        self,
-        key: str,
-        owner: str | None = None,
-        ttl: float = 30.0,
-        *,
-        wait: float = 0.0,
-        check: Check | None = None,
-    ) -> Lease:
-        self.directory.check_open()
-        return self.directory.leases.take(key, owner, ttl, wait, check)
+    def _search(self, search: Search) -> list[Hit]:
+        return find(self.directory, search)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         log = self.directory.logs.log(kind, name)
@@ -578,9 +553,6 @@ class JsonlStore:
     def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
         self.directory.check_open()
         return gc(self.directory, older_than, dry_run=dry_run)
-
-    def flush(self) -> None:
-        self.directory.check_open()  # no append returns before it is written
 
     def close(self) -> None:
         self.directory.close()

@@ -77,7 +77,6 @@ class PostgresLeases:
         self._listener = listener
 
     def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
-        """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         owner = owner or self._machine.owner()
         lease = self._attempt(key, owner, ttl, None)
         if lease is None and wait > 0:

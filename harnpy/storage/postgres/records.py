@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.storage.contract import Row
+from harnpy.storage.contract import Row, as_append
 from harnpy.storage.errors import StorageError, StreamExists
 from harnpy.storage.memory import foreign_id
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from harnpy.storage.contract import Codec, Record
+    from harnpy.storage.contract import Codec, Reading, Record
     from harnpy.storage.postgres.database import Database
 
 #: How many rows are read at a time.
@@ -105,16 +105,6 @@ class Stored(NamedTuple):
     @property
     def place(self) -> tuple[int, int]:
         return self.sid, self.row.seq
-
-
-class Reading(NamedTuple):
-    """The bounds of a reading, as `Stream.read` is asked."""
-
-    after: int = 0
-    until: int | None = None
-    types: frozenset[str] | None = None
-    reverse: bool = False
-    limit: int | None = None
 
 
 def moment(time: int) -> datetime:
@@ -286,7 +276,7 @@ def find_id(database: Database, within: list[Part], id: str) -> int | None:
     return None
 
 
-def columns(within: Sequence[Part]) -> dict[str, Any]:
+def columns(within: Sequence[Part]) -> dict[str, list[int]]:
     """Return parts as a query takes them."""
     return {
         "sids": [part.sid for part in within],
@@ -434,7 +424,7 @@ def settle(database: Database, kind: str, name: str, codec: Codec) -> None:
                 begun = _cut(connection, part, codec)
                 write(connection, sid, begun)
                 shared.append(part._replace(low=part.low + len(begun)))
-        connection.execute(_SETTLE, [sid, *_columns(shared)])
+        connection.execute(_SETTLE, [sid, *columns(shared).values()])
         connection.execute("UPDATE harn.streams SET parent = NULL, fork_seq = 0 WHERE sid = %s", [sid])
         # What was extracted for searches began behind the shared records.
         connection.execute("DELETE FROM harn.texts_until WHERE sid = %s", [sid])
@@ -451,8 +441,7 @@ def _cut(connection: Connection, part: Part, codec: Codec) -> list[Row]:
     before = sum(row.seq <= part.low for row in rows)
     if not before:
         return []
-    kept = codec.encode(codec.decode(rows)[before:])
-    return [row._replace(more=left) for left, row in zip(reversed(range(len(kept))), kept, strict=True)]
+    return as_append(codec.encode(codec.decode(rows)[before:]))
 
 
 def drop(database: Database, kind: str, name: str, until: int) -> int:
@@ -466,7 +455,8 @@ def drop(database: Database, kind: str, name: str, until: int) -> int:
         if found is None:
             return 0
         sid, version = found
-        shown = connection.execute(_SHOWN, [*_columns(_parts(connection, kind, name)), until]).fetchone()
+        within = columns(_parts(connection, kind, name))
+        shown = connection.execute(_SHOWN, [*within.values(), until]).fetchone()
         connection.execute(
             "UPDATE harn.streams SET dropped = greatest(dropped, %s) WHERE sid = %s",
             [min(until, version), sid],
@@ -503,7 +493,3 @@ def _remove(connection: Connection, sid: int, which: str, values: list[Any]) -> 
 def _parts(connection: Connection, kind: str, name: str) -> list[Part]:
     found = connection.execute(PARTS, {"kind": kind, "name": name}).fetchall()
     return arranged(found)
-
-
-def _columns(parts: list[Part]) -> list[list[int]]:
-    return [[part.sid for part in parts], [part.low for part in parts], [part.high for part in parts]]

@@ -13,6 +13,8 @@ from msgspec import json
 
 from harnpy.storage.contract import (
     DELETED,
+    BaseStore,
+    BaseStream,
     Finding,
     FsckReport,
     GcReport,
@@ -23,21 +25,21 @@ from harnpy.storage.contract import (
     replacements,
     unknown_order,
 )
-from harnpy.storage.errors import CorruptLog, LeaseLost, Unsupported, VersionConflict
+from harnpy.storage.errors import CorruptLog, LeaseLost, VersionConflict
 from harnpy.storage.postgres import records, text_search
 from harnpy.storage.postgres import records as sharing
 from harnpy.storage.postgres import records as stored
 from harnpy.storage.postgres.database import SETTINGS, Database, Listener
 from harnpy.storage.postgres.leases import PostgresLeases
-from harnpy.storage.postgres.records import Reading, moment
+from harnpy.storage.postgres.records import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from psycopg import Connection
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Stream
-    from harnpy.storage.leases import Check, Lease, Machine
+    from harnpy.storage.contract import Codec, HeadQuery, Hit, Reading, Record, Row, Search, Stream
+    from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 
 # One stream on the server. Spec: 10 §C6.3.
@@ -84,7 +86,7 @@ SELECT sid, pg_notify('harn', %(news)s) FROM place
 """
 
 
-class PostgresStream:
+class PostgresStream(BaseStream):
     """A stream, found by its name each time: others may have deleted it, or settled what it shares."""
 
     def __init__(
@@ -108,16 +110,7 @@ class PostgresStream:
         _Append(self._database, self, self.codec.encode(records), expected_version, head, fence).make()
         self.version = expected_version + len(records)
 
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[Record]:
-        reading = Reading(after, until, types, reverse, limit)
+    def _read(self, reading: Reading) -> Iterator[Record]:
         within = self._parts()  # what is there now is read, however long that takes
 
         def missed(number: int) -> None:
@@ -126,9 +119,6 @@ class PostgresStream:
                 raise CorruptLog(self._database.url, reason)
 
         return stored.read(self._database, self.codec, within, reading, missed)
-
-    def last(self) -> Record | None:
-        return next(self.read(reverse=True, limit=1), None)
 
     def find_key(self, key: str) -> Record | None:
         found = stored.find_key(self._database, self._parts(), key)
@@ -375,7 +365,7 @@ _AFTER = {
 _FLUSH = "SELECT pg_logical_emit_message(true, 'harn', '')"
 
 
-class PostgresStore:
+class PostgresStore(BaseStore):
     """A `Store` in the schema ``harn`` of a database."""
 
     features = frozenset({"search", "notify", "many_machines"})
@@ -386,7 +376,10 @@ class PostgresStore:
         self._is_full = url.durability == "full"
         self._database = Database(url)
         self._listener = Listener(self._database)
-        self._leases = PostgresLeases(self._database, machine, self._listener)
+        self.leases = PostgresLeases(self._database, machine, self._listener)
+
+    def check_open(self) -> None:
+        self._database.check_open()
 
     def stream(self, kind: str, name: str, codec: Codec) -> PostgresStream:
         return PostgresStream(self._database, kind, name, codec)
@@ -439,31 +432,8 @@ class PostgresStore:
     def delete(self, kind: str, name: str) -> bool:
         return records.delete(self._database, kind, name)
 
-    def search(
-        self,
-        query: str,
-        kind: str = "session",
-        *,
-        codec: Codec,
-        name: str | None = None,
-        types: frozenset[str] | None = None,
-        limit: int = 50,
-        raw: bool = False,
-    ) -> list[Hit]:
-        if raw:
-            raise Unsupported("`raw` searches exist on SQLite only")
-        return text_search.search(self._database, codec, query, kind, name, types, limit)
-
-    def lease(
-        self,
-        key: str,
-        owner: str | None = None,
-        ttl: float = 30.0,
-        *,
-        wait: float = 0.0,
-        check: Check | None = None,
-    ) -> Lease:
-        return self._leases.take(key, owner, ttl, wait, check)
+    def _search(self, search: Search) -> list[Hit]:
+        return text_search.find(self._database, search)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         ends = time.monotonic() + timeout

@@ -16,7 +16,7 @@ from harnpy.storage.postgres.records import Part, Stored
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from harnpy.storage.contract import Codec
+    from harnpy.storage.contract import Codec, Search
     from harnpy.storage.postgres.database import Database
 
 #: How many records are extracted in one transaction.
@@ -56,21 +56,14 @@ ORDER BY part.age DESC, t.seq LIMIT %(limit)s
 _NAMES = "SELECT sid, name FROM harn.streams WHERE sid = ANY(%(sids)s) AND deleted IS NULL"
 
 
-def search(
-    database: Database,
-    codec: Codec,
-    query: str,
-    kind: str,
-    name: str | None,
-    types: frozenset[str] | None,
-    limit: int,
-) -> list[Hit]:
-    """Return the records whose text holds every term of ``query``."""
+def find(database: Database, search: Search) -> list[Hit]:
+    """Return the records that ``search`` finds."""
+    kind, name, codec = search.kind, search.name, search.codec
     wanted = {
         "kind": kind,
-        "terms": [_pattern(term) for term in terms(query)],
-        "types": None if types is None else list(types),
-        "limit": limit,
+        "terms": [_pattern(term) for term in terms(search.query)],
+        "types": None if search.types is None else list(search.types),
+        "limit": search.limit,
     }
     if name is None:
         _extract(database, codec, kind, None)

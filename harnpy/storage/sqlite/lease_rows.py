@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from harnpy.storage.errors import LeaseHeld, LeaseLost
-from harnpy.storage.leases import PAUSE, Held, Lease, wall
+from harnpy.storage.leases import PAUSE, Held, Lease, check_fence, refusal, wall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,15 +23,6 @@ T = TypeVar("T")
 #: Seconds that a ticket lasts unless it is renewed, and how often a waiting process looks at first.
 _PATIENCE = 5.0
 _FIRST_PAUSE = 0.001
-
-
-def check_fence(db: Connection | Cursor, fence: Lease) -> None:
-    """Raise `LeaseLost` unless ``fence`` is the newest lease of its key and wasn't let go."""
-    held = find_lease(db, fence.key)
-    if held is None or held.token != fence.token:
-        raise LeaseLost(fence.key, None if held is None else held.owner)
-    if not held.ends:
-        raise LeaseLost(fence.key)
 
 
 def find_lease(db: Connection | Cursor, key: str) -> Held | None:
@@ -52,14 +42,14 @@ class SqliteLeases:
         self._mine: dict[tuple[str, int], Lease] = {}
 
     def take(self, key: str, owner: str | None, ttl: float, wait: float, check: Check | None = None) -> Lease:
-        """Take the lease on ``key``; those who wait for it get it in the order in which they came."""
         owner = owner or self._machine.owner()
         gives_up = time.monotonic() + wait
         lease = self._try(key, owner, ttl, None)
         if lease is None and wait > 0:
             lease = self._wait(key, owner, ttl, gives_up, check)
         if lease is None:
-            raise self._refusal(key)
+            with self._connections.reading() as db:
+                raise refusal(key, find_lease(db, key), self._machine)
         self._mine[key, lease.token] = lease
         return lease
 
@@ -138,18 +128,11 @@ class SqliteLeases:
 
         return self._transact(take)
 
-    def _refusal(self, key: str) -> LeaseHeld:
-        with self._connections.reading() as db:
-            held = find_lease(db, key)
-        if held is None or held.is_free(self._machine):
-            return LeaseHeld(key, "somebody who waits for it, too,", time.time())
-        return LeaseHeld(key, held.owner, wall(self._machine, held.ends))
-
     def renew(self, lease: Lease) -> float:
         ends = self._machine.uptime() + lease.ttl
 
         def extend(cursor: Cursor) -> None:
-            check_fence(cursor, lease)
+            check_fence(find_lease(cursor, lease.key), lease)
             cursor.execute("UPDATE leases SET expires_at = ? WHERE key = ?", (ends, lease.key))
 
         self._transact(extend)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.json import encode
 
-from harnpy.storage.contract import Row
+from harnpy.storage.contract import Row, as_append
 from harnpy.storage.errors import CorruptLog, StorageError, StreamExists, VersionConflict
+from harnpy.storage.leases import check_fence
 from harnpy.storage.sqlite.database import SHIFT, STEM_KIND, STEM_VERSION, Job
-from harnpy.storage.sqlite.lease_rows import check_fence
+from harnpy.storage.sqlite.lease_rows import find_lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -220,7 +221,7 @@ class Append(Job):
 
     def write(self, cursor: Cursor) -> None:
         if self.fence is not None:
-            check_fence(cursor, self.fence)
+            check_fence(find_lease(cursor, self.fence.key), self.fence)
         if self.expected == 0:
             self._create(cursor)
         else:
@@ -355,8 +356,7 @@ def _cut(cursor: Cursor, part: Segment, codec: Codec) -> list[Row]:
     rows, before = fetch(cursor, part._replace(last=end))
     if not before:
         return []
-    kept = codec.encode(codec.decode(rows)[before:])
-    return [row._replace(more=left) for left, row in zip(reversed(range(len(kept))), kept, strict=True)]
+    return as_append(codec.encode(codec.decode(rows)[before:]))
 
 
 def drop_records(cursor: Cursor, kind: str, name: str, until: int, codec: Codec) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from sqlite3 import Connection
 
-    from harnpy.storage.contract import Codec, Row
+    from harnpy.storage.contract import Codec, Row, Search
     from harnpy.storage.sqlite.database import Connections
 
 # The search index: which texts hold which three letters in a row. A cache. Spec: 10 §C6.2.
@@ -153,7 +153,7 @@ class Place(NamedTuple):
     segment: Segment
 
 
-class Search:
+class Searches:
     """The searches of one store. One at a time: they share the index."""
 
     def __init__(self, connections: Connections) -> None:
@@ -162,16 +162,8 @@ class Search:
         target = connections.url.target
         self._index = Index(target if target == MEMORY else f"{target}-search")
 
-    def find(
-        self,
-        query: str,
-        kind: str,
-        codec: Codec,
-        name: str | None,
-        types: frozenset[str] | None,
-        limit: int,
-        raw: bool,
-    ) -> list[Hit]:
+    def find(self, search: Search) -> list[Hit]:
+        query, kind, codec, name, types, limit, raw = search
         wanted = [] if raw else terms(query)
         match = query if raw else _match(wanted)
         with self._lock, self._connections.reading() as db:

@@ -13,6 +13,8 @@ from msgspec import DecodeError
 from msgspec.json import decode
 
 from harnpy.storage.contract import (
+    BaseStore,
+    BaseStream,
     Finding,
     FsckReport,
     GcReport,
@@ -40,14 +42,14 @@ from harnpy.storage.sqlite.records import (
     segments,
     tool_key,
 )
-from harnpy.storage.sqlite.search import Search
+from harnpy.storage.sqlite.search import Searches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from sqlite3 import Connection, Cursor
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Stream
-    from harnpy.storage.leases import Check, Lease, Machine
+    from harnpy.storage.contract import Codec, HeadQuery, Hit, Reading, Record, Search, Stream
+    from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 
 # What lists show of streams, read from their rows. Spec: 10 §C6.2.
@@ -256,7 +258,7 @@ def _drop_stems(cursor: Cursor) -> int:
 # One stream in a SQLite file. Spec: 10 §C6.2.
 
 
-class SqliteStream(Known):
+class SqliteStream(BaseStream, Known):
     """A stream as this object has seen it last."""
 
     def __init__(
@@ -280,19 +282,12 @@ class SqliteStream(Known):
         rows = self.codec.encode(records) if records else []
         self._commits.run(Append(self, rows, expected_version, head, fence))
 
-    def read(
-        self,
-        after: int = 0,
-        until: int | None = None,
-        *,
-        types: frozenset[str] | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[Record]:
-        found = self._read(clipped(self._parts(), after, until), types, reverse)
+    def _read(self, reading: Reading) -> Iterator[Record]:
+        after, until, types, reverse, limit = reading
+        found = self._rows(clipped(self._parts(), after, until), types, reverse)
         return found if limit is None else islice(found, limit)
 
-    def _read(self, parts: list[Segment], types: frozenset[str] | None, reverse: bool) -> Iterator[Record]:
+    def _rows(self, parts: list[Segment], types: frozenset[str] | None, reverse: bool) -> Iterator[Record]:
         for part in reversed(parts) if reverse else parts:
             for piece in pieces(part, reverse):
                 if types is None:
@@ -343,9 +338,6 @@ class SqliteStream(Known):
         if found is None:
             return []
         return segments(db, found.sid, found.version, found.fork_seq)
-
-    def last(self) -> Record | None:
-        return next(self.read(reverse=True, limit=1), None)
 
     def find_key(self, key: str) -> Record | None:
         wanted = tool_key(key)
@@ -401,10 +393,12 @@ def open_sqlite(url: StoreUrl, machine: Machine) -> SqliteStore:
     return SqliteStore(url, machine)
 
 
-class SqliteStore:
+class SqliteStore(BaseStore):
     """A `Store` of `SqliteStream`s."""
 
     features = frozenset({"search"})
+    has_raw_searches = True
+    leases: SqliteLeases
 
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
         self.url = str(url)
@@ -413,8 +407,11 @@ class SqliteStore:
         self._connections = Connections(url)
         self._reading = self._connections.reading
         self._commits = Commits(self._connections)
-        self._leases = SqliteLeases(self._connections, self._commits, machine)
-        self._search = Search(self._connections)
+        self.leases = SqliteLeases(self._connections, self._commits, machine)
+        self._searches = Searches(self._connections)
+
+    def check_open(self) -> None:
+        self._connections.check_open()
 
     def stream(self, kind: str, name: str, codec: Codec) -> SqliteStream:
         return SqliteStream(self._connections, self._commits, kind, name, codec)
@@ -453,30 +450,8 @@ class SqliteStore:
     def delete(self, kind: str, name: str) -> bool:
         return self._commits.transact(lambda cursor: records.delete_stream(cursor, kind, name))
 
-    def search(
-        self,
-        query: str,
-        kind: str = "session",
-        *,
-        codec: Codec,
-        name: str | None = None,
-        types: frozenset[str] | None = None,
-        limit: int = 50,
-        raw: bool = False,
-    ) -> list[Hit]:
-        self._connections.check_open()
-        return self._search.find(query, kind, codec, name, types, limit, raw)
-
-    def lease(
-        self,
-        key: str,
-        owner: str | None = None,
-        ttl: float = 30.0,
-        *,
-        wait: float = 0.0,
-        check: Check | None = None,
-    ) -> Lease:
-        return self._leases.take(key, owner, ttl, wait, check)
+    def _search(self, search: Search) -> list[Hit]:
+        return self._searches.find(search)
 
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         ends = time.monotonic() + timeout
@@ -500,13 +475,10 @@ class SqliteStore:
             return fsck(db.cursor(), repair=False)
 
     def gc(self, *, older_than: float | None = None, dry_run: bool = False) -> GcReport:
-        return self._commits.transact(lambda cursor: gc(cursor, self._leases, older_than, dry_run))
-
-    def flush(self) -> None:
-        self._connections.check_open()  # what is acknowledged is committed
+        return self._commits.transact(lambda cursor: gc(cursor, self.leases, older_than, dry_run))
 
     def close(self) -> None:
         if not self._connections.closed:
-            self._leases.release_all()
-            self._search.close()
+            self.leases.release_all()
+            self._searches.close()
         self._connections.close()
