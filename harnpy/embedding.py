@@ -7,7 +7,7 @@ vm.run_source('println("hello")')
 
 from __future__ import annotations
 
-from harnpy.builtins import catalog
+from harnpy.builtins import Settings, catalog
 from harnpy.vm.declare import Declaration
 from harnpy.vm.vm import Vm as BaseVm
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-    from harnpy.builtins import Settings
     from harnpy.llm.providers import Provider
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.limits import Limits

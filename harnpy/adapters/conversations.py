@@ -16,7 +16,7 @@ from harnpy.session.errors import SessionError, SessionNotFound
 from harnpy.session.events import Origin
 from harnpy.session.log import KIND as SESSIONS
 from harnpy.session.trajectory import KIND as EPISODES
-from harnpy.storage import StorageError
+from harnpy.storage import Head, HeadQuery, Hit, StorageError, Store
 from harnpy.storage.contract import holds, mark, page, terms
 from harnpy.storage.copying import copy_streams
 from harnpy.world import World
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harnpy.session.past import Until
-    from harnpy.storage import Head, HeadQuery, Hit, Store
 
 SESSION, THREAD = "session", "thread"
 KINDS = (SESSION, THREAD)

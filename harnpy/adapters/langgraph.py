@@ -27,7 +27,7 @@ except ImportError as error:
 
 from harnpy.adapters import threads
 from harnpy.adapters.threads import KIND, Namespace, Saved, Thread, ThreadCodec, ThreadRecord, Write
-from harnpy.storage import HeadQuery, open_store
+from harnpy.storage import HeadQuery, Store, Stream, open_store
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
     from langgraph.checkpoint.serde.base import SerializerProtocol
-
-    from harnpy.storage import Store, Stream
 
     Draft = tuple[str, dict[str, Any]]
 

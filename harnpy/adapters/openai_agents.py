@@ -24,15 +24,13 @@ from harnpy.session.events import (
 from harnpy.session.log import ANY
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
-from harnpy.storage import open_store
+from harnpy.storage import Store, open_store
 from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agents.items import TResponseInputItem
-
-    from harnpy.storage import Store
 
     R = TypeVar("R")
 

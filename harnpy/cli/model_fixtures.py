@@ -6,7 +6,7 @@ Spec: 07 §2.5, 09 §2.5, §2.6.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.live_models import models_of
@@ -16,8 +16,6 @@ from harnpy.llm.errors import FixtureError
 from harnpy.llm.providers.mock import FixtureRecording, read_fixtures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harnpy import Vm
     from harnpy.llm.call import Models
 

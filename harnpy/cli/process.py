@@ -6,10 +6,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
+from typing import BinaryIO
 
 # Standard streams that were closed before the process began (`>&-`): Python has None for them.
 

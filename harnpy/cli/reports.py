@@ -13,19 +13,17 @@ from urllib.parse import quote
 
 import click
 
-from harnpy.check.explanations import explanations
+from harnpy.check.explanations import Explanation, explanations
 from harnpy.cli import console
 from harnpy.cli.console import has_colour
 from harnpy.formats.secrets.forms import hidden
 from harnpy.formats.visible import visible
-from harnpy.syntax.diagnostic import Lines, SourceFault, rendered
+from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related, SourceFault, Span, rendered
 from harnpy.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.check.explanations import Explanation
-    from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Related, Span
 
 # A diagnostic as data: what `--json` prints, a line each. Spec: 09 §4.6.
 

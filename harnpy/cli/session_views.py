@@ -6,7 +6,7 @@ Spec: 10 §C21.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,6 @@ from harnpy.session.info import FORK_SEQ, PARENT
 from harnpy.session.transcript import MESSAGE_KINDS, message_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.table import Table
 
     from harnpy.formats.dicts import Dict

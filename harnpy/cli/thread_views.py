@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.adapters.checkpoints import INTERRUPT, Unread, is_internal, messages, questions
 from harnpy.adapters.conversations import THREAD, thread_history, thread_stream
-from harnpy.adapters.threads import KIND, plain_data, readable
+from harnpy.adapters.threads import KIND, Shown, ThreadHistory, ThreadRecord, plain_data, readable
 from harnpy.cli.console import one_line, say
 from harnpy.cli.session_views import counted, message_lines, short, stamp
 from harnpy.formats.json import compact_json
@@ -16,7 +16,6 @@ from harnpy.session.errors import SessionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.adapters.threads import Shown, ThreadHistory, ThreadRecord
     from harnpy.session.past import Until
     from harnpy.storage import Store
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from harnpy.faces.asynchronous import calling, later
 from harnpy.session import extension, log
 from harnpy.session.arguments import validate_session_id
-from harnpy.session.extension import SessionExtension
+from harnpy.session.extension import Memory, RequestPrompt, SessionExtension
 from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy, call_alone
 from harnpy.session.transfer import agently
@@ -19,7 +19,6 @@ from harnpy.storage.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from harnpy.session.extension import Memory, RequestPrompt
     from harnpy.session.resize_policy import Analysis, Strategy
     from harnpy.session.runtime import SessionRuntime
 

@@ -72,9 +72,10 @@ from harnpy.faces.canto_events import (
     user_message,
 )
 from harnpy.session import drafts, trajectory
+from harnpy.session import payload_types as types
 from harnpy.session.actions import unsaved_copy, unsaved_session
-from harnpy.session.agents import Budget
-from harnpy.session.artifacts import Artifact
+from harnpy.session.agents import Budget, RunEvent, TurnResult
+from harnpy.session.artifacts import Artifact, ArtifactStore, Body
 from harnpy.session.child_records import ChildRef, ChildResult, ChildSpec
 from harnpy.session.drafting import current_metadata as metadata_from_context
 from harnpy.session.drafting import current_turn as turn_id_from_context
@@ -82,8 +83,9 @@ from harnpy.session.drafting import ensure_turn as ensure_turn_id
 from harnpy.session.drafting import metadata as with_metadata
 from harnpy.session.drafting import turn as with_turn_id
 from harnpy.session.errors import InvalidArgument, SessionExists, SessionNotFound
-from harnpy.session.log import ANY
+from harnpy.session.log import ANY, ModelSettings
 from harnpy.session.log import Rebuilder as HarnRebuilder
+from harnpy.session.log import Session as HarnSession
 from harnpy.session.prompt import FILES_LIMIT, HistoryEntry
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.trajectory import ChildLog as ChildRunLog
@@ -96,13 +98,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
 
-    from harnpy.session import payload_types as types
-    from harnpy.session.agents import RunEvent, TurnResult
-    from harnpy.session.artifacts import ArtifactStore, Body
     from harnpy.session.children import ScheduledChild
     from harnpy.session.info import SessionInfo
-    from harnpy.session.log import ModelSettings
-    from harnpy.session.log import Session as HarnSession
     from harnpy.session.resize_policy import Artifacts, ResizeReport
     from harnpy.session.watch import Watch
     from harnpy.storage.contract import Store as HarnStore

@@ -21,11 +21,10 @@ from harnpy.session.events import (
     EventDraft,
     decoded,
 )
+from harnpy.session.events import Event as HarnEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from harnpy.session.events import Event as HarnEvent
 
     Json = dict[str, Any]
     Message = dict[str, Any]

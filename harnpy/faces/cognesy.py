@@ -45,7 +45,7 @@ from harnpy.faces.cognesy_sessions import (
     write_changes,
 )
 from harnpy.session import actions, hooks
-from harnpy.session.registers import TaskList
+from harnpy.session.registers import Task, TaskList
 from harnpy.session.runtime import SessionRuntime as HarnpyRuntime
 from harnpy.session.send import Send
 
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harnpy.faces.cognesy_loops import AgentCapabilityRegistry, DefinitionLoopFactory, UseBash
-    from harnpy.session.registers import Task
     from harnpy.session.transaction import Txn
 
 __all__ = [

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.agent.factory.build import Capabilities, use_bash
+from harnpy.agent.factory.build import AgentBuild, Capabilities, use_bash
 from harnpy.agent.factory.loops import LoopFactory
 
 if TYPE_CHECKING:
-    from harnpy.agent.factory.build import AgentBuild
     from harnpy.faces.cognesy_sessions import EventDispatcher
 
 AgentCapabilityRegistry = Capabilities

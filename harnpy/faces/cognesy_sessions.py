@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from harnpy.session import hooks
 from harnpy.session.actions import unsaved_fork, unsaved_session
@@ -35,7 +35,6 @@ from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Self
 
     from harnpy.session.info import SessionInfo
     from harnpy.session.log import Session

@@ -6,13 +6,12 @@ import json
 import math
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from harnpy.formats.display import display, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import NoReturn
 
 # JSON text to a value, or what is wrong with it and where. Spec: 04 §11.1 "parse".
 #

@@ -15,7 +15,7 @@ import select
 import socket
 from contextlib import suppress
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from harnpy.embedding import Vm
 from harnpy.isolation.process import (
@@ -36,7 +36,6 @@ from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Never
 
 Data = dict[str, Any]
 

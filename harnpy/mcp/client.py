@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from harnpy.formats.dicts import as_dicts
+from harnpy.formats.dicts import Dict, as_dicts
 from harnpy.formats.display import display
 from harnpy.mcp.server_spec import (
     DISCONNECTED,
     HTTP,
     STDIO,
     ConnectionFault,
+    ServerSpec,
     SessionLost,
     ToolError,
     require_sdk,
@@ -21,9 +22,7 @@ from harnpy.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harnpy.formats.dicts import Dict
     from harnpy.mcp.connection import Connection, Progress, Serve
-    from harnpy.mcp.server_spec import ServerSpec
     from harnpy.mcp.transports import Transport
     from harnpy.world import World
     from harnpy.world.http import Http

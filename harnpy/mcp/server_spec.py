@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import Fault, MisuseError, NamedFault
-from harnpy.formats.dicts import Options
+from harnpy.formats.dicts import Dict, Options
 from harnpy.formats.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harnpy.formats.dicts import Dict
 
 # How calls of MCP servers fail. Spec: 07 §15.1.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError, NamedFault
-from harnpy.formats.dicts import Options
+from harnpy.formats.dicts import Dict, Options
 from harnpy.formats.json import JsonError, parse_json
 from harnpy.mcp.client import PATIENCE, Client, LoopLock
 from harnpy.mcp.server_spec import ServerSpec, read_server_spec
@@ -18,7 +18,6 @@ from harnpy.mcp.server_spec import ServerSpec, read_server_spec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from harnpy.formats.dicts import Dict
     from harnpy.mcp.connection import Serve
     from harnpy.world import World
     from harnpy.world.http import Http

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -18,25 +18,23 @@ from mcp_types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    RequestId,
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
 
 from harnpy.formats.json import JsonError, parse_json, to_json
-from harnpy.mcp.server_spec import ConnectionFault, NotStarted, ServerError, SessionLost
+from harnpy.mcp.server_spec import ConnectionFault, NotStarted, ServerError, ServerSpec, SessionLost
 from harnpy.world.egress import redacted_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup
     from anyio.streams.memory import MemoryObjectSendStream
     from mcp.shared._stream_protocols import ReadStream, WriteStream
-    from mcp_types import RequestId
 
     from harnpy.formats.dicts import Dict
-    from harnpy.mcp.server_spec import ServerSpec
     from harnpy.world import World
     from harnpy.world.http import Http
     from harnpy.world.processes import Companion

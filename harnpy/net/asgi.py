@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.net import server_messages
 from harnpy.net.server_messages import Request, body_to_send, has_no_body, plain_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
 
     from harnpy.net.server import Server
     from harnpy.net.server_events import EventStream

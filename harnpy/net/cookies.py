@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
 from harnpy.formats.crypto.encodings import EncodingError, from_base64url, to_base64url
@@ -19,7 +19,6 @@ from harnpy.net.header_grammar import is_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
 
 _NO_VALUE = re.compile(r'[\x00-\x20\x7f-\x9f;,\\"]')
 _NO_ATTRIBUTE = re.compile(r"[\x00-\x1f\x7f-\x9f;]")

@@ -10,17 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from harnpy.net.errors import RequestFailed
-from harnpy.net.http_replies import HttpMocks, Mocked, Reply, at_once
-from harnpy.net.http_request import PASSING
-from harnpy.net.http_sessions import Clients, Handles, Sessions
+from harnpy.net.http_replies import HttpMocks, Mocked, Reply, Response, at_once
+from harnpy.net.http_request import PASSING, Request
+from harnpy.net.http_sessions import Clients, Handles, Session, Sessions
 
 if TYPE_CHECKING:
     from asyncio import Task
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from harnpy.net.http_replies import Response
-    from harnpy.net.http_request import Request
-    from harnpy.net.http_sessions import Session
     from harnpy.world import World
     from harnpy.world.egress import Egress
     from harnpy.world.files import Files

@@ -6,20 +6,18 @@ import codecs
 import re
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from harnpy.formats.display import display
 from harnpy.net.errors import HttpError
 from harnpy.net.http_options import Given
-from harnpy.net.http_request import check_header
+from harnpy.net.http_request import Request, check_header
 from harnpy.world.egress import redacted_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
-    from typing import TypeVar
 
     from harnpy.formats.dicts import Dict
-    from harnpy.net.http_request import Request
 
     T = TypeVar("T")
 

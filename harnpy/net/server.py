@@ -6,7 +6,7 @@ Pure: how a request arrives is the business of `asgi`. Spec: 04 §21.5.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from harnpy.faults import Fault
@@ -15,7 +15,6 @@ from harnpy.net.server_options import HandlerFailed, OutOfTime, ServerFault, fla
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
 
     from harnpy.net.server_messages import Request, Response
 

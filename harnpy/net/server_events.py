@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.display import display, type_name
 from harnpy.formats.json import to_json
@@ -16,7 +16,6 @@ from harnpy.net.server_options import ServerFault, number_option
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from typing import Any
 
     from harnpy.net.server_messages import Response
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from harnpy.formats.display import display, type_name
@@ -14,7 +14,6 @@ from harnpy.net.server_options import ServerFault, number_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     Response = dict[str, Any]
 

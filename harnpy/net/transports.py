@@ -15,22 +15,19 @@ from harnpy.formats.crypto.encodings import EncodingError, from_base64, to_base6
 from harnpy.formats.display import display, type_name
 from harnpy.net.errors import Broken, HttpError, Refused, WebSocketError
 from harnpy.net.http_options import EVENT, SCRIPT, Given
-from harnpy.net.http_replies import masked_headers, matches_url
-from harnpy.net.http_request import check_header, read_request
+from harnpy.net.http_replies import Response, masked_headers, matches_url
+from harnpy.net.http_request import Disk, Request, check_header, read_request
 from harnpy.net.http_sessions import Clients, Handles
 from harnpy.net.inbox import Inbox, Script
 from harnpy.net.sse import Event, Opened, Reconnecting, Source
 from harnpy.world.connections import Message
-from harnpy.world.egress import redacted_url
+from harnpy.world.egress import Egress, redacted_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from harnpy.formats.dicts import Dict
-    from harnpy.net.http_replies import Response
-    from harnpy.net.http_request import Disk, Request
     from harnpy.net.inbox import Start
-    from harnpy.world.egress import Egress
     from harnpy.world.http import Http
     from harnpy.world.websocket import WebSocket
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from hmac import compare_digest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp.server.transport_security import TransportSecuritySettings
 
@@ -17,7 +17,6 @@ from harnpy.world.connections import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
 
     from mcp.server.lowlevel import Server
 

@@ -18,6 +18,7 @@ from mcp.server.subscriptions import (
     ListenHandler,
     ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
 )
 from mcp.shared.exceptions import MCPError
 
@@ -26,7 +27,7 @@ from harnpy.faults import Fault, TooLarge
 from harnpy.formats.display import display
 from harnpy.formats.json import as_data, to_json
 from harnpy.serve.functions import functions_of, session_verbs
-from harnpy.serve.mcp_tools import CallFailed, Tool, failure
+from harnpy.serve.mcp_tools import CallFailed, Result, Tool, failure
 from harnpy.serve.program import NotServed, Program
 from harnpy.version import __version__
 from harnpy.vm.errors import VmError
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.server.context import ServerRequestContext
-    from mcp.server.subscriptions import ServerEvent
 
     from harnpy import Vm
     from harnpy.formats.dicts import Dict
-    from harnpy.serve.mcp_tools import Result
 
     Context = ServerRequestContext[Any, Any]
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import threading
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio
 import mcp_types as types
@@ -19,7 +19,6 @@ from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from typing import BinaryIO
 
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
     from mcp.server.lowlevel import Server

@@ -12,7 +12,7 @@ import asyncio
 from harnpy.agent.people import HumanCancelled
 from harnpy.builtins import settings_of
 from harnpy.vm.errors import FAILURES, ExitRequest, Leaving, VmError
-from harnpy.vm.modules import Library
+from harnpy.vm.modules import Library, Module
 from harnpy.vm.run.aio import run_inside
 from harnpy.vm.run.backtrace import finish
 from harnpy.world.host import People
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from harnpy import Vm
     from harnpy.formats.dicts import Dict
-    from harnpy.vm.modules import Module
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
 

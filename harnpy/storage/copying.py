@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.storage.contract import HeadQuery, Row
+from harnpy.storage.contract import Head, HeadQuery, Row, Store, Stream
 from harnpy.storage.errors import StorageError, StreamExists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.storage.contract import Head, Store, Stream
 
 #: How many records one append writes, more or less: appends stay whole.
 _CHUNK = 1000

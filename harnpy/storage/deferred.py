@@ -12,27 +12,28 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from harnpy.storage.contract import BaseStore, BaseStream
+from harnpy.storage.contract import (
+    BaseStore,
+    BaseStream,
+    Codec,
+    FsckReport,
+    GcReport,
+    Head,
+    HeadQuery,
+    Hit,
+    Page,
+    Reading,
+    Record,
+    Search,
+    Store,
+    Stream,
+)
 from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
 from harnpy.storage.leases import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harnpy.storage.contract import (
-        Codec,
-        FsckReport,
-        GcReport,
-        Head,
-        HeadQuery,
-        Hit,
-        Page,
-        Reading,
-        Record,
-        Search,
-        Store,
-        Stream,
-    )
     from harnpy.storage.leases import Check
 
 

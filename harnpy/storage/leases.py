@@ -12,14 +12,13 @@ import time
 from collections import defaultdict, deque
 from functools import cached_property
 from pathlib import Path
-from threading import Event, Thread
+from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from threading import Condition
     from types import TracebackType
 
     #: Called by those who wait: what it raises ends the waiting. It must be short and not use the store: one

@@ -12,15 +12,29 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
-from harnpy.storage.contract import DELETED, BaseStore, FsckReport, GcReport, Head, Page, hits, page
+from harnpy.storage.contract import (
+    DELETED,
+    BaseStore,
+    Codec,
+    FsckReport,
+    GcReport,
+    Head,
+    HeadQuery,
+    Hit,
+    Page,
+    Record,
+    Row,
+    Search,
+    Stream,
+    hits,
+    page,
+)
 from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
-from harnpy.storage.leases import MemoryLeases
+from harnpy.storage.leases import Lease, Machine, MemoryLeases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Record, Row, Search, Stream
-    from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 
 # A list that only grows at its end, and branches at no cost.

@@ -10,14 +10,12 @@ from os.path import exists
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.storage.errors import NoStore, Unsupported
-from harnpy.storage.opening import parse_url
+from harnpy.storage.opening import StoreUrl, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from psycopg import Connection
-
-    from harnpy.storage.opening import StoreUrl
 
 
 class Upgrade(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from harnpy.world.effects import DELETE, LIST, READ, WRITE
@@ -18,7 +18,6 @@ from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
     from types import TracebackType
 
     from harnpy.world.effects import Guard

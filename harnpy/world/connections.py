@@ -6,11 +6,10 @@ Imports no client and no server, so that programs with mocks load neither.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
-    from typing import Any, Protocol
 
     AsgiMessage = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[AsgiMessage]]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from http.cookiejar import Cookie
-    from typing import Any
+from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy
+from typing import Any
 
 #: What browsers keep, roughly.
 _MOST, _LONGEST = 1000, 4096

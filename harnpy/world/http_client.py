@@ -16,18 +16,15 @@ import anyio
 import httpcore2
 import httpx2
 
-from harnpy.world.connections import Failed, TooMuch, cut_off, misled, too_many_redirects
+from harnpy.world.connections import Failed, Settings, TooMuch, cut_off, misled, too_many_redirects
 from harnpy.world.cookie_jars import no_jar
-from harnpy.world.egress import Forbidden
+from harnpy.world.egress import Egress, Forbidden
 from harnpy.world.egress_rules import address_in, host_in
 from harnpy.world.responses import MOST_REDIRECTS, careful
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
     from http.cookiejar import CookieJar
-
-    from harnpy.world.connections import Settings
-    from harnpy.world.egress import Egress
 
     #: The addresses of a host, in the order in which to try them. Raises OSError.
     Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
+from asyncio import Future, StreamReader, StreamReaderProtocol, StreamWriter
 from contextlib import suppress
 from selectors import EVENT_READ, DefaultSelector
 from signal import SIGKILL, SIGTERM
@@ -20,7 +20,6 @@ from harnpy.faults import TooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from asyncio import Future
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 

@@ -7,7 +7,7 @@ import logging
 import socket
 import ssl
 import tempfile
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -15,8 +15,6 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from harnpy.world.connections import Application, Listener, Place
 
 #: Says nothing, whatever becomes of uvicorn's own loggers, which belong to the process.

@@ -21,12 +21,11 @@ from websockets.protocol import Protocol, Side, State
 from websockets.utils import accept_key
 
 from harnpy.world.connections import Failed, Message
-from harnpy.world.http_client import FAILURES, SURFACE, encoded_headers, failure
+from harnpy.world.http_client import FAILURES, SURFACE, Outgoing, encoded_headers, failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from harnpy.world.http_client import Outgoing
 
 _SWITCHED = 101
 _PIECE = 1 << 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +16,6 @@ from harnpy.cli.builtin_help import all_methods
 from harnpy.vm.run import methods
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harnpy.vm.declare import Declaration
 
 # docs/builtins.md: every builtin by family, what it does, and an example. Spec: 09 §4.5.

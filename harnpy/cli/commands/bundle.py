@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harnpy.formats.dicts import Dict
-    from harnpy.world import World
 
 
 _MODES = ("sanitized", "local", "replay-only")

@@ -24,7 +24,7 @@ from harnpy.cli.model_fixtures import replay
 from harnpy.cli.project_setup import bind_project
 from harnpy.cli.run_records import difference, refused
 from harnpy.faults import MisuseError, OptionError
-from harnpy.formats.dicts import read_toml
+from harnpy.formats.dicts import Dict, read_toml
 from harnpy.formats.json import parse_json
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.project import MANIFEST, project_root
@@ -44,7 +44,6 @@ from harnpy.world.streams import RealStreams
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harnpy.formats.dicts import Dict
 
 # What `harnpy eval` prints of a report, line by line. Spec: 09 §8.3.
 

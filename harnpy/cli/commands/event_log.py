@@ -17,7 +17,7 @@ from harnpy.cli import FAILED, OK, tables
 from harnpy.cli.console import complain, one_line, say
 from harnpy.eventlog.bearer import BearerSessions, CreateSession, utc_now
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
-from harnpy.eventlog.waitpoints import UnknownWaitpoint, Waitpoints
+from harnpy.eventlog.waitpoints import Changed, UnknownWaitpoint, Waitpoint, Waitpoints
 from harnpy.faults import Fault
 from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.project import ManifestError
@@ -26,7 +26,6 @@ from harnpy.world import World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.eventlog.waitpoints import Changed, Waitpoint
 
 # What every verb needs that works on an event log: the log, and errors in one line. Spec: 10 §C21, §C22.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -14,7 +14,6 @@ from harnpy.cli.console import complain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Any, TextIO
 
     from mcp.server.lowlevel import Server
 

@@ -27,7 +27,7 @@ from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.stores import store_settings
 from harnpy.session.trajectory import KIND as EPISODES
-from harnpy.session.transfer.admission import refuse
+from harnpy.session.transfer.admission import Loss, refuse
 from harnpy.session.transfer.directories import export_dir, import_dir
 from harnpy.session.transfer.formats import (
     AUTO,
@@ -40,7 +40,7 @@ from harnpy.session.transfer.formats import (
     lost,
     parsed_file,
 )
-from harnpy.storage import HeadQuery, StorageError, open_store
+from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
 from harnpy.storage.opening import parse_url
 from harnpy.storage.upgrading import upgrade_store
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
     from harnpy.session.events import Event
     from harnpy.session.past import Until
-    from harnpy.session.transfer.admission import Loss
-    from harnpy.storage import Head, Store
     from harnpy.storage.leases import Lease
 
     Kinds = tuple[str, ...]

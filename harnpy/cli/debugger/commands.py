@@ -12,7 +12,7 @@ import signal
 import sys
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -20,7 +20,7 @@ from harnpy.cli import INTERRUPTED, Stopped, console, session_views
 from harnpy.cli.console import one_line, paint
 from harnpy.cli.debugger import engine as steps
 from harnpy.cli.debugger.engine import Program
-from harnpy.cli.debugger.frames import EvaluationError, parts, short
+from harnpy.cli.debugger.frames import Call, EvaluationError, Names, parts, short
 from harnpy.cli.repl import is_expression
 from harnpy.cli.tables import show
 from harnpy.syntax.diagnostic import SourceFault
@@ -29,10 +29,8 @@ from harnpy.vm.values import Builtin, Fn
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
-    from typing import TextIO
 
     from harnpy.cli.debugger.engine import Engine, Launch, MakeStep, Stop
-    from harnpy.cli.debugger.frames import Call, Names
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.run.tasks import Task
 

@@ -19,7 +19,7 @@ from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.cli import console
 from harnpy.cli.debugger import dap_wire, engine
 from harnpy.cli.debugger.engine import NotStopped
-from harnpy.cli.debugger.frames import EvaluationError, kind, parts, short
+from harnpy.cli.debugger.frames import Call, EvaluationError, Names, kind, parts, short
 from harnpy.cli.repl import is_expression
 from harnpy.syntax.diagnostic import SourceFault
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from harnpy.cli.debugger.breakpoints import Breakpoint
     from harnpy.cli.debugger.dap_wire import Evaluate, Request, SetVariable, StackTrace, Wire
     from harnpy.cli.debugger.engine import Engine, MakeStep, Stop
-    from harnpy.cli.debugger.frames import Call, Names
     from harnpy.vm.run.tasks import Task
 
     Body = dict[str, Any]

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import threading
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     Body = dict[str, Any]
 
 # What requests of the Debug Adapter Protocol carry, as far as harnpy reads it. Spec: 09 §15.6.

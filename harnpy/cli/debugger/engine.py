@@ -19,24 +19,21 @@ from harnpy import Vm
 from harnpy.cli import FAILED, INTERRUPTED, console
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.debugger import frames
-from harnpy.cli.debugger.breakpoints import SILENT, Breakpoints
-from harnpy.cli.debugger.frames import Call, EvaluationError, activations, calls, evaluate, tasks
+from harnpy.cli.debugger.breakpoints import SILENT, Breakpoint, Breakpoints
+from harnpy.cli.debugger.frames import Call, EvaluationError, Names, activations, calls, evaluate, tasks
 from harnpy.cli.model_fixtures import replay
 from harnpy.cli.project_setup import bind_project
 from harnpy.vm.errors import ExitRequest, Leaving
 from harnpy.vm.run.backtrace import caught
 from harnpy.vm.values import display
-from harnpy.vm.walk.activation import Activation
+from harnpy.vm.walk.activation import Activation, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from harnpy.cli.debugger.breakpoints import Breakpoint
-    from harnpy.cli.debugger.frames import Names
     from harnpy.syntax import ast
     from harnpy.vm.run.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks import Task
-    from harnpy.vm.walk.activation import Walker
 
     Value = Any
     #: Makes the step of a task that is in some calls: `into`, `over` or `out`.

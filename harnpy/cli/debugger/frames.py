@@ -10,7 +10,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from greenlet import getcurrent
+from greenlet import getcurrent, greenlet
 
 from harnpy.cli import console
 from harnpy.cli.console import one_line
@@ -18,7 +18,7 @@ from harnpy.cli.debugger.breakpoints import path_of
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.errors import FAILURES, Leaving, VmError
-from harnpy.vm.resolve import Declared, Variable
+from harnpy.vm.resolve import Declared, Resolution, Variable
 from harnpy.vm.run.backtrace import finish, running
 from harnpy.vm.run.calls import UNSET
 from harnpy.vm.run.scheduler import Scheduler
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from greenlet import greenlet
-
-    from harnpy.vm.resolve import Resolution
     from harnpy.vm.run.tasks import Task
 
     Value = Any

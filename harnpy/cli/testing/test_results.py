@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
 from harnpy.cli.console import has_colour, paint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # The results of a test run: one `Result` for each test, as JSON and JUnit XML too. Spec: 09 §3.
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
-from typing import TYPE_CHECKING
+from typing import Any
 
 from harnpy.cli import INTERRUPTED
 from harnpy.cli.process import end_children
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
 
 
 @contextmanager

@@ -6,7 +6,7 @@ and signatures are `cryptography`'s; ES256 is deterministic (RFC 6979), so that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import NamedFault, NamedMisuse
 from harnpy.formats.crypto.encodings import EncodingError, from_base64url, to_base64url
@@ -14,8 +14,6 @@ from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
 from harnpy.formats.json import JsonError, parse_json
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
 #: Bytes of each of the two numbers of an ES256 signature.

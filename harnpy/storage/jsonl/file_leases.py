@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harnpy.storage.errors import CorruptLog
-from harnpy.storage.jsonl.layout import disk_errors, file_name, locked
+from harnpy.storage.jsonl.layout import Folder, disk_errors, file_name, locked
 from harnpy.storage.leases import PAUSE, Held, Lease, check_fence, refusal, wall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harnpy.storage.jsonl.layout import Folder
     from harnpy.storage.leases import Check, Machine
 
 LEASE_SUFFIX = ".json"

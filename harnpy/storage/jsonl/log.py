@@ -18,13 +18,22 @@ import msgspec
 
 from harnpy.storage.errors import CorruptLog, SchemaTooNew
 from harnpy.storage.jsonl import layout
-from harnpy.storage.jsonl.layout import BadLine, Facts, Origin, brief_of, disk_errors, file_name, name_of
+from harnpy.storage.jsonl.layout import (
+    BadLine,
+    Brief,
+    Facts,
+    Folder,
+    Origin,
+    brief_of,
+    disk_errors,
+    file_name,
+    name_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harnpy.storage.contract import Row
-    from harnpy.storage.jsonl.layout import Brief, Folder
 
     Append = list[Row]
 

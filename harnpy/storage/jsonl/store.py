@@ -15,11 +15,20 @@ from harnpy.storage.contract import (
     DELETED,
     BaseStore,
     BaseStream,
+    Codec,
     Encoded,
     Finding,
     FsckReport,
     GcReport,
     Head,
+    HeadQuery,
+    Hit,
+    Page,
+    Reading,
+    Record,
+    Row,
+    Search,
+    Stream,
     as_append,
     hits,
     page,
@@ -45,7 +54,6 @@ from harnpy.storage.memory import foreign_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Page, Reading, Record, Row, Search, Stream
     from harnpy.storage.jsonl.log import Append, Log, State
     from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl

@@ -15,14 +15,21 @@ import msgspec
 from harnpy.storage.contract import Row, repair_report
 from harnpy.storage.errors import CorruptLog, StorageError, StoreBusy, VersionConflict
 from harnpy.storage.jsonl import layout
-from harnpy.storage.jsonl.layout import BadLine, Facts, disk_errors, locked, name_of, write_all, written_lines
-from harnpy.storage.jsonl.log import SUFFIX, State, appends
+from harnpy.storage.jsonl.layout import (
+    BadLine,
+    Facts,
+    Folder,
+    Origin,
+    disk_errors,
+    locked,
+    name_of,
+    write_all,
+    written_lines,
+)
+from harnpy.storage.jsonl.log import SUFFIX, Log, Logs, State, appends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from harnpy.storage.jsonl.layout import Folder, Origin
-    from harnpy.storage.jsonl.log import Log, Logs
 
     Appends = Iterable[list[Row]]
 

@@ -13,7 +13,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
-from psycopg import errors
+from psycopg import Connection, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -26,14 +26,11 @@ from harnpy.storage.errors import (
     StoreFull,
     StoreUnreachable,
 )
-from harnpy.storage.opening import shown
+from harnpy.storage.opening import StoreUrl, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from psycopg import Connection
-
-    from harnpy.storage.opening import StoreUrl
 
 # Which servers a URL names, before anybody connects to them. Spec: 04 §21.4.
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.storage.contract import Row, as_append
+from harnpy.storage.contract import Codec, Reading, Record, Row, as_append
 from harnpy.storage.errors import StorageError, StreamExists
 from harnpy.storage.memory import foreign_id
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from harnpy.storage.contract import Codec, Reading, Record
     from harnpy.storage.postgres.database import Database
 
 #: How many rows are read at a time.

@@ -15,11 +15,19 @@ from harnpy.storage.contract import (
     DELETED,
     BaseStore,
     BaseStream,
+    Codec,
     Finding,
     FsckReport,
     GcReport,
     Head,
+    HeadQuery,
+    Hit,
     Page,
+    Reading,
+    Record,
+    Row,
+    Search,
+    Stream,
     mark,
     position,
     replacements,
@@ -38,7 +46,6 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Reading, Record, Row, Search, Stream
     from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.storage.contract import Hit, terms
+from harnpy.storage.contract import Codec, Hit, Search, terms
 from harnpy.storage.postgres import records
 from harnpy.storage.postgres.records import Part, Stored
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from harnpy.storage.contract import Codec, Search
     from harnpy.storage.postgres.database import Database
 
 #: How many records are extracted in one transaction.

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.json import encode
 
-from harnpy.storage.contract import Row, as_append
+from harnpy.storage.contract import Codec, Row, as_append
 from harnpy.storage.errors import CorruptLog, StorageError, StreamExists, VersionConflict
-from harnpy.storage.leases import check_fence
+from harnpy.storage.leases import Lease, check_fence
 from harnpy.storage.sqlite.database import SHIFT, STEM_KIND, STEM_VERSION, Job
 from harnpy.storage.sqlite.lease_rows import find_lease
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from sqlite3 import Connection, Cursor
 
-    from harnpy.storage.contract import Codec
-    from harnpy.storage.leases import Lease
 
 #: Records that are fetched at once.
 CHUNK = 1000

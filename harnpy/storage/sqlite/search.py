@@ -13,17 +13,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.storage.contract import Hit, holds, terms
+from harnpy.storage.contract import Codec, Hit, Row, Search, holds, terms
 from harnpy.storage.errors import StorageError, Unsupported
-from harnpy.storage.sqlite.database import MEMORY, SHIFT, is_busy
+from harnpy.storage.sqlite.database import MEMORY, SHIFT, Connections, is_busy
 from harnpy.storage.sqlite.records import Segment, segments, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from sqlite3 import Connection
 
-    from harnpy.storage.contract import Codec, Row, Search
-    from harnpy.storage.sqlite.database import Connections
 
 # The search index: which texts hold which three letters in a row. A cache. Spec: 10 §C6.2.
 

@@ -15,11 +15,18 @@ from msgspec.json import decode
 from harnpy.storage.contract import (
     BaseStore,
     BaseStream,
+    Codec,
     Finding,
     FsckReport,
     GcReport,
     Head,
+    HeadQuery,
+    Hit,
     Page,
+    Reading,
+    Record,
+    Search,
+    Stream,
     mark,
     position,
     replacements,
@@ -48,7 +55,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from sqlite3 import Connection, Cursor
 
-    from harnpy.storage.contract import Codec, HeadQuery, Hit, Reading, Record, Search, Stream
     from harnpy.storage.leases import Lease, Machine
     from harnpy.storage.opening import StoreUrl
 
