@@ -15,6 +15,7 @@ from harnpy.check.findings import Findings
 from harnpy.check.walk import Walk, blocks, calls, declarations, operators, undeclared_names
 from harnpy.syntax import ast
 from harnpy.syntax.names import FRAMES
+from harnpy.syntax.names import VISITS as BINDING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,15 +26,14 @@ if TYPE_CHECKING:
     from harnpy.check.walk import Above, Visit
 
 VISITS: Mapping[type, Visit] = {
+    **BINDING,
     ast.Block: blocks.block,
     ast.If: blocks.if_,
     ast.Ternary: blocks.ternary,
     ast.While: blocks.while_,
-    ast.For: blocks.for_,
     ast.Guard: blocks.guard,
     ast.Try: blocks.try_,
     ast.Retry: blocks.retry,
-    ast.Select: blocks.select,
     ast.Match: blocks.match,
     ast.Let: blocks.let,
     ast.Assign: operators.assign,
@@ -57,8 +57,6 @@ VISITS: Mapping[type, Visit] = {
     ast.EnumDecl: declarations.type_declaration,
     ast.InterfaceDecl: declarations.type_declaration,
     ast.TypeDecl: declarations.type_declaration,
-    ast.SkillDecl: declarations.skill,
-    ast.EvalPack: declarations.eval_pack,
     ast.Call: calls.call,
     ast.Name: undeclared_names.name,
     ast.Member: calls.variant,

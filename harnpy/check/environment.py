@@ -9,8 +9,7 @@ from harnpy.check.scopes import Binding
 from harnpy.check.surface import Surface, file_variables, yields
 from harnpy.check.types import Declared, Types
 from harnpy.syntax import ast
-from harnpy.syntax.ast import bound_names
-from harnpy.syntax.names import ancestry
+from harnpy.syntax.names import ancestry, declared_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,18 +103,16 @@ class Environment:
         bindings: dict[str, Binding] = {}
         order: dict[str, int] = {}
         for index, item in enumerate(self.items):
-            if isinstance(item, ast.FnDecl):
-                bindings[item.name] = Binding(item.name, item, fn=item)
-                order.setdefault(item.name, index)
-            elif isinstance(item, ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
-                bindings[item.name] = Binding(item.name, item)
-                order.setdefault(item.name, index)
-            for let in file_variables(item):
-                for name in bound_names(let.target):
+            for node in (item, *(file_variables(item) if isinstance(item, ast.Retry) else ())):
+                for name in declared_names(node):
+                    order.setdefault(name, index)
+                    if not isinstance(node, ast.Let):
+                        fn = node if isinstance(node, ast.FnDecl) else None
+                        bindings[name] = Binding(name, node, fn=fn)
+                        continue
                     if name in bindings:
                         self._rebound.add(name)
-                    bindings[name] = Binding(name, let.target, mutable=let.mutable)
-                    order.setdefault(name, index)
+                    bindings[name] = Binding(name, node.target, mutable=node.mutable)
         return bindings, order
 
     def is_callable(self, name: str) -> bool:

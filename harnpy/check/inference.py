@@ -32,6 +32,7 @@ from harnpy.check.types.type_nodes import (
     shape,
 )
 from harnpy.syntax import ast
+from harnpy.syntax.names import declared_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def block(inference: Inference, node: ast.Block, scope: Scope) -> Type | None:
     if not node.statements:
         return None
     last = node.statements[-1]
-    inside = [name for statement in node.statements for name in _bound_by(statement)]
+    inside = [name for statement in node.statements for name in declared_names(statement)]
     return inference.of(last, nameless(scope, inside) if inside else scope)
 
 
@@ -83,14 +84,6 @@ def nameless(scope: Scope, names: Iterable[str]) -> Scope:
     for name in names:
         inner.names[name] = Binding(name, None)
     return inner
-
-
-def _bound_by(statement: ast.Node) -> list[str]:
-    from harnpy.syntax.ast import bound_names
-
-    if isinstance(statement, ast.Let):
-        return bound_names(statement.target)
-    return [statement.name] if isinstance(statement, ast.FnDecl | ast.ToolDecl) else []
 
 
 def int_(inference: Inference, node: ast.Int, scope: Scope) -> Type:
@@ -442,9 +435,7 @@ def _thrown(inference: Inference, block: ast.Block, scope: Scope) -> Iterator[Ty
     inner = nameless(scope, [])
     for statement in block.statements:
         if isinstance(statement, ast.Let):
-            from harnpy.syntax.ast import bound_names
-
-            inner = nameless(inner, bound_names(statement.target))
+            inner = nameless(inner, declared_names(statement))
         elif isinstance(statement, ast.Throw):
             yield inference.of(statement.value, inner)
         elif isinstance(statement, ast.Propagate):

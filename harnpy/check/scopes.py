@@ -6,11 +6,11 @@ knows also what its block will declare later, for functions that are called late
 
 from __future__ import annotations
 
+from harnpy.syntax import ast
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from harnpy.syntax import ast
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -158,7 +158,7 @@ class Scope:
         inside = False
         while scope is not None:
             node = scope.later.get(name)
-            if node is not None and (inside or is_function(node)):
+            if node is not None and (inside or isinstance(node, ast.FnDecl)):
                 return node
             inside = inside or scope.function
             scope = scope.parent
@@ -168,7 +168,8 @@ class Scope:
         """The names that are declared by now, from the innermost block outward, sorted within one."""
         scope: Scope | None = self
         while scope is not None:
-            yield from sorted({*scope.names, *(n for n in scope.later if is_function(scope.later[n]))})
+            functions = (name for name, node in scope.later.items() if isinstance(node, ast.FnDecl))
+            yield from sorted({*scope.names, *functions})
             scope = scope.parent
 
     def locals(self) -> Iterator[Binding]:
@@ -182,8 +183,42 @@ class Scope:
                     yield self.find(name)  # type: ignore[misc]
             scope = scope.parent
 
+    def repeat(self, body: ast.Block) -> None:
+        """Forget what may hold only the first time that ``body``, a loop's, is run. Spec: 03 §5, §6."""
+        for name, keeps in assigned(body):
+            found = self.find(name)
+            if found is not None and _is_open(found, keeps):
+                self.views[name] = found.view(None)
 
-def is_function(node: ast.Node) -> bool:
-    from harnpy.syntax import ast
 
-    return isinstance(node, ast.FnDecl)
+#: Values of the kind that a variable of theirs has had before.
+_KEEPING = (ast.Int, ast.Float, ast.Str, ast.Interp, ast.Bool)
+_ARITHMETIC = frozenset("+-*/%") | {"**"}
+
+
+def _is_open(found: Binding, keeps: bool) -> bool:
+    """Return True if a variable may hold something else next time; ``keeps``: not what is assigned here."""
+    if found.widens or found.type is not found.declared:
+        return True
+    is_plain = isinstance(found.type, ast.TypeName) and not found.type.args
+    return found.inferred and not (is_plain and keeps)
+
+
+def assigned(block: ast.Node) -> Iterator[tuple[str, bool]]:
+    """Yield the variables that ``block`` assigns, each with True if the value is surely of their kind."""
+    stack: list[ast.Node] = [block]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Assign):
+            root = node.target
+            while isinstance(root, ast.Member | ast.Index):
+                root = root.object
+            if isinstance(root, ast.Name):
+                yield root.name, root is node.target and _keeps(node)
+        stack.extend(node.children())
+
+
+def _keeps(node: ast.Assign) -> bool:
+    value = node.value
+    is_arithmetic = isinstance(value, ast.Binary) and value.op in _ARITHMETIC
+    return node.op != "=" or is_arithmetic or isinstance(value, _KEEPING)

@@ -2,13 +2,14 @@
 
 A `Binder` visits a tree in the order of execution, and says of each name what declares it and where a scope
 or a function begins and ends. What a scope holds, and what a use means, is for the subclass: the resolver
-makes variables, the linter notes uses. The functions below answer for one piece of syntax, and need no walk.
+makes variables, the type checker bindings with types, the linter notes uses. The functions below answer for
+one piece of syntax, and need no walk.
 """
 
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import bound_places
+from harnpy.syntax.ast import bound_names, bound_places
 
 #: The limit of recursion for walks: a few frames for each of the levels that the parser accepts. CPython 3.11
 #: keeps them on the heap.
@@ -16,10 +17,10 @@ FRAMES = 60_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any
 
-    Visits = Mapping[type[ast.Node], Callable[[Any, Any], None]]
+    Visits = Mapping[type[ast.Node], Callable[[Any, Any], object]]
 
 
 class Binder:
@@ -31,12 +32,12 @@ class Binder:
     def __init__(self, visits: Visits) -> None:
         self._visits = visits
 
-    def visit(self, node: ast.Node) -> None:
+    def visit(self, node: ast.Node) -> object:
         visit = self._visits.get(type(node))
         if visit:
-            visit(self, node)
-        else:
-            self.children(node)
+            return visit(self, node)
+        self.children(node)
+        return None
 
     def children(self, node: ast.Node) -> None:
         for child in node.children():
@@ -46,11 +47,12 @@ class Binder:
         if node is not None:
             self.visit(node)
 
-    def statements(self, statements: Sequence[ast.Node]) -> None:
+    def statements(self, statements: Sequence[ast.Node]) -> bool | None:
         """Visit the statements of the scope that has just been opened."""
         self.predeclare(statements)
         for statement in statements:
             self.visit(statement)
+        return None
 
     def predeclare(self, statements: Sequence[ast.Node]) -> None:
         """Note what these statements will declare, for functions that are called later (02 §7.4)."""
@@ -95,6 +97,10 @@ class Binder:
 
 def let(b: Binder, node: ast.Let) -> None:
     b.visit(node.value)
+    let_names(b, node)
+
+
+def let_names(b: Binder, node: ast.Let) -> None:
     plain = isinstance(node.target, ast.NamePattern)
     pattern(b, node, node.target, "let", node.mutable, node.value if plain else None)
 
@@ -122,14 +128,18 @@ def match(b: Binder, node: ast.Match) -> None:
     b.visit(node.value)
     for arm in node.arms:
         b.open_scope(arm)
-        for part in arm_parts(arm, b.enums):
-            if not isinstance(part, ast.Name):
-                b.visit(part)
-            elif part.name != "_":
-                b.bind(arm, part, part.name, "match")
+        arm_names(b, arm)
         b.optional(arm.guard)
         b.visit(arm.body)
         b.close_scope()
+
+
+def arm_names(b: Binder, arm: ast.Arm) -> None:
+    for part in arm_parts(arm, b.enums):
+        if not isinstance(part, ast.Name):
+            b.visit(part)
+        elif part.name != "_":
+            b.bind(arm, part, part.name, "match")
 
 
 def catch(b: Binder, node: ast.Catch) -> None:
@@ -181,6 +191,10 @@ def spawn(b: Binder, node: ast.Spawn) -> None:
 def parallel(b: Binder, node: ast.Parallel) -> None:
     b.visit(node.source)
     b.optional(node.max_concurrent)
+    parallel_body(b, node)
+
+
+def parallel_body(b: Binder, node: ast.Parallel) -> None:
     b.enter_function(node, None)
     if node.param:
         b.bind(node, node, node.param, "param")
@@ -243,6 +257,24 @@ VISITS: Visits = {
     ast.SkillDecl: skill_decl,
     ast.EvalPack: eval_pack,
 }
+
+
+def declared_names(statement: ast.Node) -> list[str]:
+    """Return the names of values that a statement declares in the block that it stands in."""
+    if isinstance(statement, ast.Let):
+        return bound_names(statement.target)
+    if isinstance(statement, ast.FnDecl | ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
+        return [statement.name]
+    return []
+
+
+def declared_later(statements: Sequence[ast.Node]) -> Iterator[tuple[str, ast.FnDecl | ast.Let]]:
+    """Yield what functions that are called later find, though a block declares it after them (02 §7.4)."""
+    for node in statements:
+        if isinstance(node, ast.FnDecl):
+            yield node.name, node
+        elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
+            yield node.target.name, node
 
 
 def pack_names(pack: ast.EvalPack) -> list[tuple[ast.Node, str]]:

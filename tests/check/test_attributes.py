@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy.check.findings import Findings
-from harnpy.check.walk.declarations import check_attributes
+from harnpy.check.walk.attributes import check_attributes
 from harnpy.syntax.parser import parse
 
 FN, TOOL, PIPELINE, STRUCT = "fn f() { }", "tool t() { }", "pipeline p() { }", "struct S { a: int }"

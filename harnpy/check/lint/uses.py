@@ -12,8 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnpy.syntax import ast
-from harnpy.syntax.ast import bound_names
-from harnpy.syntax.names import FRAMES, VISITS, Binder, ancestry, function
+from harnpy.syntax.names import FRAMES, VISITS, Binder, ancestry, declared_names, function
 
 if TYPE_CHECKING:
     from harnpy.syntax.names import Visits
@@ -162,10 +161,7 @@ class Uses(Binder):
     def predeclare(self, statements: Sequence[ast.Node]) -> None:
         late = self._scopes[-1].late
         for statement in statements:
-            if isinstance(statement, ast.Let):
-                late.update(bound_names(statement.target))
-            elif isinstance(statement, ast.FnDecl | ast.ToolDecl | ast.SkillDecl | ast.EvalPack):
-                late.add(statement.name)
+            late.update(declared_names(statement))
 
     def attributes(self, node: Any) -> None:
         for attribute in node.attrs:

@@ -1,22 +1,27 @@
 """The walk over one item: where it is, what it has found, and what is done with each kind of node.
 
-The modules of this package judge one construct a function, in the order in which the specification discovers
-faults (03 §8.1). Operators, methods and properties lean to the left, thousands deep; the walk goes down that
-side in a loop and has the type of the left side at hand when it judges what is built on it.
+It binds names as the resolver does (`harnpy.syntax.names`), each with its type. The modules of this package
+judge one construct a function, in the order in which the specification discovers faults (03 §8.1). Operators,
+methods and properties lean to the left, thousands deep; the walk goes down that side in a loop and has the
+type of the left side at hand when it judges what is built on it.
 """
 
 from __future__ import annotations
 
 from harnpy.check.agents import Agents
 from harnpy.check.findings import Findings
-from harnpy.check.inference import STEPS, WHOLE, Inference
+from harnpy.check.inference import STEPS, WHOLE, Inference, annotated, certain
 from harnpy.check.narrowing import expected_by
-from harnpy.check.scopes import Scope
+from harnpy.check.scopes import Binding, Scope
+from harnpy.check.types import type_nodes
+from harnpy.check.types.type_nodes import INT, is_named
+from harnpy.check.walk.attributes import check_attributes
 from harnpy.syntax import ast
+from harnpy.syntax.names import Binder, declared_later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from harnpy.check.environment import Environment
@@ -24,8 +29,8 @@ if TYPE_CHECKING:
     from harnpy.check.types import Types
     from harnpy.check.types.type_nodes import Type
 
-    #: What is done with a node; whether control certainly leaves the block there.
-    Visit = Callable[[Any, Any], bool | None]
+    #: What is done with a node; true when control certainly leaves the block there.
+    Visit = Callable[[Any, Any], object]
     #: What is done with a node whose left part, of the given type, has been visited.
     Above = Callable[[Any, Any, Type | None], None]
 
@@ -52,12 +57,25 @@ class Function:
         self.type_params = type_params
         self.bounds = bounds or {}
 
-    def inner(self) -> Function:
-        """A closure, or a body that runs by itself, inside this function."""
-        return Function(type_params=self.type_params, bounds=self.bounds)
+    def inner(self, type_params: Iterable[ast.TypeParam] = ()) -> Function:
+        """Return what is around a closure, a body that runs by itself, or methods, inside this function."""
+        params = self.type_params | {param.name for param in type_params}
+        return Function(type_params=params, bounds=self.bounds)
+
+    def declared(self, node: ast.FnDecl) -> Function:
+        """Return what is around the body of a function inside this one."""
+        params = self.type_params | {param.name for param in node.type_params}
+        return Function(gen=node.gen, item=stream_item(node), type_params=params, bounds=dict(node.where))
 
 
-class Walk:
+def stream_item(node: ast.FnDecl) -> Type | None:
+    """Return ``E`` of a `gen fn` that returns `Stream<E>`."""
+    returns = node.returns
+    is_stream = isinstance(returns, ast.TypeName) and returns.name in ("Stream", "stream")
+    return returns.args[0] if node.gen and is_stream and len(returns.args) == 1 else None  # type: ignore[union-attr]
+
+
+class Walk(Binder):
     """``item`` is one of the file's.
 
     What is found goes to `findings`; what is wrong with names to `reported`, which is the same but inside
@@ -72,20 +90,20 @@ class Walk:
         visits: Mapping[type, Visit],
         above: Mapping[type, tuple[str, Above]],
     ) -> None:
-        self._visits = visits
+        super().__init__(visits)
         self._above = above
+        self.enums = environment.enums_anywhere
         self.environment = environment
         self.inference = Inference(environment, STEPS, WHOLE)
         self.item = item
         self.reported = Findings()
         self.findings = self.reported
         self.deprecations = Findings()
-        self.file_scope = Scope(None)
-        self.file_scope.names = environment.bindings
-        self.base = self.scope = Scope(self.file_scope)
+        file_scope = Scope(None)
+        file_scope.names = environment.bindings
+        self.base = self.scope = Scope(file_scope)
         self.function = Function()
-        self.depth = 0
-        """How many functions are around."""
+        self._functions: list[Function] = []
         self.quiet = 0
         self.agents = Agents(environment.knowledge, self.reported, environment.brings_providers)
 
@@ -114,20 +132,15 @@ class Walk:
         """Whether the value of ``node``, of type ``actual``, may flow into ``expected``."""
         return self.types.accepts(expected, node, actual, self.function.type_params)
 
-    def visit(self, node: ast.Node) -> bool | None:
-        """Judge ``node`` and all below it; whether control certainly leaves the block there."""
+    def visit(self, node: ast.Node) -> object:
+        """Judge ``node`` and all below it; return what is true if control certainly leaves the block."""
         chain = []
         while (part := self._above.get(type(node))) is not None and not self.inference.begins(
             node, self.scope
         ):
             chain.append((part[1], node))
             node = getattr(node, part[0])
-        visit = self._visits.get(type(node))
-        leaves = None
-        if visit is not None:
-            leaves = visit(self, node)
-        else:
-            self.children(node)
+        leaves = super().visit(node)
         if not chain:
             return leaves
         found = self.type(node)
@@ -136,26 +149,17 @@ class Walk:
             found = self.inference.follow(above, found, self.scope)
         return None
 
-    def children(self, node: ast.Node) -> None:
-        for child in node.children():
-            self.visit(child)
-
-    def optional(self, node: ast.Node | None) -> None:
-        if node is not None:
-            self.visit(node)
-
-    def block(self, block: ast.Block, facts: Facts | None = None, scope: Scope | None = None) -> bool:
-        """Visit a block in a scope of its own, or in ``scope``; whether it certainly leaves."""
-        inner = Scope(self.scope) if scope is None else scope
-        outer, self.scope = self.scope, inner
+    def block(self, block: ast.Block, facts: Facts | None = None) -> bool:
+        """Visit a block in a scope of its own, where ``facts`` hold; return True if it certainly leaves."""
+        self.open_scope(block)
         if facts is not None:
             self.learn(facts)
         leaves = self.statements(block.statements)
-        self.scope = outer
+        self.close_scope()
         return leaves
 
     def statements(self, statements: Sequence[ast.Node]) -> bool:
-        """Visit statements up to the one after which nothing runs."""
+        """Visit statements up to the one after which nothing runs; return True if there is one."""
         types = self.types
         if self.depth:
             self.inference.types = types.inner(statements)
@@ -174,23 +178,109 @@ class Walk:
         """Let facts hold from here to the end of the block."""
         self.scope.narrow(facts.types, facts.ruled_out)
 
-    def predeclare(self, statements: Sequence[ast.Node]) -> None:
-        """Note what a block will declare, for functions that are called later (02 §7.4)."""
-        later = self.scope.later
-        for node in statements:
-            if isinstance(node, ast.FnDecl):
-                later[node.name] = node
-            elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
-                later.setdefault(node.target.name, node)
+    # --- scopes and what is bound in them ----------------------------------------------------------
 
-    def in_function(self, function: Function, scope: Scope, visit: Callable[[], object]) -> None:
-        """Do what ``visit`` does inside another function."""
-        outer = self.function, self.scope
-        self.function, self.scope = function, scope
-        self.depth += 1
-        visit()
-        self.depth -= 1
-        self.function, self.scope = outer
+    def predeclare(self, statements: Sequence[ast.Node]) -> None:
+        later = self.scope.later
+        for name, node in declared_later(statements):
+            if isinstance(node, ast.FnDecl):
+                later[name] = node
+            else:
+                later.setdefault(name, node)
+
+    def open_scope(self, node: ast.Node) -> None:
+        self.scope = Scope(self.scope)
+        if isinstance(node, ast.For | ast.While):
+            self.scope.repeat(node.body)
+
+    def close_scope(self) -> None:
+        assert self.scope.parent
+        self.scope = self.scope.parent
+
+    @property
+    def depth(self) -> int:
+        """How many functions are around."""
+        return len(self._functions)
+
+    def enter_function(self, node: ast.Node, name: str | None) -> None:
+        self._functions.append(self.function)
+        if isinstance(node, ast.FnDecl):
+            self.function = self.function.declared(node)
+        else:
+            self.function = self.function.inner()
+        # A nested function sees what is around it by name alone (03 §5).
+        self.scope = Scope(self.scope, function=True, opaque=isinstance(node, ast.FnDecl | ast.ToolDecl))
+
+    def leave_function(self) -> None:
+        self.close_scope()
+        self.function = self._functions.pop()
+
+    def attributes(self, node: Any) -> None:
+        check_attributes(node, self.findings)
+
+    def bind(
+        self,
+        node: ast.Node,
+        place: ast.Node,
+        name: str,
+        role: str,
+        mutable: bool = False,
+        value: ast.Node | None = None,
+    ) -> None:
+        if self.at_file_level and role in ("fn", "tool", "skill"):
+            return
+        if role == "let":
+            binding = self._variable(node, name, mutable, value)  # type: ignore[arg-type]
+        elif role == "for":
+            binding = self._of_loop(node, place, name)  # type: ignore[arg-type]
+        elif isinstance(place, ast.Param):
+            sure = None if place.type is None or place.rest else annotated(self.inference, place.type)
+            binding = Binding(name, place, place.type, certain=sure)
+        elif isinstance(node, ast.Parallel):
+            item = INT if node.kind == "count" else type_nodes.element(self._around(node.source))
+            binding = Binding(name, node, item)
+        elif isinstance(node, ast.Catch):
+            binding = Binding(name, node, node.type)
+        else:
+            binding = Binding(name, place, mutable=mutable, fn=node if isinstance(node, ast.FnDecl) else None)
+        self.scope.declare(binding)
+
+    def _variable(self, node: ast.Let, name: str, mutable: bool, value: ast.Node | None) -> Binding:
+        """The names of a pattern have no type, nor have here those of the file."""
+        if value is None or self.at_file_level:
+            return Binding(name, node.target, mutable=mutable)
+        type = node.type or self.type(value)
+        sure = None
+        if not mutable and node.type is None:
+            sure = certain(self.inference, value, self.scope)
+        elif node.type is not None:
+            sure = annotated(self.inference, node.type)
+        return Binding(
+            name,
+            node.target,
+            type,
+            mutable=mutable,
+            value=None if mutable else value,
+            certain=sure,
+            inferred=node.type is None,
+            widens=mutable and node.type is None and is_named(type, "nil"),
+        )
+
+    def _of_loop(self, node: ast.For, place: ast.Node, name: str) -> Binding:
+        pattern = node.pattern
+        if isinstance(pattern, ast.NamePattern):
+            type = type_nodes.element(self._around(node.iterable))
+        elif isinstance(pattern, ast.PairPattern):
+            both = type_nodes.pair(self._around(node.iterable))
+            type = both[1] if name == pattern.second else both[0]
+        else:
+            return Binding(name, pattern)
+        return Binding(name, pattern, type, inferred=True)
+
+    def _around(self, node: ast.Node) -> Type | None:
+        """Return the type of an expression that stands before the scope that has just been opened."""
+        assert self.scope.parent
+        return self.inference.of(node, self.scope.parent)
 
     def quietly(self, visit: Callable[[], object]) -> None:
         """Do what ``visit`` does where an error may be handled."""

@@ -6,77 +6,38 @@ Spec: 03 §5, §6, §8, §10.
 from __future__ import annotations
 
 from harnpy.check.findings import declared_here
-from harnpy.check.inference import annotated, certain
 from harnpy.check.narrowing import after_if, arm_facts, check_arm, check_coverage, check_exhaustive
-from harnpy.check.scopes import Binding, Scope
-from harnpy.check.types import type_nodes
-from harnpy.check.types.type_nodes import is_named, shown
-from harnpy.check.walk.declarations import function
+from harnpy.check.scopes import assigned
+from harnpy.check.types.type_nodes import shown
 from harnpy.check.walk.undeclared_names import foreign_type_hint
-from harnpy.syntax import ast
-from harnpy.syntax.ast import bound_names
-from harnpy.syntax.names import arm_parts
+from harnpy.syntax import ast, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harnpy.check.narrowing import Facts
+    from harnpy.check.types.type_nodes import Type
     from harnpy.check.walk import Walk
 
-# `let`, `var` and assignments. Spec: 03 §5 (bindings), §8.1, §8.2.
+# `let` and `var`. Spec: 03 §5 (bindings), §8.1, §8.2.
 
 
 def let(walk: Walk, node: ast.Let) -> None:
     if isinstance(node.value, ast.Closure | ast.FnExpr):
-        function(walk, node.value)
+        names.closure(walk, node.value)
     else:
         walk.visit(node.value)
-    if isinstance(node.target, ast.NamePattern):
-        _let_name(walk, node, node.target)
-        return
-    _let_pattern(walk, node)
+    if isinstance(node.target, ast.NamePattern) and node.type is not None:
+        _check_annotation(walk, node.target.name, node.type, node.value)
+    names.let_names(walk, node)
 
 
-def _let_name(walk: Walk, node: ast.Let, target: ast.NamePattern) -> None:
-    actual = walk.type(node.value)
-    if node.type is not None and actual is not None and not walk.accepts(node.type, node.value, actual):
-        detail = walk.types.detail(actual, node.type)
-        text = f"'{target.name}' declared as {shown(node.type)}, but assigned {shown(actual)}{detail}"
-        places = [declared_here(node.type)]
-        walk.findings.error(
-            "assignment-type", node.value, text, help=foreign_type_hint(walk, node.type), places=places
-        )
-    if walk.at_file_level:
-        _untyped(walk, node, target.name)
-        return
-    sure = certain(walk.inference, node.value, walk.scope) if not node.mutable else None
-    walk.scope.declare(
-        Binding(
-            target.name,
-            target,
-            node.type or actual,
-            mutable=node.mutable,
-            value=None if node.mutable else node.value,
-            certain=sure if node.type is None else annotated(walk.inference, node.type),
-            inferred=node.type is None,
-            widens=node.mutable and node.type is None and is_named(actual, "nil"),
-        )
-    )
-
-
-def _let_pattern(walk: Walk, node: ast.Let) -> None:
-    """A pattern's names have no type; a default sees the names before it (02 §13)."""
-    for entry in node.target.entries:  # type: ignore[attr-defined]
-        walk.optional(entry.default)
-        _untyped(walk, node, entry.name)
-    rest = node.target.rest  # type: ignore[attr-defined]
-    if rest:
-        _untyped(walk, node, rest)
-
-
-def _untyped(walk: Walk, node: ast.Let, name: str) -> None:
-    walk.scope.declare(Binding(name, node.target, mutable=node.mutable))
+def _check_annotation(walk: Walk, name: str, expected: Type, value: ast.Node) -> None:
+    actual = walk.type(value)
+    if actual is not None and not walk.accepts(expected, value, actual):
+        detail = walk.types.detail(actual, expected)
+        text = f"'{name}' declared as {shown(expected)}, but assigned {shown(actual)}{detail}"
+        help = foreign_type_hint(walk, expected)
+        walk.findings.error("assignment-type", value, text, help=help, places=[declared_here(expected)])
 
 
 # Statements that leave a block, and imports. Spec: 03 §8.1, §10.2; 06 §6.
@@ -117,60 +78,14 @@ def import_(walk: Walk, node: ast.Import) -> None:
     imported = walk.environment.imported
     if imported is not None and not walk.at_file_level:
         for name in imported.bound_by(node):
-            walk.scope.declare(Binding(name, node))
+            walk.bind(node, node, name, "import")
     if imported is not None and not walk.quiet and (missing := imported.missing(node)):
-        module, names = missing
-        for name in names:
+        module, listed = missing
+        for name in listed:
             text = f"Import error: '{name}' is not defined in {module}"
             other = f'only functions can be listed; `import "{node.path}"` brings its types'
             help_ = other if name in imported.names else None
             walk.findings.error("unknown-import", node, text, help=help_)
-
-
-# What is known of variables inside a loop, which may have assigned them before. Spec: 03 §5, §6.
-
-
-#: Values of the kind that a variable of theirs has had before.
-_KEEPING = (ast.Int, ast.Float, ast.Str, ast.Interp, ast.Bool)
-_ARITHMETIC = frozenset("+-*/%") | {"**"}
-
-
-def loop_scope(walk: Walk, body: ast.Block) -> Scope:
-    """A scope for a loop: what holds of a variable that the body assigns may hold only the first time."""
-    inner = Scope(walk.scope)
-    for name, keeps in assigned(body):
-        found = walk.scope.find(name)
-        if found is not None and _is_open(found, keeps):
-            inner.views[name] = found.view(None)
-    return inner
-
-
-def _is_open(found: Binding, keeps: bool) -> bool:
-    """Whether a variable may hold something else the next time; ``keeps``: not what is assigned here."""
-    if found.widens or found.type is not found.declared:
-        return True
-    is_plain = isinstance(found.type, ast.TypeName) and not found.type.args
-    return found.inferred and not (is_plain and keeps)
-
-
-def assigned(block: ast.Node) -> Iterator[tuple[str, bool]]:
-    """The variables that ``block`` assigns, each time with whether the value is surely of their kind."""
-    stack: list[ast.Node] = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Assign):
-            root = node.target
-            while isinstance(root, ast.Member | ast.Index):
-                root = root.object
-            if isinstance(root, ast.Name):
-                yield root.name, root is node.target and _keeps(node)
-        stack.extend(node.children())
-
-
-def _keeps(node: ast.Assign) -> bool:
-    value = node.value
-    is_arithmetic = isinstance(value, ast.Binary) and value.op in _ARITHMETIC
-    return node.op != "=" or is_arithmetic or isinstance(value, _KEEPING)
 
 
 # Blocks and what decides whether they run: conditions, loops, `try`. Spec: 03 §5, §6.
@@ -216,32 +131,10 @@ def ternary(walk: Walk, node: ast.Ternary) -> None:
 
 
 def while_(walk: Walk, node: ast.While) -> None:
-    outer = walk.scope
-    walk.scope = loop_scope(walk, node.body)
+    walk.open_scope(node)
     walk.visit(node.cond)
     walk.block(node.body, walk.inference.sides(node.cond, walk.scope)[0])
-    walk.scope = outer
-
-
-def for_(walk: Walk, node: ast.For) -> None:
-    walk.visit(node.iterable)
-    iterated = walk.type(node.iterable)
-    inner = loop_scope(walk, node.body)
-    outer, walk.scope = walk.scope, inner
-    pattern = node.pattern
-    if isinstance(pattern, ast.NamePattern):
-        inner.declare(Binding(pattern.name, pattern, type_nodes.element(iterated), inferred=True))
-    elif isinstance(pattern, ast.PairPattern):
-        for name, type in zip((pattern.first, pattern.second), type_nodes.pair(iterated), strict=True):
-            inner.declare(Binding(name, pattern, type, inferred=True))
-    else:
-        for entry in getattr(pattern, "entries", ()):
-            walk.optional(entry.default)
-            inner.declare(Binding(entry.name, pattern))
-        for name in bound_names(pattern):
-            inner.declare(Binding(name, pattern))
-    walk.block(node.body, scope=inner)
-    walk.scope = outer
+    walk.close_scope()
 
 
 def guard(walk: Walk, node: ast.Guard) -> None:
@@ -253,33 +146,15 @@ def guard(walk: Walk, node: ast.Guard) -> None:
 
 def try_(walk: Walk, node: ast.Try) -> None:
     walk.quietly(lambda: walk.block(node.body))
-    if node.catch is not None:
-        inner = Scope(walk.scope)
-        if node.catch.name:
-            inner.declare(Binding(node.catch.name, node.catch, node.catch.type))
-        outer, walk.scope = walk.scope, inner
-        walk.block(node.catch.body)
-        walk.scope = outer
+    walk.optional(node.catch)
     walk.optional(node.finally_)
 
 
 def retry(walk: Walk, node: ast.Retry) -> None:
     """A body that may fail without harm; it opens no scope (02 §7.2)."""
     walk.visit(node.count)
-    scope = loop_scope(walk, node.body)
-    walk.scope.views.update(scope.views)
-    walk.quietly(lambda: walk.block(node.body, scope=walk.scope))
-
-
-def select(walk: Walk, node: ast.Select) -> None:
-    for case in node.cases:
-        walk.optional(case.source)
-        inner = Scope(walk.scope)
-        if case.name:
-            inner.declare(Binding(case.name, case))
-        outer, walk.scope = walk.scope, inner
-        walk.block(case.body)
-        walk.scope = outer
+    walk.scope.repeat(node.body)
+    walk.quietly(lambda: walk.statements(node.body.statements))
 
 
 # `match`: its value, its arms in order, whether they leave nothing out. Spec: 03 §6, §8.1, §10.1; 02 §12.
@@ -295,15 +170,11 @@ def match(walk: Walk, node: ast.Match) -> None:
 
 
 def _arm(walk: Walk, arm: ast.Arm, facts: Facts, value_type: ast.Node | None) -> None:
-    outer = walk.scope
-    walk.scope = inner = Scope(outer)
-    for part in arm_parts(arm, walk.environment.enums_anywhere):
-        if isinstance(part, ast.Name):
-            inner.declare(Binding(part.name, part))
-        else:
-            walk.visit(part)
+    walk.open_scope(arm)
+    names.arm_names(walk, arm)
     check_arm(arm, value_type, walk.types, walk.findings)
+    inner = walk.scope
     inner.narrow({n: t for n, t in facts.types.items() if n not in inner.names}, facts.ruled_out)
     walk.optional(arm.guard)
     walk.block(arm.body)
-    walk.scope = outer
+    walk.close_scope()

@@ -11,10 +11,9 @@ from harnpy.check.inference import certain, known
 from harnpy.check.types.type_nodes import NIL, is_named, shown
 from harnpy.check.walk import undeclared_names
 from harnpy.check.walk.blocks import never_returns
-from harnpy.check.walk.declarations import function
 from harnpy.check.walk.undeclared_names import foreign_type_hint
 from harnpy.formats.suggestions import STATIC_LIMIT, nearest, unknown_method
-from harnpy.syntax import ast
+from harnpy.syntax import ast, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def call(walk: Walk, node: ast.Call) -> None:
 def argument(walk: Walk, arg: ast.Node, handled: bool) -> None:
     """Visit an argument. What goes wrong in a closure does so where it is called, which may handle it."""
     if isinstance(arg, ast.Closure | ast.FnExpr) and not handled:
-        function(walk, arg)
+        names.closure(walk, arg)
     else:
         walk.visit(arg)
 

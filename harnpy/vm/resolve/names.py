@@ -6,7 +6,15 @@ The walk follows the order of execution, so a name is visible after its declarat
 from __future__ import annotations
 
 from harnpy.syntax import ast
-from harnpy.syntax.names import VISITS, Binder, function, lineage, script_order, setup_order
+from harnpy.syntax.names import (
+    VISITS,
+    Binder,
+    declared_later,
+    function,
+    lineage,
+    script_order,
+    setup_order,
+)
 from harnpy.syntax.pack import pack, unpack
 from harnpy.vm.resolve import BlockScope, FunctionScope, Reference, Resolution, Variable
 from harnpy.vm.resolve.tree import PLACEHOLDER_PARENTS, is_probe, placeholders, walk
@@ -14,14 +22,11 @@ from harnpy.vm.resolve.types import value_schema, without
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Sequence
 
+    from harnpy.syntax.names import Visits
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Declared
-
-    #: By the class of node, what is done with one; a node of another class only has its children visited.
-    Visits = Mapping[type[ast.Node], Callable[[Any, Any], None]]
 
 # What is declared where, and what a name means at the place where it is used. Spec: 02 §7.
 #
@@ -78,21 +83,18 @@ class Lookup:
     def close_scope(self) -> None:
         self.function.scopes.pop()
 
-    def predeclare(self, statements: Iterable[ast.Node]) -> None:
+    def predeclare(self, statements: Sequence[ast.Node]) -> None:
         """Note what this block will declare, for nested functions that are called later."""
         at_top = self.at_top_of_module()
         pending = self.function.scopes[-1].pending
-        for node in statements:
-            if isinstance(node, ast.FnDecl) and node.name not in pending:
-                variable = self.new_variable(node.name, False, "fn")
-                variable.fn = node
-                pending[node.name] = variable
-            elif isinstance(node, ast.Let) and isinstance(node.target, ast.NamePattern):
-                name = node.target.name
-                if at_top and node.mutable:
-                    continue
-                if name != "_" and name not in pending:
-                    pending[name] = self.new_variable(name, node.mutable, "let")
+        for name, node in declared_later(statements):
+            if name in pending:
+                continue
+            if isinstance(node, ast.FnDecl):
+                pending[name] = self.new_variable(name, False, "fn")
+                pending[name].fn = node
+            elif name != "_" and not (at_top and node.mutable):
+                pending[name] = self.new_variable(name, node.mutable, "let")
 
     def declare(self, node: ast.Node, name: str, mutable: bool, role: str) -> Variable:
         """Bind ``name`` in the current scope from here on; `node` and name find it again.
