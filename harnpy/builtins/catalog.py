@@ -215,15 +215,16 @@ def _index(modules: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str
 
 
 def _signatures_in(text: bytes) -> Iterator[str]:
-    """Yield the first argument of the decorators of a module: one string, or several side by side.
+    """Yield the first argument of the declarations of a module: one string, or several side by side.
 
-    Decorators are `builtin`, or what a module with several families calls them: `stream_builtin`.
+    A declaration is a decorator or the value of a name, `sin = real_builtin(…)`. What declares is called
+    `builtin`, or what a module with several families calls it: `stream_builtin`.
     """
-    for line in text.split(b"\n@")[1:]:
-        decorator, _, rest = line.partition(b"(")
-        if decorator.endswith(b"builtin"):
-            signature, rest = b"", rest.lstrip()
-            while (quote := rest[:1]) in (b'"', b"'"):
-                piece, _, rest = rest[1:].partition(quote)
-                signature, rest = signature + piece, rest.lstrip()
-            yield signature.decode()
+    import re
+
+    for declaration in re.finditer(rb"^(?:@|\w+ = )\w*builtin\(", text, re.MULTILINE):
+        signature, rest = b"", text[declaration.end() :].lstrip()
+        while (quote := rest[:1]) in (b'"', b"'"):
+            piece, _, rest = rest[1:].partition(quote)
+            signature, rest = signature + piece, rest.lstrip()
+        yield signature.decode()

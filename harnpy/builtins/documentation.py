@@ -1,10 +1,10 @@
 """The docstring of a builtin, taken apart: what it says, and the example at its end. Spec: 09 §4.5.
 
-    Example:
-        trim("  a ")  // "a"
+    Example: trim("  a ")  // "a"
 
-An example is Harn code. Behind two slashes its last line states its value, or what it prints
-(`// prints hello`). `tests/builtins/test_documented_examples.py` runs them all.
+An example is Harn code, indented below `Example:` when it has several lines. Behind two slashes its last
+line states its value, or what it prints (`// prints hello`). `tests/builtins/test_documented_examples.py`
+runs them all.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harnpy.vm.declare import Declaration
 
 
+_EXAMPLE = re.compile(r"\n\nExample:\s")
 #: The citation at the end of a docstring.
 _SOURCE = re.compile(r"\s*Spec: [^\"`]*$")
 
@@ -30,8 +31,8 @@ class Documentation(NamedTuple):
 
 def documentation(declaration: Declaration) -> Documentation:
     """Return what the docstring of a builtin says."""
-    prose, _, example = cleandoc(declaration.doc).partition("\n\nExample:\n")
-    return Documentation(prose, cleandoc(example))
+    prose, *example = _EXAMPLE.split(cleandoc(declaration.doc), maxsplit=1)
+    return Documentation(prose, cleandoc("".join(example)))
 
 
 def without_citation(doc: str) -> str:

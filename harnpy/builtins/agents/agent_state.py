@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
     """Anything plan-like as `{_type: "plan_artifact", id, title, summary, steps, approval, …}`.
 
-    Example:
-        plan_artifact({title: "Move", steps: ["pack", "drive"]}).title  // "Move"
+    Example: plan_artifact({title: "Move", steps: ["pack", "drive"]}).title  // "Move"
     """
     return plans.plan_artifact(plan)
 
@@ -42,8 +41,7 @@ def plan_artifact(vm: Vm, plan: Value) -> dict[str, Any]:
 def plan_entries(vm: Vm, plan: Value) -> list[dict[str, Any]]:
     """Return the steps of a plan as `{content, status, priority?}`; its summary when it has none.
 
-    Example:
-        plan_entries({steps: ["pack", "drive"]}).map({ step -> step.content })  // ["pack", "drive"]
+    Example: plan_entries({steps: ["pack", "drive"]}).map({ step -> step.content })  // ["pack", "drive"]
     """
     return plans.plan_entries(plan)
 

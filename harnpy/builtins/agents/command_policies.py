@@ -36,8 +36,7 @@ def command_policy(vm: Vm, config: Value = None) -> Dict:
     `{deny_patterns?, require_approval?, workspace_roots?, pre?, post?, allow_recursive?, …}`. It holds where
     `command_policy_push` puts it, or in the loop that has it as `command_policy`.
 
-    Example:
-        command_policy({deny_patterns: ["rm -rf"]}).default_shell_mode  // "argv_only"
+    Example: command_policy({deny_patterns: ["rm -rf"]}).default_shell_mode  // "argv_only"
     """
     return normalised_command_policy(config)
 
@@ -78,8 +77,7 @@ def command_risk_scan(vm: Vm, ctx: Value = None) -> Dict:
 
     `ctx` is what a hook gets, or a request `{argv}` or `{command}`.
 
-    Example:
-        command_risk_scan({argv: ["pip", "install", "x"]}).risk_labels  // ["package_install"]
+    Example: command_risk_scan({argv: ["pip", "install", "x"]}).risk_labels  // ["package_install"]
     """
     return _scanned(vm, "command_risk_scan", ctx)
 
@@ -88,8 +86,7 @@ def command_risk_scan(vm: Vm, ctx: Value = None) -> Dict:
 def command_llm_risk_scan(vm: Vm, ctx: Value = None, options: Value = None) -> Dict:
     """Return the same, with the options as `llm`; it calls no model.
 
-    Example:
-        command_llm_risk_scan({command: "ls"}, {api_key: "k"}).llm  // {api_key: "<redacted>"}
+    Example: command_llm_risk_scan({command: "ls"}, {api_key: "k"}).llm  // {api_key: "<redacted>"}
     """
     found = _scanned(vm, "command_llm_risk_scan", ctx)
     return {**found, "scan_kind": "deterministic_fallback", "llm": _without_secrets(options or {})}
@@ -99,8 +96,7 @@ def command_llm_risk_scan(vm: Vm, ctx: Value = None, options: Value = None) -> D
 def command_result_scan(vm: Vm, ctx: Value = None) -> Dict:
     """Judge the output of a command, in `ctx.result`: credentials, refusals, errors.
 
-    Example:
-        command_result_scan({result: {stderr: "fatal: no such ref"}}).risk_labels  // ["error_output"]
+    Example: command_result_scan({result: {stderr: "fatal: no such ref"}}).risk_labels  // ["error_output"]
     """
     return scan_result(_context("command_result_scan", ctx).get("result")).as_dict()
 

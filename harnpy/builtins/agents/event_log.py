@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="connectors", counted=True)
 
 _CURSORS = ("from_cursor", "cursor", "from")
@@ -33,8 +32,7 @@ def emit(
 ) -> int:
     """Append an event to a topic and return its id, counted from 1 in each topic.
 
-    Example:
-        event_log.emit("orders", "created", {id: 1}) > 0  // true
+    Example: event_log.emit("orders", "created", {id: 1}) > 0  // true
     """
     name, event_kind = _string("emit", "topic", topic), _string("emit", "kind", kind)
     event = LogEvent(event_kind, as_data(payload), _headers(headers))

@@ -138,8 +138,7 @@ def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
 def hitl_pending(vm: Vm, filters: Value) -> list[Dict]:
     """Return the unanswered requests, newest first. Filters: `since, until, kinds, agent, limit`.
 
-    Example:
-        hitl_pending({kinds: ["question"]})  // []
+    Example: hitl_pending({kinds: ["question"]})  // []
     """
     if filters is not None and type(filters) is not dict:
         raise RuntimeFault("hitl_pending: filters must be a dict or nil")

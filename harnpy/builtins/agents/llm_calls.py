@@ -411,8 +411,7 @@ def llm_completion(vm: Vm, prefix: str, suffix: str | None, system: Value, optio
 
     Returns what `llm_call` does, without `transcript`. Spec: 07 §1.11.
 
-    Example:
-        llm_completion("def add(a, b):\n", nil, nil, {provider: "mock"}).provider  // "mock"
+    Example: llm_completion("def add(a, b):\n", nil, nil, {provider: "mock"}).provider  // "mock"
     """
     models = models_of(vm)
     text = checked_system(vm, "llm_completion", system, options)

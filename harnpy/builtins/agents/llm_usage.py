@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float:
     """Return the price of a call in USD; 0.0 for a model without a known price.
 
-    Example:
-        llm_cost("claude-sonnet-4-5", 1000000, 0)  // 3.0
+    Example: llm_cost("claude-sonnet-4-5", 1000000, 0)  // 3.0
     """
     return models_of(vm).config.known_models.price(model).cost(input_tokens, output_tokens)
 
@@ -38,8 +37,7 @@ def llm_session_cost(vm: Vm) -> Dict:
 
     The counters are zero unless the host traces model calls (`harnpy run --trace`).
 
-    Example:
-        llm_session_cost().total_cost >= 0  // true
+    Example: llm_session_cost().total_cost >= 0  // true
     """
     account = models_of(vm).account
     usage = account.usage()
@@ -75,8 +73,7 @@ def llm_budget_remaining(vm: Vm) -> float | None:
 def llm_info(vm: Vm) -> Dict:
     """Return the defaults of model calls: `{provider, model, api_key_set}`; `model` is "" when unset.
 
-    Example:
-        type_of(llm_info().provider)  // "string"
+    Example: type_of(llm_info().provider)  // "string"
     """
     return models_of(vm).info()
 
@@ -87,8 +84,7 @@ def llm_usage(vm: Vm) -> Dict:
 
     All zero unless the host traces model calls (`harnpy run --trace`).
 
-    Example:
-        llm_usage().call_count >= 0  // true
+    Example: llm_usage().call_count >= 0  // true
     """
     return models_of(vm).account.usage()
 
@@ -124,8 +120,7 @@ def with_rate_limit(vm: Vm, provider: str | None, fn: Value, options: Value) -> 
 
     `options`: `max_retries` (5) and `backoff_ms` (1000), which doubles up to 30 s. Spec: 07 §1.13.
 
-    Example:
-        with_rate_limit("mock", { -> "done" })  // "done"
+    Example: with_rate_limit("mock", { -> "done" })  // "done"
     """
     name = _provider("with_rate_limit", provider)
     if type(fn) is not Fn and type(fn) is not Builtin:

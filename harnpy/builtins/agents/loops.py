@@ -77,8 +77,7 @@ _LOOP_OPTIONS = (
 def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
     """Return a named set of loop options: the config with `_type: "agent"` and the name.
 
-    Example:
-        agent("clerk", {system: "Be brief."}).system  // "Be brief."
+    Example: agent("clerk", {system: "Be brief."}).system  // "Be brief."
     """
     given = {} if config is ABSENT else config
     if type(given) is not dict:
@@ -90,8 +89,7 @@ def agent(vm: Vm, name: Value = "", config: Value = ABSENT) -> dict[str, Any]:
 def agent_name(vm: Vm, agent: Value) -> Value:
     """Return the agent's name.
 
-    Example:
-        agent_name(agent("clerk"))  // "clerk"
+    Example: agent_name(agent("clerk"))  // "clerk"
     """
     if not _is_agent(agent):
         raise Thrown("agent_name: argument must be an agent")
@@ -102,8 +100,7 @@ def agent_name(vm: Vm, agent: Value) -> Value:
 def agent_config(vm: Vm, agent: Value = ABSENT, prompt: Value = ABSENT) -> dict[str, Any]:
     """Return the arguments of `agent_loop` that run the agent: `{prompt, system, options}`.
 
-    Example:
-        agent_config(agent("clerk", {system: "Be brief."}), "Hi").prompt  // "Hi"
+    Example: agent_config(agent("clerk", {system: "Be brief."}), "Hi").prompt  // "Hi"
     """
     if prompt is ABSENT:
         raise Thrown("agent_config: requires agent and prompt")

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 def llm_providers(vm: Vm) -> list[str]:
     """Return the names of the providers that are configured or registered, sorted.
 
-    Example:
-        llm_providers().contains("anthropic")  // true
+    Example: llm_providers().contains("anthropic")  // true
     """
     return models_of(vm).config.known_providers.names()
 
@@ -35,8 +34,7 @@ def llm_providers(vm: Vm) -> list[str]:
 def llm_available_providers(vm: Vm) -> list[str]:
     """Return the names of the providers whose credentials are there, or that need none.
 
-    Example:
-        llm_available_providers().contains("mock")  // true
+    Example: llm_available_providers().contains("mock")  // true
     """
     return models_of(vm).config.known_providers.available_names()
 
@@ -47,8 +45,7 @@ def llm_config(vm: Vm, provider: str | None) -> Dict | None:
 
     `{base_url, auth_style, auth_envs, auth_available, chat_endpoint, …}`. Keys never show.
 
-    Example:
-        llm_config("no such provider")  // nil
+    Example: llm_config("no such provider")  // nil
     """
     providers = models_of(vm).config.known_providers
     return providers.describe_all() if provider is None else providers.describe(provider)
@@ -60,8 +57,7 @@ def llm_provider_catalog(vm: Vm) -> Dict:
 
     `{providers, known_model_names, available_providers, aliases, models, qc_defaults}`.
 
-    Example:
-        llm_provider_catalog().providers.count() > 0  // true
+    Example: llm_provider_catalog().providers.count() > 0  // true
     """
     config = models_of(vm).config
     return {
@@ -95,8 +91,7 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
     Asks a known provider that has its key for its models. `provider` may be
     `{provider, api_key, model}`; `options`: `{api_key, model, warm, timeout}`. Never shows a key.
 
-    Example:
-        llm_healthcheck("mock").valid  // true
+    Example: llm_healthcheck("mock").valid  // true
     """
     from harnpy.builtins.bridge.live_http import http_of
     from harnpy.llm.providers.health import healthcheck
@@ -113,7 +108,6 @@ async def llm_healthcheck(vm: Vm, provider: Value, options: Value) -> Dict:
 # What the names of models mean: aliases, providers, tiers. Spec: 07 §1.14.
 
 
-#: What all declarations here have in common.
 model_builtin = partial(declare, family="llm_config")
 
 
@@ -121,8 +115,7 @@ model_builtin = partial(declare, family="llm_config")
 def llm_infer_provider(vm: Vm, model: str) -> str:
     """Return the provider of a model, by the model's id alone: `"llama3.2:latest"` is ollama's.
 
-    Example:
-        llm_infer_provider("llama3.2:latest")  // "ollama"
+    Example: llm_infer_provider("llama3.2:latest")  // "ollama"
     """
     return models_of(vm).config.known_models.infer_provider(model)
 
@@ -131,8 +124,7 @@ def llm_infer_provider(vm: Vm, model: str) -> str:
 def llm_model_tier(vm: Vm, model: str) -> str:
     """Return how strong a model is, by its id: `"small"`, `"mid"` or `"frontier"`.
 
-    Example:
-        llm_model_tier("claude-opus-4-1")  // "frontier"
+    Example: llm_model_tier("claude-opus-4-1")  // "frontier"
     """
     return models_of(vm).config.known_models.tier(model)
 
@@ -141,8 +133,7 @@ def llm_model_tier(vm: Vm, model: str) -> str:
 def llm_resolve_model(vm: Vm, alias: str) -> Dict:
     """Return the model that an alias or id means: `{id, provider, alias, tool_format, tier}`.
 
-    Example:
-        llm_resolve_model("llama3.2:latest").id  // "llama3.2:latest"
+    Example: llm_resolve_model("llama3.2:latest").id  // "llama3.2:latest"
     """
     known_models = models_of(vm).config.known_models
     return known_models.describe(known_models.resolve(alias))
@@ -152,8 +143,7 @@ def llm_resolve_model(vm: Vm, alias: str) -> Dict:
 def llm_model_info(vm: Vm, selector: str) -> Dict:
     """Return all that is known of a model: `llm_resolve_model`, its capabilities and its configuration.
 
-    Example:
-        llm_model_info("llama3.2:latest").provider  // "ollama"
+    Example: llm_model_info("llama3.2:latest").provider  // "ollama"
     """
     config = models_of(vm).config
     target = config.known_models.resolve(selector)
@@ -173,8 +163,7 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
 
     `options.provider` is where it should run: aliases of that provider's own are tried as well.
 
-    Example:
-        llm_pick_model("llama3.2:latest").provider  // "ollama"
+    Example: llm_pick_model("llama3.2:latest").provider  // "ollama"
     """
     check_options(vm, "llm_pick_model", options)
     models = models_of(vm)
@@ -187,8 +176,7 @@ def llm_pick_model(vm: Vm, target: str, options: Value) -> Dict:
 def llm_known_models(vm: Vm) -> list[str]:
     """Return the aliases that stand for models, sorted.
 
-    Example:
-        llm_known_models().contains("frontier")  // true
+    Example: llm_known_models().contains("frontier")  // true
     """
     return models_of(vm).config.known_models.alias_names()
 
@@ -197,8 +185,7 @@ def llm_known_models(vm: Vm) -> list[str]:
 def llm_qc_default_model(vm: Vm, provider: str) -> str | None:
     """Return a provider's cheap model for checking other models' work, nil when none is configured.
 
-    Example:
-        llm_qc_default_model("anthropic")  // "claude-3-5-haiku-20241022"
+    Example: llm_qc_default_model("anthropic")  // "claude-3-5-haiku-20241022"
     """
     return models_of(vm).config.known_models.qc_default(provider)
 
@@ -212,8 +199,7 @@ def provider_capabilities(vm: Vm, provider: str | None, model: str) -> dict[str,
 
     For an unknown pair everything is false, empty or nil.
 
-    Example:
-        provider_capabilities("anthropic", "claude-sonnet-4-5").native_tools  // true
+    Example: provider_capabilities("anthropic", "claude-sonnet-4-5").native_tools  // true
     """
     if provider is None or not provider.strip():
         raise RuntimeFault("provider_capabilities: provider name is required")

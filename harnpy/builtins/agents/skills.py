@@ -39,8 +39,7 @@ def library_of(vm: Vm) -> Library | None:
 def skill_registry(vm: Vm) -> Dict:
     """Return a registry without skills.
 
-    Example:
-        skill_list(skill_registry())  // []
+    Example: skill_list(skill_registry())  // []
     """
     return SKILLS.registry_of([])
 
@@ -78,8 +77,7 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """Return the skill called `name`; nil if there is none.
 
-    Example:
-        skill_find(skill_registry(), "bolts")  // nil
+    Example: skill_find(skill_registry(), "bolts")  // nil
     """
     need("skill_find", "registry and name", name)
     return find(SKILLS.first_entries(registry, "skill_find"), name)
@@ -114,8 +112,7 @@ def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict
 def skill_count(vm: Vm, registry: Value) -> int:
     """Return the number of skills in a registry.
 
-    Example:
-        skill_count(skill_registry())  // 0
+    Example: skill_count(skill_registry())  // 0
     """
     return len(SKILLS.entries_of(registry, "skill_count"))
 
@@ -169,8 +166,7 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = CATA
 def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
     """Fill in `$ARGUMENTS`, `$1` … and `${HARN_…}` in a skill's body, or a text. Spec: 07 §13.1.
 
-    Example:
-        skill_render("Count the $1.", ["bolts"])  // "Count the bolts."
+    Example: skill_render("Count the $1.", ["bolts"])  // "Count the bolts."
     """
     arguments = [] if args is None else args
     need("skill_render", "a skill entry or body string", skill)
@@ -189,8 +185,7 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
 def load_skill(vm: Vm, name: Value = None) -> str:
     """Return the body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1.
 
-    Example:
-        try { load_skill("no such skill") } catch (e) { "not found" }  // "not found"
+    Example: try { load_skill("no such skill") } catch (e) { "not found" }  // "not found"
     """
     library = library_of(vm)
     if type(name) is not str or not name.strip():

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # Values that a program finds again on its next run. Spec: 04 §26, 08 §11.
 
 
-#: What all declarations here have in common.
 checkpoint_builtin = partial(declare, family="checkpoints")
 
 _DEFAULT, _REPL = "default", "repl"
@@ -50,8 +49,7 @@ def checkpoint(vm: Vm, key: str, value: Value) -> None:
 def checkpoint_get(vm: Vm, key: str) -> Value:
     """Return the value kept under a key, nil without one.
 
-    Example:
-        checkpoint_get("no such key")  // nil
+    Example: checkpoint_get("no such key")  // nil
     """
     return _checkpoints(vm).get(key)
 
@@ -125,7 +123,6 @@ def program_name(file: str | None) -> str:
 # The store: values that the programs of a project share, from run to run. Spec: 04 §26.
 
 
-#: What all declarations here have in common.
 store_builtin = partial(declare, family="store")
 
 
@@ -310,7 +307,6 @@ def _window(given: Value) -> Window:
 # Facts about the directories of a project. Spec: 02 §29, 04 §26.
 
 
-#: What all declarations here have in common.
 metadata_builtin = partial(declare, family="metadata")
 
 
@@ -426,8 +422,7 @@ def metadata_status(vm: Vm, namespace: str | None) -> dict[str, Value]:
 def metadata_refresh_hashes(vm: Vm, path: Value) -> None:
     """Keep the present structure hash of every known directory.
 
-    Example:
-        metadata_refresh_hashes()  // nil
+    Example: metadata_refresh_hashes()  // nil
     """
     _facts(vm).refresh_hashes()
 
@@ -447,8 +442,7 @@ def compute_content_hash(vm: Vm, dir: str) -> str:
 def invalidate_facts(vm: Vm, dir: str) -> None:
     """Do nothing: facts that no longer hold are found by their hashes.
 
-    Example:
-        invalidate_facts("src")  // nil
+    Example: invalidate_facts("src")  // nil
     """
 
 

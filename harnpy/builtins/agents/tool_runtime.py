@@ -99,8 +99,7 @@ def tool_surface_validate(vm: Vm, surface: Value, options: Value) -> dict[str, A
     or a registry, by default the bound one. `options` supplies missing keys.
     Spec: 07 §4.7.
 
-    Example:
-        tool_surface_validate(tool_registry()).valid  // true
+    Example: tool_surface_validate(tool_registry()).valid  // true
     """
     given = options if type(options) is dict else {}
     own = surface if type(surface) is dict and not is_registry(surface) else {"tools": surface}
@@ -128,8 +127,7 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
 
     `deny` is the reason why agents may not call the tools that match. Spec: 07 §8.4.
 
-    Example:
-        register_tool_hook({pattern: "delete_*", deny: "nothing is deleted here"})  // nil
+    Example: register_tool_hook({pattern: "delete_*", deny: "nothing is deleted here"})  // nil
     """
     check_options(vm, "register_tool_hook", config)
     options = Options(config)
@@ -142,8 +140,7 @@ def register_tool_hook(vm: Vm, config: Value) -> None:
 def clear_tool_hooks(vm: Vm) -> None:
     """Remove the hooks of the program and its manifest that run before or after tools.
 
-    Example:
-        clear_tool_hooks()  // nil
+    Example: clear_tool_hooks()  // nil
     """
     hooks_of(vm).clear_tool_hooks()
 

@@ -31,8 +31,7 @@ def need(caller: str, what: str, *args: Value) -> None:
 def tool_registry(vm: Vm) -> Dict:
     """Return a registry without tools.
 
-    Example:
-        tool_list(tool_registry())  // []
+    Example: tool_list(tool_registry())  // []
     """
     return TOOLS.registry_of([])
 
@@ -80,8 +79,7 @@ def tool_list(vm: Vm, registry: Value) -> list[Dict]:
 def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """Return the tool called `name`, with its handler; nil if there is none.
 
-    Example:
-        tool_find(tool_registry(), "look")  // nil
+    Example: tool_find(tool_registry(), "look")  // nil
     """
     need("tool_find", "registry and name", name)
     return find(TOOLS.first_entries(registry, "tool_find"), display(name))
@@ -117,8 +115,7 @@ def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
 def tool_count(vm: Vm, registry: Value) -> int:
     """Return the number of tools in a registry.
 
-    Example:
-        tool_count(tool_registry())  // 0
+    Example: tool_count(tool_registry())  // 0
     """
     return len(TOOLS.entries_of(registry, "tool_count"))
 
@@ -169,8 +166,7 @@ def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
 def tool_parse_call(vm: Vm, text: str) -> list[Value]:
     r"""Return the JSON values in the `<tool_call>` blocks of a text; blocks without JSON are left out.
 
-    Example:
-        tool_parse_call("<tool_call>{\"name\": \"look\"}</tool_call>")  // [{name: "look"}]
+    Example: tool_parse_call("<tool_call>{\"name\": \"look\"}</tool_call>")  // [{name: "look"}]
     """
     found = []
     for body in _bodies(text):
@@ -185,8 +181,7 @@ def tool_parse_call(vm: Vm, text: str) -> list[Value]:
 def tool_format_result(vm: Vm, name: Value = ABSENT, result: Value = ABSENT) -> str:
     """Return the result of a tool as a `<tool_result>` block.
 
-    Example:
-        tool_format_result("look", "a door").contains("a door")  // true
+    Example: tool_format_result("look", "a door").contains("a door")  // true
     """
     need("tool_format_result", "name and result", result)
     return (

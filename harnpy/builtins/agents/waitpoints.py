@@ -119,7 +119,6 @@ class SessionWait:
 # Waitpoints: signals from outside, and waiting for them. Spec: 04 §30, 06 §28, 10 §C18.
 
 
-#: What all declarations here have in common.
 waitpoint_builtin = partial(declare, family="hitl", counted=True)
 
 #: Seconds between two looks of somebody who has waited for long.
@@ -134,8 +133,7 @@ def create(vm: Vm, id: Value = None) -> Value:
 
     Also with a dict: `{id, metadata}`.
 
-    Example:
-        waitpoint_create({id: "approved", metadata: {by: "legal"}}).status  // "open"
+    Example: waitpoint_create({id: "approved", metadata: {by: "legal"}}).status  // "open"
     """
     given: Dict = id if type(id) is dict else {"id": id}
     check_options(vm, "waitpoint_create", given)

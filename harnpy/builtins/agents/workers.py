@@ -96,8 +96,7 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
 def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
     """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`.
 
-    Example:
-        try { resume_agent("no such worker") } catch (e) { "unknown" }  // "unknown"
+    Example: try { resume_agent("no such worker") } catch (e) { "unknown" }  // "unknown"
     """
     require("resume_agent: missing worker id or snapshot path", id_or_path)
     name = id_or_path.get("id") if type(id_or_path) is dict else id_or_path
@@ -122,8 +121,7 @@ def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
 def list_agents(vm: Vm) -> list[Dict]:
     """Return all workers of this run, the oldest first.
 
-    Example:
-        list_agents().every({ worker -> worker.status != "" })  // true
+    Example: list_agents().every({ worker -> worker.status != "" })  // true
     """
     return [worker.handle() for worker in runtime_of(vm).workers().all()]
 

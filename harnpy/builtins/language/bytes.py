@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
     """Return the UTF-8 of a string.
 
-    Example:
-        bytes_len(bytes_from_string("é"))  // 2
+    Example: bytes_len(bytes_from_string("é"))  // 2
     """
     expect("bytes_from_string", s, 1, str)
     return s.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
@@ -32,8 +31,7 @@ def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
 def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
     """Return the string whose UTF-8 the bytes are; anything else is an error that says where.
 
-    Example:
-        bytes_to_string(bytes_from_hex("6869"))  // "hi"
+    Example: bytes_to_string(bytes_from_hex("6869"))  // "hi"
     """
     expect("bytes_to_string", b, 1, bytes)
     try:
@@ -46,8 +44,7 @@ def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
 def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
     """Return the string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8.
 
-    Example:
-        bytes_to_string_lossy(bytes_from_hex("68ff"))  // "h�"
+    Example: bytes_to_string_lossy(bytes_from_hex("68ff"))  // "h�"
     """
     expect("bytes_to_string_lossy", b, 1, bytes)
     return text_of(b)
@@ -57,8 +54,7 @@ def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
 def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
     """Return the bytes as hexadecimal digits in lower case.
 
-    Example:
-        bytes_to_hex(bytes_from_string("hi"))  // "6869"
+    Example: bytes_to_hex(bytes_from_string("hi"))  // "6869"
     """
     expect("bytes_to_hex", b, 1, bytes)
     vm.sizes.check_text(2 * len(b))
@@ -69,8 +65,7 @@ def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
 def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
     r"""Return the bytes of hexadecimal digits in any case, without blanks.
 
-    Example:
-        to_string(bytes_from_hex("6869"))  // "b\"6869\""
+    Example: to_string(bytes_from_hex("6869"))  // "b\"6869\""
     """
     expect("bytes_from_hex", s, 1, str)
     try:
@@ -83,8 +78,7 @@ def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
 def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
     """Return the bytes as base64 in the standard alphabet, padded.
 
-    Example:
-        bytes_to_base64(bytes_from_string("hi"))  // "aGk="
+    Example: bytes_to_base64(bytes_from_string("hi"))  // "aGk="
     """
     expect("bytes_to_base64", b, 1, bytes)
     vm.sizes.check_text(len(b) * 4 // 3)
@@ -95,8 +89,7 @@ def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
 def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
     """Return the bytes of padded base64 in the standard alphabet.
 
-    Example:
-        bytes_to_string(bytes_from_base64("aGk="))  // "hi"
+    Example: bytes_to_string(bytes_from_base64("aGk="))  // "hi"
     """
     expect("bytes_from_base64", s, 1, str)
     try:
@@ -109,8 +102,7 @@ def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
 def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
     """Return the number of bytes.
 
-    Example:
-        bytes_len(bytes_from_hex("00ff"))  // 2
+    Example: bytes_len(bytes_from_hex("00ff"))  // 2
     """
     expect("bytes_len", b, 1, bytes)
     return len(b)
@@ -120,8 +112,7 @@ def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
 def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
     """Return the bytes of `a`, then those of `b`.
 
-    Example:
-        bytes_concat(bytes_from_hex("00"), bytes_from_hex("ff"))  // bytes_from_hex("00ff")
+    Example: bytes_concat(bytes_from_hex("00"), bytes_from_hex("ff"))  // bytes_from_hex("00ff")
     """
     expect("bytes_concat", a, 1, bytes)
     expect("bytes_concat", b, 2, bytes)
@@ -133,8 +124,7 @@ def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
 def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = ABSENT) -> bytes:
     """Return the bytes from `start` to before `end`, both cut to what is there; none are negative.
 
-    Example:
-        bytes_to_hex(bytes_slice(bytes_from_hex("00112233"), 1, 3))  // "1122"
+    Example: bytes_to_hex(bytes_slice(bytes_from_hex("00112233"), 1, 3))  // "1122"
     """
     expect("bytes_slice", b, 1, bytes)
     expect("bytes_slice", start, 2, int)
@@ -146,8 +136,7 @@ def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = A
 def bytes_eq(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bool:
     """Return true if both are the same, in a time that doesn't reveal where they differ.
 
-    Example:
-        bytes_eq(bytes_from_string("a"), bytes_from_hex("61"))  // true
+    Example: bytes_eq(bytes_from_string("a"), bytes_from_hex("61"))  // true
     """
     expect("bytes_eq", a, 1, bytes)
     expect("bytes_eq", b, 2, bytes)
@@ -177,8 +166,7 @@ def _decoded(text: str, decode: Callable[[str], bytes], encoding: str) -> str:
 def base64_encode(vm: Vm, value: Value) -> str:
     """Return the value's text, or bytes, as base64 in the standard alphabet, padded.
 
-    Example:
-        base64_encode("hi")  // "aGk="
+    Example: base64_encode("hi")  // "aGk="
     """
     return _encoded(vm, value, encodings.to_base64, 4 / 3)
 
@@ -187,8 +175,7 @@ def base64_encode(vm: Vm, value: Value) -> str:
 def base64_decode(vm: Vm, s: str) -> str:
     """Return the text of padded base64 in the standard alphabet. `bytes_from_base64` returns bytes.
 
-    Example:
-        base64_decode("aGk=")  // "hi"
+    Example: base64_decode("aGk=")  // "hi"
     """
     return _decoded(s, encodings.from_base64, "base64")
 
@@ -197,8 +184,7 @@ def base64_decode(vm: Vm, s: str) -> str:
 def base64url_encode(vm: Vm, value: Value) -> str:
     """Return the value's text, or bytes, as base64 in the alphabet for URLs, without padding.
 
-    Example:
-        base64url_encode("hi?")  // "aGk_"
+    Example: base64url_encode("hi?")  // "aGk_"
     """
     return _encoded(vm, value, encodings.to_base64url, 4 / 3)
 
@@ -207,8 +193,7 @@ def base64url_encode(vm: Vm, value: Value) -> str:
 def base64url_decode(vm: Vm, s: str) -> str:
     """Return the text of base64 in the alphabet for URLs, without padding.
 
-    Example:
-        base64url_decode("aGk_")  // "hi?"
+    Example: base64url_decode("aGk_")  // "hi?"
     """
     return _decoded(s, encodings.from_base64url, "base64url")
 
@@ -217,8 +202,7 @@ def base64url_decode(vm: Vm, s: str) -> str:
 def base32_encode(vm: Vm, value: Value) -> str:
     """Return the value's text, or bytes, as base32 in upper case, padded (RFC 4648).
 
-    Example:
-        base32_encode("hi")  // "NBUQ===="
+    Example: base32_encode("hi")  // "NBUQ===="
     """
     return _encoded(vm, value, encodings.to_base32, 8 / 5)
 
@@ -227,8 +211,7 @@ def base32_encode(vm: Vm, value: Value) -> str:
 def base32_decode(vm: Vm, s: str) -> str:
     """Return the text of padded base32 in upper case (RFC 4648).
 
-    Example:
-        base32_decode("NBUQ====")  // "hi"
+    Example: base32_decode("NBUQ====")  // "hi"
     """
     return _decoded(s, encodings.from_base32, "base32")
 
@@ -237,8 +220,7 @@ def base32_decode(vm: Vm, s: str) -> str:
 def hex_encode(vm: Vm, value: Value) -> str:
     """Return the value's text, or bytes, as hexadecimal digits in lower case.
 
-    Example:
-        hex_encode("hi")  // "6869"
+    Example: hex_encode("hi")  // "6869"
     """
     return _encoded(vm, value, bytes.hex, 2)
 
@@ -247,8 +229,7 @@ def hex_encode(vm: Vm, value: Value) -> str:
 def hex_decode(vm: Vm, s: str) -> str:
     """Return the text of hexadecimal digits. `bytes_from_hex` returns bytes.
 
-    Example:
-        hex_decode("6869")  // "hi"
+    Example: hex_decode("6869")  // "hi"
     """
     return _decoded(s, encodings.from_hex, "hex")
 
@@ -257,8 +238,7 @@ def hex_decode(vm: Vm, s: str) -> str:
 def url_encode(vm: Vm, value: Value) -> str:
     """Return the value's text, or bytes, with everything but `A-Z a-z 0-9 - _ . ~` as `%XX`.
 
-    Example:
-        url_encode("a b/é")  // "a%20b%2F%C3%A9"
+    Example: url_encode("a b/é")  // "a%20b%2F%C3%A9"
     """
     return _encoded(vm, value, encodings.percent_encoded, 3)
 
@@ -267,7 +247,6 @@ def url_encode(vm: Vm, value: Value) -> str:
 def url_decode(vm: Vm, s: str) -> str:
     """Return the text with `%XX` and `+` (a space) decoded; malformed escapes are kept.
 
-    Example:
-        url_decode("a%20b+c")  // "a b c"
+    Example: url_decode("a%20b+c")  // "a b c"
     """
     return encodings.percent_decoded(s)

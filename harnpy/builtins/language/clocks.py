@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # The clock of a program, and setting it, for tests. Spec: 04 §14 "Clock and clock mocking", 05 §13.
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="time")
 
 
@@ -139,7 +138,6 @@ def _in_range(ms: int) -> int:
 # Timers: how long something took, in real time. Spec: 05 §14, 04 §25.
 
 
-#: What all declarations here have in common.
 timer_builtin = partial(declare, family="concurrency")
 
 
@@ -147,8 +145,7 @@ timer_builtin = partial(declare, family="concurrency")
 def timer_start(vm: Vm, name: str) -> dict[str, Value]:
     """Return a timer that runs from now on: `{name, start_ms}`.
 
-    Example:
-        timer_start("load").name  // "load"
+    Example: timer_start("load").name  // "load"
     """
     return {"name": name, "start_ms": milliseconds(vm.unguarded.clock.now())}
 

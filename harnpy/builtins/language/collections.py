@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 def keys(vm: Vm, d: Value) -> list[str]:
     """Return the keys in ascending order; `[]` unless given a dict.
 
-    Example:
-        keys({b: 2, a: 1})  // ["a", "b"]
+    Example: keys({b: 2, a: 1})  // ["a", "b"]
     """
     return sorted(d) if type(d) is dict else []
 
@@ -38,8 +37,7 @@ def keys(vm: Vm, d: Value) -> list[str]:
 def values(vm: Vm, d: Value) -> list[Value]:
     """Return the values in key order; `[]` unless given a dict.
 
-    Example:
-        values({b: 2, a: 1})  // [1, 2]
+    Example: values({b: 2, a: 1})  // [1, 2]
     """
     return [d[key] for key in vm.paced(keys(vm, d))]
 
@@ -48,8 +46,7 @@ def values(vm: Vm, d: Value) -> list[Value]:
 def entries(vm: Vm, d: Value) -> list[Value]:
     """Return a dict `{key, value}` for each entry, in key order; `[]` unless given a dict.
 
-    Example:
-        entries({b: 2, a: 1})  // [{key: "a", value: 1}, {key: "b", value: 2}]
+    Example: entries({b: 2, a: 1})  // [{key: "a", value: 1}, {key: "b", value: 2}]
     """
     return [{"key": key, "value": d[key]} for key in vm.paced(keys(vm, d))]
 
@@ -58,8 +55,7 @@ def entries(vm: Vm, d: Value) -> list[Value]:
 def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
     """Lists of `size` items each; the last may be shorter.
 
-    Example:
-        chunk([1, 2, 3, 4, 5], 2)  // [[1, 2], [3, 4], [5]]
+    Example: chunk([1, 2, 3, 4, 5], 2)  // [[1, 2], [3, 4], [5]]
     """
     return list_methods.chunk(vm, _list("chunk", items), _int(size, 1))
 
@@ -68,8 +64,7 @@ def chunk(vm: Vm, items: Value = ABSENT, size: Value = 1) -> list[Value]:
 def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> list[Value]:
     """Lists of `size` neighbours, each beginning `step` items after the one before.
 
-    Example:
-        window([1, 2, 3], 2)  // [[1, 2], [2, 3]]
+    Example: window([1, 2, 3], 2)  // [[1, 2], [2, 3]]
     """
     return list_methods.window(vm, _list("window", items), _int(size, 2), _int(step, 1))
 
@@ -78,8 +73,7 @@ def window(vm: Vm, items: Value = ABSENT, size: Value = 2, step: Value = 1) -> l
 def group_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, Value] | None:
     """Lists of the items with the same text of `f(item)`, by that text.
 
-    Example:
-        group_by([1, 2, 3], { n -> n % 2 == 0 ? "even" : "odd" })  // {even: [2], odd: [1, 3]}
+    Example: group_by([1, 2, 3], { n -> n % 2 == 0 ? "even" : "odd" })  // {even: [2], odd: [1, 3]}
     """
     _list("group_by", items)
     _callback(vm, "group_by", f)
@@ -92,8 +86,7 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
 
     The method `.partition()` differs: it returns a list of two lists.
 
-    Example:
-        partition([1, 2, 3], { n -> n > 1 })  // {match: [2, 3], no_match: [1]}
+    Example: partition([1, 2, 3], { n -> n > 1 })  // {match: [2, 3], no_match: [1]}
     """
     _list("partition", items)
     matches = _callback(vm, "partition", f)
@@ -107,8 +100,7 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
 def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
     """Return the first item for each distinct `f(item)`; an int and a float are distinct.
 
-    Example:
-        dedup_by(["a", "bb", "c"], { s -> len(s) })  // ["a", "bb"]
+    Example: dedup_by(["a", "bb", "c"], { s -> len(s) })  // ["a", "bb"]
     """
     _list("dedup_by", items)
     key_of = _callback(vm, "dedup_by", f)
@@ -122,8 +114,7 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
 def flat_map(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value] | None:
     """`f(item)` of every item; results that are lists are spliced in, one level deep.
 
-    Example:
-        flat_map([1, 2], { n -> [n, n * 10] })  // [1, 10, 2, 20]
+    Example: flat_map([1, 2], { n -> [n, n * 10] })  // [1, 10, 2, 20]
     """
     _list("flat_map", items)
     _callback(vm, "flat_map", f)
@@ -136,8 +127,7 @@ def lift(vm: Vm, source: Value = ABSENT) -> Iter:
 
     An iterator is returned as it is.
 
-    Example:
-        iter([3, 1, 2]).map({ n -> n * 2 }).to_list()  // [6, 2, 4]
+    Example: iter([3, 1, 2]).map({ n -> n * 2 }).to_list()  // [6, 2, 4]
     """
     if source is ABSENT:
         raise TypeFault("iter: expected 1 argument")
@@ -162,8 +152,7 @@ def pair(vm: Vm, first: Value = ABSENT, second: Value = ABSENT, *surplus: Value)
 def int_range(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Range:
     """Return the ints from 0 up to but not including `a`, or from `a` up to but not including `b`.
 
-    Example:
-        [range(3).to_list(), range(2, 5).to_list()]  // [[0, 1, 2], [2, 3, 4]]
+    Example: [range(3).to_list(), range(2, 5).to_list()]  // [[0, 1, 2], [2, 3, 4]]
     """
     if a is ABSENT or surplus:
         raise TypeFault(f"range expects 1 or 2 integer arguments, got {2 + len(surplus) if surplus else 0}")
@@ -202,7 +191,6 @@ def _int(value: Value, default: int) -> int:
 # Members differ when their structural keys do, so `1` and `1.0` are two; the methods compare with `==`.
 
 
-#: What all declarations here have in common.
 set_builtin = partial(declare, family="collections")
 
 
@@ -210,8 +198,7 @@ set_builtin = partial(declare, family="collections")
 def make_set(vm: Vm, *items: Value) -> Set:
     """Return a set of the items of the lists and sets among the arguments, and the other arguments.
 
-    Example:
-        set([1, 2], 2, 3).to_list()  // [1, 2, 3]
+    Example: set([1, 2], 2, 3).to_list()  // [1, 2, 3]
     """
     members: list[Value] = []
     for item in items:
@@ -228,8 +215,7 @@ def make_set(vm: Vm, *items: Value) -> Set:
 def set_contains(vm: Vm, s: Value, item: Value) -> bool:
     """Return true if `item` is a member; false unless `s` is a set.
 
-    Example:
-        set_contains(set(1, 2), 2)  // true
+    Example: set_contains(set(1, 2), 2)  // true
     """
     return type(s) is Set and structural_key(item) in _keys(vm, s)
 
@@ -238,8 +224,7 @@ def set_contains(vm: Vm, s: Value, item: Value) -> bool:
 def set_add(vm: Vm, s: Value, item: Value) -> Set:
     """Return the set with `item`.
 
-    Example:
-        set_add(set(1), 2)  // set(1, 2)
+    Example: set_add(set(1), 2)  // set(1, 2)
     """
     return Set(unique(vm, [*_set("set_add", s).items, item]))
 
@@ -248,8 +233,7 @@ def set_add(vm: Vm, s: Value, item: Value) -> Set:
 def set_remove(vm: Vm, s: Value, item: Value) -> Set:
     """Return the set without `item`.
 
-    Example:
-        set_remove(set(1, 2), 1)  // set(2)
+    Example: set_remove(set(1, 2), 1)  // set(2)
     """
     return _without(vm, _set("set_remove", s), {structural_key(item)})
 
@@ -258,8 +242,7 @@ def set_remove(vm: Vm, s: Value, item: Value) -> Set:
 def set_union(vm: Vm, a: Value, b: Value) -> Set:
     """Return the members of `a`, then those that only `b` has.
 
-    Example:
-        set_union(set(1, 2), set(2, 3))  // set(1, 2, 3)
+    Example: set_union(set(1, 2), set(2, 3))  // set(1, 2, 3)
     """
     _both("set_union", a, b)
     return Set(unique(vm, a.items + b.items))
@@ -269,8 +252,7 @@ def set_union(vm: Vm, a: Value, b: Value) -> Set:
 def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
     """Return the members of `a` that `b` has too.
 
-    Example:
-        set_intersect(set(1, 2, 3), set(2, 3, 4))  // set(2, 3)
+    Example: set_intersect(set(1, 2, 3), set(2, 3, 4))  // set(2, 3)
     """
     _both("set_intersect", a, b)
     theirs = _keys(vm, b)
@@ -281,8 +263,7 @@ def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
 def set_difference(vm: Vm, a: Value, b: Value) -> Set:
     """Return the members of `a` that `b` doesn't have.
 
-    Example:
-        set_difference(set(1, 2, 3), set(2))  // set(1, 3)
+    Example: set_difference(set(1, 2, 3), set(2))  // set(1, 3)
     """
     _both("set_difference", a, b)
     return _without(vm, a, _keys(vm, b))
@@ -292,8 +273,7 @@ def set_difference(vm: Vm, a: Value, b: Value) -> Set:
 def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
     """Return the members that only `a` has, then those that only `b` has.
 
-    Example:
-        set_symmetric_difference(set(1, 2), set(2, 3))  // set(1, 3)
+    Example: set_symmetric_difference(set(1, 2), set(2, 3))  // set(1, 3)
     """
     _both("set_symmetric_difference", a, b)
     return Set(_without(vm, a, _keys(vm, b)).items + _without(vm, b, _keys(vm, a)).items)
@@ -303,8 +283,7 @@ def set_symmetric_difference(vm: Vm, a: Value, b: Value) -> Set:
 def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
     """Return true if `b` has every member of `a`; false unless both are sets.
 
-    Example:
-        set_is_subset(set(1), set(1, 2))  // true
+    Example: set_is_subset(set(1), set(1, 2))  // true
     """
     return _are_sets(a, b) and _keys(vm, a) <= _keys(vm, b)
 
@@ -313,8 +292,7 @@ def set_is_subset(vm: Vm, a: Value, b: Value) -> bool:
 def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
     """Return true if `a` has every member of `b`; false unless both are sets.
 
-    Example:
-        set_is_superset(set(1, 2), set(1))  // true
+    Example: set_is_superset(set(1, 2), set(1))  // true
     """
     return _are_sets(a, b) and _keys(vm, a) >= _keys(vm, b)
 
@@ -323,8 +301,7 @@ def set_is_superset(vm: Vm, a: Value, b: Value) -> bool:
 def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
     """Return true if `a` and `b` have no common member, and unless both are sets.
 
-    Example:
-        set_is_disjoint(set(1, 2), set(3))  // true
+    Example: set_is_disjoint(set(1, 2), set(3))  // true
     """
     return not _are_sets(a, b) or _keys(vm, a).isdisjoint(_keys(vm, b))
 

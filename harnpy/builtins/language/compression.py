@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     """Return the data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest).
 
-    Example:
-        bytes_len(gzip_encode("ab".repeat(1000), 9)) < 100  // true
+    Example: bytes_len(gzip_encode("ab".repeat(1000), 9)) < 100  // true
     """
     from harnpy.formats import compression
 
@@ -36,8 +35,7 @@ def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     """Return the content of gzip data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
-    Example:
-        bytes_to_string(gzip_decode(gzip_encode("hello"), {max_bytes: 1000}))  // "hello"
+    Example: bytes_to_string(gzip_decode(gzip_encode("hello"), {max_bytes: 1000}))  // "hello"
     """
     from harnpy.formats import compression
 
@@ -48,8 +46,7 @@ def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
 def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     """Return the data as Zstandard, with a checksum. `level`: -131072 (fastest) to 22 (smallest).
 
-    Example:
-        bytes_len(zstd_encode("ab".repeat(1000))) < 100  // true
+    Example: bytes_len(zstd_encode("ab".repeat(1000))) < 100  // true
     """
     from harnpy.formats import compression
 
@@ -63,8 +60,7 @@ def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     """Return the content of Zstandard data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
-    Example:
-        bytes_to_string(zstd_decode(zstd_encode("hello")))  // "hello"
+    Example: bytes_to_string(zstd_decode(zstd_encode("hello")))  // "hello"
     """
     from harnpy.formats import compression
 
@@ -77,8 +73,7 @@ def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
 def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> bytes:
     """Return the data as Brotli. `quality`: 0 (fastest) to 11 (smallest).
 
-    Example:
-        bytes_len(brotli_encode("ab".repeat(1000))) < 100  // true
+    Example: bytes_len(brotli_encode("ab".repeat(1000))) < 100  // true
     """
     from harnpy.formats import compression
 
@@ -91,8 +86,7 @@ def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> byte
 def brotli_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     """Return the content of Brotli data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
-    Example:
-        bytes_to_string(brotli_decode(brotli_encode("hello")))  // "hello"
+    Example: bytes_to_string(brotli_decode(brotli_encode("hello")))  // "hello"
     """
     from harnpy.formats import compression
 
@@ -143,8 +137,7 @@ def tar_create(vm: Vm, entries: Value = ABSENT) -> bytes:
 
     It has no times and no owners, so the same entries make the same archive.
 
-    Example:
-        tar_extract(tar_create([{path: "a.txt", content: "hi"}]))[0].path  // "a.txt"
+    Example: tar_extract(tar_create([{path: "a.txt", content: "hi"}]))[0].path  // "a.txt"
     """
     from harnpy.formats.archives import tar_packed, tar_size
 
@@ -177,8 +170,7 @@ def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
 
     It has no times, so the same entries make the same archive.
 
-    Example:
-        zip_extract(zip_create([{path: "a.txt", content: "hi"}]))[0].path  // "a.txt"
+    Example: zip_extract(zip_create([{path: "a.txt", content: "hi"}]))[0].path  // "a.txt"
     """
     from harnpy.formats.archives import zip_packed
 

@@ -15,108 +15,70 @@ from harnpy.vm.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
 # Hashes and message authentication codes, of bytes or of the text of any other value. Spec: 04 §16.2.
 
 
-def _digest(vm: Vm, algorithm: str, value: Value) -> str:
-    return primitives.digest(algorithm, pieces(vm, data_of(value)))
-
-
 def _code(vm: Vm, key: Value, message: Value) -> bytes:
     return primitives.hmac_sha256(data_of(key), pieces(vm, data_of(message)))
 
 
-@builtin('md5(value: any = "") -> string', family="crypto")
-def md5(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by MD5: for checksums only.
+def digest_builtin(signature: str, algorithm: str, word: str, example: str) -> Callable[..., str]:
+    """Declare a hash function."""
 
-    Example:
-        md5("hi")  // "49f68a5c8493ec2c0bf489821c21fc3b"
-    """
-    return _digest(vm, "md5", value)
+    def digest(vm: Vm, value: Value) -> str:
+        return primitives.digest(algorithm, pieces(vm, data_of(value)))
 
-
-@builtin('sha224(value: any = "") -> string', family="crypto")
-def sha224(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-224.
-
-    Example:
-        sha224("hi")  // "1a15bca3e4ed3ab82367c6c434f86c41040bdac577fa1c2de62c3be0"
-    """
-    return _digest(vm, "sha224", value)
+    summary = f"Return the hexadecimal digest of the value's text, or of bytes, by {word}."
+    digest.__doc__ = f"{summary}\n\nExample: {example}"
+    return builtin(signature, family="crypto")(digest)
 
 
-@builtin('sha256(value: any = "") -> string', family="crypto")
-def sha256(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-256.
-
-    Example:
-        sha256("hi")  // "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"
-    """
-    return _digest(vm, "sha256", value)
-
-
-@builtin('sha384(value: any = "") -> string', family="crypto")
-def sha384(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-384.
-
-    Example:
-        len(sha384("hi"))  // 96
-    """
-    return _digest(vm, "sha384", value)
-
-
-@builtin('sha512(value: any = "") -> string', family="crypto")
-def sha512(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-512.
-
-    Example:
-        len(sha512("hi"))  // 128
-    """
-    return _digest(vm, "sha512", value)
-
-
-@builtin('sha512_256(value: any = "") -> string', family="crypto")
-def sha512_256(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA-512/256.
-
-    Example:
-        sha512_256("hi")  // "8ab98d4dbaa10dbf48a1ee02367c967e39987e5096b90a4067a242b470be755a"
-    """
-    return _digest(vm, "sha512_256", value)
-
-
-@builtin('sha3_256(value: any = "") -> string', family="crypto")
-def sha3_256(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA3-256.
-
-    Example:
-        sha3_256("hi")  // "b39c14c8da3b23811f6415b7e0b33526d7e07a46f2cf0484179435767e4a8804"
-    """
-    return _digest(vm, "sha3_256", value)
-
-
-@builtin('sha3_512(value: any = "") -> string', family="crypto")
-def sha3_512(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by SHA3-512.
-
-    Example:
-        len(sha3_512("hi"))  // 128
-    """
-    return _digest(vm, "sha3_512", value)
-
-
-@builtin('blake3(value: any = "") -> string', family="crypto")
-def blake3(vm: Vm, value: Value) -> str:
-    """Return the hexadecimal digest of the value's text, or of bytes, by BLAKE3, 256 bits.
-
-    Example:
-        blake3("hi")  // "85052e9aab1b67b6622d94a08441b09fd5b7aca61ee360416d70de5da67d86ca"
-    """
-    return _digest(vm, "blake3", value)
+md5 = digest_builtin(
+    'md5(value: any = "") -> string',
+    "md5",
+    "MD5: for checksums only",
+    'md5("hi")  // "49f68a5c8493ec2c0bf489821c21fc3b"',
+)
+sha224 = digest_builtin(
+    'sha224(value: any = "") -> string',
+    "sha224",
+    "SHA-224",
+    'sha224("hi")  // "1a15bca3e4ed3ab82367c6c434f86c41040bdac577fa1c2de62c3be0"',
+)
+sha256 = digest_builtin(
+    'sha256(value: any = "") -> string',
+    "sha256",
+    "SHA-256",
+    'sha256("hi")  // "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"',
+)
+sha384 = digest_builtin('sha384(value: any = "") -> string', "sha384", "SHA-384", 'len(sha384("hi"))  // 96')
+sha512 = digest_builtin('sha512(value: any = "") -> string', "sha512", "SHA-512", 'len(sha512("hi"))  // 128')
+sha512_256 = digest_builtin(
+    'sha512_256(value: any = "") -> string',
+    "sha512_256",
+    "SHA-512/256",
+    'sha512_256("hi")  // "8ab98d4dbaa10dbf48a1ee02367c967e39987e5096b90a4067a242b470be755a"',
+)
+sha3_256 = digest_builtin(
+    'sha3_256(value: any = "") -> string',
+    "sha3_256",
+    "SHA3-256",
+    'sha3_256("hi")  // "b39c14c8da3b23811f6415b7e0b33526d7e07a46f2cf0484179435767e4a8804"',
+)
+sha3_512 = digest_builtin(
+    'sha3_512(value: any = "") -> string', "sha3_512", "SHA3-512", 'len(sha3_512("hi"))  // 128'
+)
+blake3 = digest_builtin(
+    'blake3(value: any = "") -> string',
+    "blake3",
+    "BLAKE3, 256 bits",
+    'blake3("hi")  // "85052e9aab1b67b6622d94a08441b09fd5b7aca61ee360416d70de5da67d86ca"',
+)
 
 
 @builtin('hmac_sha256(key: any = "", message: any = "") -> string', family="crypto")
@@ -133,8 +95,7 @@ def hmac_sha256(vm: Vm, key: Value, message: Value) -> str:
 def hmac_sha256_base64(vm: Vm, key: Value, message: Value) -> str:
     """Return the HMAC-SHA256 of a message under a key, as padded base64; each is bytes, or any value's text.
 
-    Example:
-        hmac_sha256_base64("key", "message")  // "bp7ym3X//Ft6uuUn1Y/a2y/kLnIZARl2kXNDBl9Y7Uo="
+    Example: hmac_sha256_base64("key", "message")  // "bp7ym3X//Ft6uuUn1Y/a2y/kLnIZARl2kXNDBl9Y7Uo="
     """
     return to_base64(_code(vm, key, message))
 
@@ -143,8 +104,7 @@ def hmac_sha256_base64(vm: Vm, key: Value, message: Value) -> str:
 def constant_time_eq(vm: Vm, a: Value, b: Value) -> bool:
     """Return true if both texts, or bytes, are the same, in a time that doesn't reveal where they differ.
 
-    Example:
-        constant_time_eq("secret", "secreT")  // false
+    Example: constant_time_eq("secret", "secreT")  // false
     """
     return primitives.equal_in_constant_time(data_of(a), data_of(b))
 
@@ -156,8 +116,7 @@ def constant_time_eq(vm: Vm, a: Value, b: Value) -> bool:
 def ed25519_keypair(vm: Vm) -> dict[str, str]:
     """Return a new key to sign with: `{private, public}`, each 64 hexadecimal digits.
 
-    Example:
-        len(ed25519_keypair().private)  // 64
+    Example: len(ed25519_keypair().private)  // 64
     """
     return primitives.ed25519_pair(vm.world.entropy.bytes(primitives.KEY_BYTES))
 
@@ -190,8 +149,7 @@ def ed25519_verify(vm: Vm, public_hex: str, message: Value, signature_hex: str) 
 def x25519_keypair(vm: Vm) -> dict[str, str]:
     """Return a new key to agree on a secret with: `{private, public}`, each 64 hexadecimal digits.
 
-    Example:
-        len(x25519_keypair().public)  // 64
+    Example: len(x25519_keypair().public)  // 64
     """
     return primitives.x25519_pair(vm.world.entropy.bytes(primitives.KEY_BYTES))
 

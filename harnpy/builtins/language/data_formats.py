@@ -32,8 +32,7 @@ def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
     `opts`: `headers` (false): rows as dicts by the names in the first one, missing cells `""`; `delimiter`
     (`","`): its first character.
 
-    Example:
-        csv_parse("name,age\nAda,36\n", {headers: true})  // [{name: "Ada", age: "36"}]
+    Example: csv_parse("name,age\nAda,36\n", {headers: true})  // [{name: "Ada", age: "36"}]
     """
     headers, delimiter = _options("csv_parse", opts)
 
@@ -63,8 +62,7 @@ def csv_stringify(vm: Vm, rows: Value, opts: Value) -> str:
 
     `opts`: `headers` (false): a first line with the keys of dicts; `delimiter` (`","`): its first character.
 
-    Example:
-        csv_stringify([{name: "Ada", age: 36}], {headers: true})  // "age,name\n36,Ada\n"
+    Example: csv_stringify([{name: "Ada", age: 36}], {headers: true})  // "age,name\n36,Ada\n"
     """
     headers, delimiter = _options("csv_stringify", opts)
     try:
@@ -117,8 +115,7 @@ def yaml_parse(vm: Vm, text: str) -> Value:
 
     Throws `YAML parse error: <detail> at line L column C`, for a key that is no string `yaml_parse: …`.
 
-    Example:
-        yaml_parse("open: true\nwares: [tea, milk]\n")  // {open: true, wares: ["tea", "milk"]}
+    Example: yaml_parse("open: true\nwares: [tea, milk]\n")  // {open: true, wares: ["tea", "milk"]}
     """
     from harnpy.formats.yaml import KeyTypeError, YamlError, parse_yaml
 
@@ -134,8 +131,7 @@ def yaml_parse(vm: Vm, text: str) -> Value:
 def yaml_stringify(vm: Vm, v: Value) -> str:
     r"""Return the value as YAML in block style, keys in ascending order; what is no data as its text.
 
-    Example:
-        yaml_stringify({shop: {open: true}})  // "shop:\n  open: true\n"
+    Example: yaml_stringify({shop: {open: true}})  // "shop:\n  open: true\n"
     """
     from harnpy.formats.yaml_writer import to_yaml
 
@@ -146,8 +142,7 @@ def yaml_stringify(vm: Vm, v: Value) -> str:
 def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
     r"""Return the table of a TOML text; dates and times are strings. Throws `TOML parse error: <detail>`.
 
-    Example:
-        toml_parse("[shop]\nopen = true\n")  // {shop: {open: true}}
+    Example: toml_parse("[shop]\nopen = true\n")  // {shop: {open: true}}
     """
     from harnpy.formats.dicts import read_toml
 
@@ -161,8 +156,7 @@ def toml_parse(vm: Vm, text: str) -> dict[str, Value]:
 def toml_stringify(vm: Vm, v: Value) -> str:
     r"""Return the dict as TOML, keys in ascending order. Throws for what TOML has no word for, such as nil.
 
-    Example:
-        toml_stringify({shop: {open: true}})  // "[shop]\nopen = true\n"
+    Example: toml_stringify({shop: {open: true}})  // "[shop]\nopen = true\n"
     """
     from harnpy.formats.toml import to_toml
 

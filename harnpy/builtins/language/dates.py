@@ -74,7 +74,6 @@ def number_from(n: Value) -> float:
     return n
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="time", counted=True)
 
 
@@ -85,8 +84,7 @@ builtin = partial(declare, family="time", counted=True)
 def date_now(vm: Vm) -> dict[str, Value]:
     """Return the date and time in UTC, to the millisecond, in parts, as `timestamp` and as `iso8601`.
 
-    Example:
-        date_now().year > 2000  // true
+    Example: date_now().year > 2000  // true
     """
     ms = milliseconds(vm.unguarded.clock.now())
     moment = in_zone(ms * MILLISECOND, zone("UTC"))
@@ -97,8 +95,7 @@ def date_now(vm: Vm) -> dict[str, Value]:
 def date_now_iso(vm: Vm) -> str:
     """Return the date and time in UTC as RFC 3339, to the millisecond.
 
-    Example:
-        len(date_now_iso())  // 24
+    Example: len(date_now_iso())  // 24
     """
     return _now_as_text(vm)
 
@@ -107,8 +104,7 @@ def date_now_iso(vm: Vm) -> str:
 def date_iso(vm: Vm) -> str:
     """Return the date and time in UTC as RFC 3339, to the millisecond. Spec: 04 §14, §20.
 
-    Example:
-        date_iso().starts_with("20")  // true
+    Example: date_iso().starts_with("20")  // true
     """
     return _now_as_text(vm)
 
@@ -124,8 +120,7 @@ def _now_as_text(vm: Vm) -> str:
 def date_in_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> dict[str, Value]:
     """Return the time in a zone in parts; also `offset_seconds`, `timestamp`, `iso8601`, `zone`.
 
-    Example:
-        date_in_zone(date_parse("2024-07-01T12:00:00Z"), "Asia/Tokyo").hour  // 21
+    Example: date_in_zone(date_parse("2024-07-01T12:00:00Z"), "Asia/Tokyo").hour  // 21
     """
     instant = instant_from(dt)
     moment = in_zone(instant, zone_from(tz))
@@ -142,8 +137,7 @@ def date_in_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> dict[str, Va
 def date_to_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> str:
     """Return a time as RFC 3339 with the offset that a zone has then.
 
-    Example:
-        date_to_zone(0, "America/New_York")  // "1969-12-31T19:00:00-05:00"
+    Example: date_to_zone(0, "America/New_York")  // "1969-12-31T19:00:00-05:00"
     """
     return dates.rfc3339(in_zone(instant_from(dt), zone_from(tz)))
 
@@ -152,8 +146,7 @@ def date_to_zone(vm: Vm, dt: Value = ABSENT, tz: Value = ABSENT) -> str:
 def date_format(vm: Vm, dt: Value = ABSENT, format: Value = "%Y-%m-%d %H:%M:%S", tz: Value = "UTC") -> str:
     """Return a time by a format with the codes of strftime, in UTC or in a zone.
 
-    Example:
-        date_format(0, "%A, %d %B %Y")  // "Thursday, 01 January 1970"
+    Example: date_format(0, "%A, %d %B %Y")  // "Thursday, 01 January 1970"
     """
     return dates.formatted(in_zone(instant_from(dt), zone_from(tz)), display(format))
 
@@ -162,8 +155,7 @@ def date_format(vm: Vm, dt: Value = ABSENT, format: Value = "%Y-%m-%d %H:%M:%S",
 def weekday_name(vm: Vm, dt: Value = ABSENT, tz: Value = None) -> str:
     """Return the day of the week in English, in UTC or in a zone.
 
-    Example:
-        weekday_name(0)  // "Thursday"
+    Example: weekday_name(0)  // "Thursday"
     """
     return dates.weekday_name(in_zone(instant_from(dt), zone_or_utc(tz)))
 
@@ -172,8 +164,7 @@ def weekday_name(vm: Vm, dt: Value = ABSENT, tz: Value = None) -> str:
 def month_name(vm: Vm, dt: Value = ABSENT, tz: Value = None) -> str:
     """Return the month in English, in UTC or in a zone.
 
-    Example:
-        month_name(0)  // "January"
+    Example: month_name(0)  // "January"
     """
     return dates.month_name(in_zone(instant_from(dt), zone_or_utc(tz)))
 
@@ -197,8 +188,7 @@ def _parts(moment: datetime) -> dict[str, Value]:
 def date_parse(vm: Vm, text: Value = "") -> float:
     """Return the timestamp that a text says: RFC 3339, or numbers from the year on; in UTC without an offset.
 
-    Example:
-        date_parse("2024-01-01T01:00:00+01:00") == date_parse("2024-01-01")  // true
+    Example: date_parse("2024-01-01T01:00:00+01:00") == date_parse("2024-01-01")  // true
     """
     return instant_to_number(parse_date(display(text)))
 
@@ -209,8 +199,7 @@ def date_from_components(vm: Vm, components: Value = ABSENT, tz: Value = None) -
 
     Where clocks of the zone show that time twice, the earlier one.
 
-    Example:
-        date_from_components({year: 2024, month: 7, day: 1}, "Europe/Paris")  // 1719784800
+    Example: date_from_components({year: 2024, month: 7, day: 1}, "Europe/Paris")  // 1719784800
     """
     if components is ABSENT:
         raise DateError("missing components argument")
@@ -239,8 +228,7 @@ def _component(components: dict[str, Value], name: str, default: int | None = No
 def date_add(vm: Vm, dt: Value = ABSENT, d: Value = ABSENT) -> float:
     """Return the timestamp of that long after a time, to the millisecond.
 
-    Example:
-        date_format(date_add(date_parse("2024-02-28"), 2d), "%F")  // "2024-03-01"
+    Example: date_format(date_add(date_parse("2024-02-28"), 2d), "%F")  // "2024-03-01"
     """
     instant = (instant_from(dt) // MILLISECOND + ms_from(d)) * MILLISECOND
     if not FIRST <= instant <= LAST:
@@ -252,8 +240,7 @@ def date_add(vm: Vm, dt: Value = ABSENT, d: Value = ABSENT) -> float:
 def date_diff(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> Duration:
     """Return how long `a` is after `b`, to the millisecond; negative when it is before.
 
-    Example:
-        date_diff(date_parse("2024-03-01"), date_parse("2024-02-28"))  // 2d
+    Example: date_diff(date_parse("2024-03-01"), date_parse("2024-02-28"))  // 2d
     """
     return Duration(instant_from(a) // MILLISECOND - instant_from(b) // MILLISECOND)
 
@@ -261,15 +248,11 @@ def date_diff(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> Duration:
 # Making durations and reading their length. Spec: 04 §14.
 
 
-#: What all declarations here have in common.
-
-
 @builtin("duration_ms(n: int | float) -> duration")
 def duration_ms(vm: Vm, n: Value = ABSENT) -> Duration:
     """`n` milliseconds; a float is rounded to whole ones.
 
-    Example:
-        duration_ms(250)  // 250ms
+    Example: duration_ms(250)  // 250ms
     """
     return _duration(n, 1)
 
@@ -278,8 +261,7 @@ def duration_ms(vm: Vm, n: Value = ABSENT) -> Duration:
 def duration_seconds(vm: Vm, n: Value = ABSENT) -> Duration:
     """`n` seconds, rounded to milliseconds.
 
-    Example:
-        duration_seconds(1.5)  // 1500ms
+    Example: duration_seconds(1.5)  // 1500ms
     """
     return _duration(n, dates.SECOND_MS)
 
@@ -288,8 +270,7 @@ def duration_seconds(vm: Vm, n: Value = ABSENT) -> Duration:
 def duration_minutes(vm: Vm, n: Value = ABSENT) -> Duration:
     """`n` minutes, rounded to milliseconds.
 
-    Example:
-        duration_minutes(2)  // 2m
+    Example: duration_minutes(2)  // 2m
     """
     return _duration(n, dates.MINUTE_MS)
 
@@ -298,8 +279,7 @@ def duration_minutes(vm: Vm, n: Value = ABSENT) -> Duration:
 def duration_hours(vm: Vm, n: Value = ABSENT) -> Duration:
     """`n` hours, rounded to milliseconds.
 
-    Example:
-        duration_hours(1.5)  // 90m
+    Example: duration_hours(1.5)  // 90m
     """
     return _duration(n, dates.HOUR_MS)
 
@@ -308,8 +288,7 @@ def duration_hours(vm: Vm, n: Value = ABSENT) -> Duration:
 def duration_days(vm: Vm, n: Value = ABSENT) -> Duration:
     """`n` times 24 hours, rounded to milliseconds.
 
-    Example:
-        duration_days(2)  // 2d
+    Example: duration_days(2)  // 2d
     """
     return _duration(n, dates.DAY_MS)
 
@@ -322,8 +301,7 @@ def _duration(n: Value, unit: int) -> Duration:
 def duration_to_seconds(vm: Vm, d: Value = ABSENT) -> int:
     """Return the whole seconds in a duration; the rest is cut off.
 
-    Example:
-        duration_to_seconds(2m)  // 120
+    Example: duration_to_seconds(2m)  // 120
     """
     return dates.whole_seconds(ms_from(d))
 
@@ -332,7 +310,6 @@ def duration_to_seconds(vm: Vm, d: Value = ABSENT) -> int:
 def duration_to_human(vm: Vm, d: Value = ABSENT) -> str:
     """Return the three largest units of a duration that aren't zero, like `3h 14m`; `0s` for none.
 
-    Example:
-        duration_to_human(duration_minutes(194))  // "3h 14m"
+    Example: duration_to_human(duration_minutes(194))  // "3h 14m"
     """
     return dates.length_for_people(ms_from(d))

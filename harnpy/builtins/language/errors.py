@@ -77,8 +77,7 @@ def classify(message: str) -> str:
 def throw_error(vm: Vm, message: str, category: str) -> NoReturn:
     """Throw `{category, message}`; an unknown category becomes `generic`.
 
-    Example:
-        try { throw_error("no such user", "not_found") } catch (e) { e.category }  // "not_found"
+    Example: try { throw_error("no such user", "not_found") } catch (e) { e.category }  // "not_found"
     """
     raise Thrown({"category": category if category in CATEGORIES else GENERIC, "message": message})
 
@@ -87,8 +86,7 @@ def throw_error(vm: Vm, message: str, category: str) -> NoReturn:
 def error_category(vm: Vm, error: Value) -> str:
     """Return the `category` of an error dict, or the one that an error text suggests; else `generic`.
 
-    Example:
-        error_category("HTTP 429: too many requests")  // "rate_limit"
+    Example: error_category("HTTP 429: too many requests")  // "rate_limit"
     """
     return category_of(error)
 
@@ -97,8 +95,7 @@ def error_category(vm: Vm, error: Value) -> str:
 def is_timeout(vm: Vm, error: Value) -> bool:
     """Return true if the error's category is `timeout`.
 
-    Example:
-        is_timeout({category: "timeout"})  // true
+    Example: is_timeout({category: "timeout"})  // true
     """
     return category_of(error) == "timeout"
 
@@ -107,8 +104,7 @@ def is_timeout(vm: Vm, error: Value) -> bool:
 def is_rate_limited(vm: Vm, error: Value) -> bool:
     """Return true if the error's category is `rate_limit`.
 
-    Example:
-        is_rate_limited("HTTP 429: too many requests")  // true
+    Example: is_rate_limited("HTTP 429: too many requests")  // true
     """
     return category_of(error) == "rate_limit"
 
@@ -127,8 +123,7 @@ def category_of(error: Value) -> str:
 def assert_true(vm: Vm, cond: Value, msg: str | None) -> None:
     """Throw `msg` unless `cond` is truthy.
 
-    Example:
-        try { assert(1 > 2, "no order") } catch (e) { e }  // "no order"
+    Example: try { assert(1 > 2, "no order") } catch (e) { e }  // "no order"
     """
     if not cond:
         raise Thrown("Assertion failed" if msg is None else msg)
@@ -138,8 +133,7 @@ def assert_true(vm: Vm, cond: Value, msg: str | None) -> None:
 def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Value = None) -> None:
     """Throw `msg` unless `actual == expected`.
 
-    Example:
-        try { assert_eq(1 + 1, 3) } catch (e) { e }  // "Assertion failed: expected 3, got 2"
+    Example: try { assert_eq(1 + 1, 3) } catch (e) { e }  // "Assertion failed: expected 3, got 2"
     """
     if expected is ABSENT:
         raise Thrown("assert_eq requires at least 2 arguments")
@@ -152,8 +146,7 @@ def assert_eq(vm: Vm, actual: Value = ABSENT, expected: Value = ABSENT, msg: Val
 def assert_ne(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, msg: Value = None) -> None:
     """Throw `msg` if `a == b`.
 
-    Example:
-        assert_ne(1, 2)  // nil
+    Example: assert_ne(1, 2)  // nil
     """
     if b is ABSENT:
         raise Thrown("assert_ne requires at least 2 arguments")

@@ -33,7 +33,6 @@ def thrown(what: str) -> Iterator[None]:
         raise Thrown(f"{what}: {system_reason(error)}") from None
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="files", guarded=True)
 path_builtin = partial(declare, family="paths")
 
@@ -55,8 +54,7 @@ def read_file(vm: Vm, path: str) -> str:
 def read_file_result(vm: Vm, path: str) -> EnumValue:
     """`Ok(text)`, or `Err(message)` where `read_file` would throw.
 
-    Example:
-        unwrap_or(read_file_result("no such file"), "nothing")  // "nothing"
+    Example: unwrap_or(read_file_result("no such file"), "nothing")  // "nothing"
     """
     try:
         return EnumValue("Result", "Ok", (read_file(vm, path),))
@@ -106,8 +104,7 @@ def _text(vm: Vm, place: str) -> str:
 def file_exists(vm: Vm, path: str) -> bool:
     """Return true if there is a file or directory.
 
-    Example:
-        file_exists("no such file")  // false
+    Example: file_exists("no such file")  // false
     """
     return vm.world.files.exists(path_at_work(vm, path))
 
@@ -132,9 +129,6 @@ def stat(vm: Vm, path: str) -> dict[str, Value]:
         "readonly": not found.st_mode & 0o222,
         "modified": found.st_mtime,
     }
-
-
-#: What all declarations here have in common.
 
 
 @builtin("write_file(path: string, content: any) -> nil", counted=True)
@@ -255,9 +249,6 @@ def _encoded(content: Value) -> bytes:
     return display(content).encode("utf-8", "surrogatepass")
 
 
-#: What all declarations here have in common.
-
-
 @builtin('list_dir(path: string = ".") -> list')
 def list_dir(vm: Vm, path: str) -> list[Value]:
     """Return the names in a directory, sorted.
@@ -340,8 +331,7 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
     `workspace_relative`, `host_absolute` or `invalid`. An absolute path that isn't there, but would be below
     `root` (the execution root), is taken as one of the workspace.
 
-    Example:
-        path_workspace_info("notes/today.md").workspace_path  // "notes/today.md"
+    Example: path_workspace_info("notes/today.md").workspace_path  // "notes/today.md"
     """
     base = paths.normalized(path_at_work(vm, root or "."))
     normal = paths.normalized(path)
@@ -365,8 +355,7 @@ def path_workspace_info(vm: Vm, path: str, root: str | None) -> dict[str, Value]
 def path_workspace_normalize(vm: Vm, path: str, root: str | None) -> Value:
     """Return the path of a file in the workspace, relative to it; nil for one that isn't in it.
 
-    Example:
-        path_workspace_normalize("notes/../today.md")  // "today.md"
+    Example: path_workspace_normalize("notes/../today.md")  // "today.md"
     """
     return path_workspace_info(vm, path, root)["workspace_path"]
 

@@ -414,8 +414,7 @@ def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
 def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
     """Return the host's tools; none without a host.
 
-    Example:
-        host_tool_list()  // []
+    Example: host_tool_list()  // []
     """
     return vm.world.host.bridge.list() if vm.world.host.bridge else []
 
@@ -424,8 +423,7 @@ def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
 def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
     """Run one of the host's tools.
 
-    Example:
-        try { host_tool_call("search", {query: "harn"}) } catch (e) { "no host" }  // "no host"
+    Example: try { host_tool_call("search", {query: "harn"}) } catch (e) { "no host" }  // "no host"
     """
     if not name:
         raise Thrown("host_tool_call: tool name is required")

@@ -21,8 +21,7 @@ def json_parse(vm: Vm, text: str) -> Value:
     Integers that fit 64 bits are ints, other numbers floats; of equal keys the last wins; nesting ends
     before level 128. Throws `JSON parse error: <detail> at line L column C`.
 
-    Example:
-        json_parse("{\"a\": [1, 2.5, null]}")  // {a: [1, 2.5, nil]}
+    Example: json_parse("{\"a\": [1, 2.5, null]}")  // {a: [1, 2.5, nil]}
     """
     try:
         return parse_json(text)
@@ -36,8 +35,7 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
 
     A fenced text counts first, then the first object, then the first array, then the whole text.
 
-    Example:
-        json_extract("Sure: {\"ok\": true}. Bye!", "ok")  // true
+    Example: json_extract("Sure: {\"ok\": true}. Bye!", "ok")  // true
     """
     if text is ABSENT:
         raise Thrown("json_extract requires at least 1 argument: text")
@@ -59,7 +57,6 @@ def json_extract(vm: Vm, text: Value = ABSENT, key: Value = ABSENT) -> Value:
 def json_stringify(vm: Vm, value: Value) -> str:
     r"""Compact JSON with keys in ascending order; closures, enums, durations, pairs and handles are null.
 
-    Example:
-        json_stringify({b: 1, a: ["x", nil]})  // "{\"a\":[\"x\",null],\"b\":1}"
+    Example: json_stringify({b: 1, a: ["x", nil]})  // "{\"a\":[\"x\",null],\"b\":1}"
     """
     return to_json(value, paced=vm.paced)

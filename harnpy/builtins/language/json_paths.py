@@ -26,8 +26,7 @@ builtin = partial(declare, family="json_schema", counted=True)
 def json_pointer(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
     """Return the value at a JSON Pointer (`/users/0/name`), nil where nothing is; `""` is the whole value.
 
-    Example:
-        json_pointer({items: [{n: 1}, {n: 2}]}, "/items/1/n")  // 2
+    Example: json_pointer({items: [{n: 1}, {n: 2}]}, "/items/1/n")  // 2
     """
     return _applied("json_pointer", pointer.found_at, v, ptr)
 
@@ -38,8 +37,7 @@ def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value 
 
     What holds the place must be there, else `v` is returned as it is.
 
-    Example:
-        json_pointer_set({items: [1]}, "/items/0", 9)  // {items: [9]}
+    Example: json_pointer_set({items: [1]}, "/items/0", 9)  // {items: [9]}
     """
     return _applied("json_pointer_set", pointer.with_value, v, ptr, new)
 
@@ -48,8 +46,7 @@ def json_pointer_set(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT, new: Value 
 def json_pointer_delete(vm: Vm, v: Value = ABSENT, ptr: Value = ABSENT) -> Value:
     """`v` without what is at a JSON Pointer; nil for `""`.
 
-    Example:
-        json_pointer_delete({a: 1, b: 2}, "/a")  // {b: 2}
+    Example: json_pointer_delete({a: 1, b: 2}, "/a")  // {b: 2}
     """
     return _applied("json_pointer_delete", pointer.without_value, v, ptr)
 
@@ -67,8 +64,7 @@ def _applied(name: str, apply: Callable[..., Value], v: Value, ptr: Value, *new:
 def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
     """Every value that an expression of jq makes out of `v`: `.users[] | select(.age > 30) | .name`.
 
-    Example:
-        jq({items: [{n: 1}, {n: 2}]}, ".items[].n")  // [1, 2]
+    Example: jq({items: [{n: 1}, {n: 2}]}, ".items[].n")  // [1, 2]
     """
     return _results("jq", vm, v, expr)
 
@@ -77,8 +73,7 @@ def jq(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> list[Value]:
 def jq_first(vm: Vm, v: Value = ABSENT, expr: Value = ABSENT) -> Value:
     """Return the first value that an expression of jq makes out of `v`, nil if there is none.
 
-    Example:
-        jq_first({items: [{n: 1}, {n: 2}]}, ".items[] | select(.n > 1)")  // {n: 2}
+    Example: jq_first({items: [{n: 1}, {n: 2}]}, ".items[] | select(.n > 1)")  // {n: 2}
     """
     return next(iter(_results("jq_first", vm, v, expr)), None)
 

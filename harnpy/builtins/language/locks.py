@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="concurrency")
 
 
@@ -108,8 +107,7 @@ def sync_metrics(vm: Vm, kind: str | None, key: Value) -> Value:
 
     `kind`: `mutex`, `semaphore`, `gate` or `rwlock`.
 
-    Example:
-        sync_metrics("mutex", "never used")  // nil
+    Example: sync_metrics("mutex", "never used")  // nil
     """
     if kind is not None and kind not in KINDS:
         raise RuntimeFault(f"sync_metrics: unknown kind '{kind}' ({expected(kind, KINDS)})")
@@ -131,7 +129,6 @@ def _acquired(vm: Vm, kind: str, key: str, capacity: int, permits: int, timeout:
 # Atomics: integers that all tasks share. Spec: 05 §6.
 
 
-#: What all declarations here have in common.
 atomic_builtin = partial(declare, family="concurrency", counted=True)
 
 
@@ -155,8 +152,7 @@ def atomic(vm: Vm, initial: Value = 0) -> Atomic:
 def atomic_get(vm: Vm, a: Value = None) -> int | None:
     """Return the current value; nil for anything that is no atomic.
 
-    Example:
-        atomic_get(atomic(3))  // 3
+    Example: atomic_get(atomic(3))  // 3
     """
     return a.value if type(a) is Atomic else None
 
@@ -204,9 +200,6 @@ def atomic_cas(vm: Vm, a: Value = None, expected: Value = None, new: Value = Non
 
 
 # Circuit breakers: after so many failures in a row, stop calling for a while. Spec: 05 §15, 07 §14.4.
-
-
-#: What all declarations here have in common.
 
 
 class Breaker:
@@ -257,8 +250,7 @@ def circuit_breaker(vm: Vm, name: str, threshold: int, reset_ms: int) -> str:
 def circuit_check(vm: Vm, name: str) -> str:
     """`closed`, `open`, or `half_open` when the reset time is over; an unknown name is `closed`.
 
-    Example:
-        circuit_check("never heard of")  // "closed"
+    Example: circuit_check("never heard of")  // "closed"
     """
     breaker = vm.state(Breakers).get(name)
     return breaker.state(vm.world.clock.monotonic()) if breaker else "closed"

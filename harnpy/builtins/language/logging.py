@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # Structured log lines: one compact JSON object each, on standard output. Spec: 04 §1.
 
 
-#: What all declarations here have in common.
 log_builtin = partial(declare, family="io")
 
 _LEVELS = ("debug", "info", "warn", "error")
@@ -47,8 +46,7 @@ def log_debug(vm: Vm, msg: str, fields: Value) -> None:
 def log_info(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `info`.
 
-    Example:
-        log_info("started", {port: 80})  // nil
+    Example: log_info("started", {port: 80})  // nil
     """
     _log(vm, "info", msg, fields)
 
@@ -57,8 +55,7 @@ def log_info(vm: Vm, msg: str, fields: Value) -> None:
 def log_warn(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `warn`.
 
-    Example:
-        log_warn("almost full", {free: 3})  // nil
+    Example: log_warn("almost full", {free: 3})  // nil
     """
     _log(vm, "warn", msg, fields)
 
@@ -67,8 +64,7 @@ def log_warn(vm: Vm, msg: str, fields: Value) -> None:
 def log_error(vm: Vm, msg: str, fields: Value) -> None:
     """Log `msg` and the entries of `fields` at level `error`.
 
-    Example:
-        log_error("disk full", {free: 0})  // nil
+    Example: log_error("disk full", {free: 0})  // nil
     """
     _log(vm, "error", msg, fields)
 
@@ -77,8 +73,7 @@ def log_error(vm: Vm, msg: str, fields: Value) -> None:
 def log_json(vm: Vm, key: str, value: Value) -> None:
     """Log one value under `key`, whatever the level.
 
-    Example:
-        log_json("totals", {a: 1})  // nil
+    Example: log_json("totals", {a: 1})  // nil
     """
     _write(vm, {"key": key, "value": value})
 
@@ -128,7 +123,6 @@ def _encode(value: Value) -> str:
 # Spans: those that a program opens itself, and those that are recorded of all it does. Spec: 04 §25.
 
 
-#: What all declarations here have in common.
 trace_builtin = partial(declare, family="tracing")
 
 #: How many digits of a new id are those of a span: the last ones are random.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="math")
 
 _MIN_INT, _MAX_INT = -(2**63), 2**63 - 1
@@ -36,73 +35,55 @@ def is_number(value: Value) -> bool:
 def absolute(vm: Vm, n: Value) -> Value:
     """Return the distance from zero, of the number's own type; a float for the least int.
 
-    Example:
-        [abs(-3), abs(2.5)]  // [3, 2.5]
+    Example: [abs(-3), abs(2.5)]  // [3, 2.5]
     """
     if not is_number(n):
         return None
     return float(-n) if n == _MIN_INT else abs(n)
 
 
-@builtin("min(a: any, b: any) -> any")
-def least(vm: Vm, a: Value, b: Value) -> Value:
-    """Return the smaller of two numbers, a float if either is one. For lists use the method.
+def extreme_builtin(
+    signature: str, choose: Callable[[Value, Value], Value], word: str, example: str
+) -> Callable[..., Value]:
+    """Declare a function that chooses one of two numbers."""
 
-    Example:
-        min(2, 3)  // 2
-    """
-    return _extreme(a, b, min)
-
-
-@builtin("max(a: any, b: any) -> any")
-def greatest(vm: Vm, a: Value, b: Value) -> Value:
-    """Return the greater of two numbers, a float if either is one. For lists use the method.
-
-    Example:
-        max(2, 3.5)  // 3.5
-    """
-    return _extreme(a, b, max)
-
-
-def _extreme(a: Value, b: Value, choose: Callable[[Value, Value], Value]) -> Value:
-    if not is_number(a) or not is_number(b):
-        return None
-    if type(a) is type(b) is int:
+    def extreme(vm: Vm, a: Value, b: Value) -> Value:
+        if not is_number(a) or not is_number(b):
+            return None
+        if type(a) is type(b) is int:
+            return choose(a, b)
+        a, b = float(a), float(b)
+        if math.isnan(a) or math.isnan(b):
+            return b if math.isnan(a) else a
         return choose(a, b)
-    a, b = float(a), float(b)
-    if math.isnan(a) or math.isnan(b):
-        return b if math.isnan(a) else a
-    return choose(a, b)
+
+    summary = f"Return the {word} of two numbers, a float if either is one. For lists use the method."
+    extreme.__doc__ = f"{summary}\n\nExample: {example}"
+    return builtin(signature)(extreme)
 
 
-@builtin("floor(n: any) -> any")
-def floor(vm: Vm, n: Value) -> int | None:
-    """Return the greatest int not above `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
-
-    Example:
-        [floor(1.8), floor(-1.2)]  // [1, -2]
-    """
-    return _to_int(n, math.floor)
+least = extreme_builtin("min(a: any, b: any) -> any", min, "smaller", "min(2, 3)  // 2")
+greatest = extreme_builtin("max(a: any, b: any) -> any", max, "greater", "max(2, 3.5)  // 3.5")
 
 
-@builtin("ceil(n: any) -> any")
-def ceil(vm: Vm, n: Value) -> int | None:
-    """Return the least int not below `n`. Fails for infinities, NaN and what doesn't fit 64 bits.
+def int_builtin(
+    signature: str, rounded: Callable[[float], int], summary: str, example: str
+) -> Callable[..., int | None]:
+    """Declare a function that makes an int of a number."""
 
-    Example:
-        [ceil(1.2), ceil(-1.2)]  // [2, -1]
-    """
-    return _to_int(n, math.ceil)
+    def to_int(vm: Vm, n: Value) -> int | None:
+        if type(n) is not float:
+            return n if type(n) is int else None
+        if not math.isfinite(n):
+            raise RuntimeFault("cannot convert non-finite float to int")
+        result = rounded(n)
+        if not _MIN_INT <= result <= _MAX_INT:
+            raise RuntimeFault("float is outside the representable int range")
+        return result
 
-
-@builtin("round(n: any) -> any")
-def round_away(vm: Vm, n: Value) -> int | None:
-    """Return the nearest int, halves away from zero. Fails for infinities, NaN and what doesn't fit 64 bits.
-
-    Example:
-        [round(2.5), round(-2.5)]  // [3, -3]
-    """
-    return _to_int(n, _round)
+    fails = "Fails for infinities, NaN and what doesn't fit 64 bits."
+    to_int.__doc__ = f"{summary} {fails}\n\nExample: {example}"
+    return builtin(signature)(to_int)
 
 
 def _round(x: float) -> int:
@@ -110,23 +91,31 @@ def _round(x: float) -> int:
     return whole + int(math.copysign(1, x)) if abs(x - whole) >= 0.5 else whole
 
 
-def _to_int(n: Value, rounded: Callable[[float], int]) -> int | None:
-    if type(n) is not float:
-        return n if type(n) is int else None
-    if not math.isfinite(n):
-        raise RuntimeFault("cannot convert non-finite float to int")
-    result = rounded(n)
-    if not _MIN_INT <= result <= _MAX_INT:
-        raise RuntimeFault("float is outside the representable int range")
-    return result
+floor = int_builtin(
+    "floor(n: any) -> any",
+    math.floor,
+    "Return the greatest int not above `n`.",
+    "[floor(1.8), floor(-1.2)]  // [1, -2]",
+)
+ceil = int_builtin(
+    "ceil(n: any) -> any",
+    math.ceil,
+    "Return the least int not below `n`.",
+    "[ceil(1.2), ceil(-1.2)]  // [2, -1]",
+)
+round_away = int_builtin(
+    "round(n: any) -> any",
+    _round,
+    "Return the nearest int, halves away from zero.",
+    "[round(2.5), round(-2.5)]  // [3, -3]",
+)
 
 
 @builtin("pow(base: any, exponent: any) -> any")
 def power(vm: Vm, base: Value, exponent: Value) -> Value:
     """`base` to the `exponent`: an int for ints that give one in 64 bits, otherwise a float.
 
-    Example:
-        [pow(2, 10), pow(2, -1)]  // [1024, 0.5]
+    Example: [pow(2, 10), pow(2, -1)]  // [1024, 0.5]
     """
     if not is_number(base) or not is_number(exponent):
         return None
@@ -144,147 +133,95 @@ def _int_power(base: int, exponent: int) -> int | None:
     return power if power is not None and _MIN_INT <= power <= _MAX_INT else None
 
 
-@builtin("sqrt(n: any) -> any")
-def sqrt(vm: Vm, n: Value) -> float | None:
-    """Return the square root as a float; NaN below zero.
+def real_builtin(
+    signature: str, function: Callable[[float], float], summary: str, example: str
+) -> Callable[..., float | None]:
+    """Declare a function of one number, as a float."""
 
-    Example:
-        sqrt(16)  // 4.0
-    """
-    return _real(n, math.sqrt)
+    def real(vm: Vm, n: Value) -> float | None:
+        if not is_number(n):
+            return None
+        try:
+            return function(float(n))
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
 
-
-@builtin("sin(n: any) -> float?")
-def sin(vm: Vm, n: Value) -> float | None:
-    """Return the sine of an angle in radians.
-
-    Example:
-        sin(0)  // 0.0
-    """
-    return _real(n, math.sin)
-
-
-@builtin("cos(n: any) -> float?")
-def cos(vm: Vm, n: Value) -> float | None:
-    """Return the cosine of an angle in radians.
-
-    Example:
-        cos(0)  // 1.0
-    """
-    return _real(n, math.cos)
+    real.__doc__ = f"{summary}\n\nExample: {example}"
+    return builtin(signature)(real)
 
 
-@builtin("tan(n: any) -> float?")
-def tan(vm: Vm, n: Value) -> float | None:
-    """Return the tangent of an angle in radians.
-
-    Example:
-        tan(0)  // 0.0
-    """
-    return _real(n, math.tan)
+def _of_zero(logarithm: Callable[[float], float]) -> Callable[[float], float]:
+    """Return a logarithm that has a value for zero, too."""
+    return lambda x: -math.inf if x == 0 else logarithm(x)
 
 
-@builtin("asin(n: any) -> float?")
-def asin(vm: Vm, n: Value) -> float | None:
-    """Return the angle in radians whose sine is `n`; NaN outside -1 to 1.
-
-    Example:
-        asin(0)  // 0.0
-    """
-    return _real(n, math.asin)
-
-
-@builtin("acos(n: any) -> float?")
-def acos(vm: Vm, n: Value) -> float | None:
-    """Return the angle in radians whose cosine is `n`; NaN outside -1 to 1.
-
-    Example:
-        acos(1)  // 0.0
-    """
-    return _real(n, math.acos)
-
-
-@builtin("atan(n: any) -> float?")
-def atan(vm: Vm, n: Value) -> float | None:
-    """Return the angle in radians whose tangent is `n`.
-
-    Example:
-        atan(1) * 4 == pi  // true
-    """
-    return _real(n, math.atan)
+sqrt = real_builtin(
+    "sqrt(n: any) -> any", math.sqrt, "Return the square root as a float; NaN below zero.", "sqrt(16)  // 4.0"
+)
+sin = real_builtin(
+    "sin(n: any) -> float?", math.sin, "Return the sine of an angle in radians.", "sin(0)  // 0.0"
+)
+cos = real_builtin(
+    "cos(n: any) -> float?", math.cos, "Return the cosine of an angle in radians.", "cos(0)  // 1.0"
+)
+tan = real_builtin(
+    "tan(n: any) -> float?", math.tan, "Return the tangent of an angle in radians.", "tan(0)  // 0.0"
+)
+asin = real_builtin(
+    "asin(n: any) -> float?",
+    math.asin,
+    "Return the angle in radians whose sine is `n`; NaN outside -1 to 1.",
+    "asin(0)  // 0.0",
+)
+acos = real_builtin(
+    "acos(n: any) -> float?",
+    math.acos,
+    "Return the angle in radians whose cosine is `n`; NaN outside -1 to 1.",
+    "acos(1)  // 0.0",
+)
+atan = real_builtin(
+    "atan(n: any) -> float?",
+    math.atan,
+    "Return the angle in radians whose tangent is `n`.",
+    "atan(1) * 4 == pi  // true",
+)
+ln = real_builtin(
+    "ln(n: any) -> float?",
+    _of_zero(math.log),
+    "Return the natural logarithm; `-inf` of zero, NaN below.",
+    "ln(e)  // 1.0",
+)
+log2 = real_builtin(
+    "log2(n: any) -> float?",
+    _of_zero(math.log2),
+    "Return the logarithm to base 2; `-inf` of zero, NaN below.",
+    "log2(8)  // 3.0",
+)
+log10 = real_builtin(
+    "log10(n: any) -> float?",
+    _of_zero(math.log10),
+    "Return the logarithm to base 10; `-inf` of zero, NaN below.",
+    "log10(1000)  // 3.0",
+)
+exp = real_builtin("exp(n: any) -> float?", math.exp, "Return e to the power of `n`.", "exp(0)  // 1.0")
 
 
 @builtin("atan2(y: any, x: any) -> float?")
 def atan2(vm: Vm, y: Value, x: Value) -> float | None:
     """Return the angle in radians of the point (`x`, `y`), in its quadrant.
 
-    Example:
-        atan2(-1, -1) < atan(1)  // true
+    Example: atan2(-1, -1) < atan(1)  // true
     """
     return math.atan2(y, x) if is_number(y) and is_number(x) else None
-
-
-@builtin("ln(n: any) -> float?")
-def ln(vm: Vm, n: Value) -> float | None:
-    """Return the natural logarithm; `-inf` of zero, NaN below.
-
-    Example:
-        ln(e)  // 1.0
-    """
-    return _log(n, math.log)
-
-
-@builtin("log2(n: any) -> float?")
-def log2(vm: Vm, n: Value) -> float | None:
-    """Return the logarithm to base 2; `-inf` of zero, NaN below.
-
-    Example:
-        log2(8)  // 3.0
-    """
-    return _log(n, math.log2)
-
-
-@builtin("log10(n: any) -> float?")
-def log10(vm: Vm, n: Value) -> float | None:
-    """Return the logarithm to base 10; `-inf` of zero, NaN below.
-
-    Example:
-        log10(1000)  // 3.0
-    """
-    return _log(n, math.log10)
-
-
-@builtin("exp(n: any) -> float?")
-def exp(vm: Vm, n: Value) -> float | None:
-    """e to the power of `n`.
-
-    Example:
-        exp(0)  // 1.0
-    """
-    return _real(n, math.exp)
-
-
-def _log(n: Value, logarithm: Callable[[float], float]) -> float | None:
-    return -math.inf if is_number(n) and n == 0 else _real(n, logarithm)
-
-
-def _real(n: Value, function: Callable[[float], float]) -> float | None:
-    if not is_number(n):
-        return None
-    try:
-        return function(float(n))
-    except ValueError:
-        return math.nan
-    except OverflowError:
-        return math.inf
 
 
 @builtin("sign(n: any) -> int | float | nil")
 def sign(vm: Vm, n: Value) -> Value:
     """-1, 0 or 1, an int for floats too; NaN of NaN.
 
-    Example:
-        [sign(-2.5), sign(0), sign(9)]  // [-1, 0, 1]
+    Example: [sign(-2.5), sign(0), sign(9)]  // [-1, 0, 1]
     """
     if not is_number(n):
         return None
@@ -295,8 +232,7 @@ def sign(vm: Vm, n: Value) -> Value:
 def is_nan(vm: Vm, n: Value) -> bool:
     """Return true if `n` is the float NaN.
 
-    Example:
-        is_nan(sqrt(-1))  // true
+    Example: is_nan(sqrt(-1))  // true
     """
     return type(n) is float and math.isnan(n)
 
@@ -305,8 +241,7 @@ def is_nan(vm: Vm, n: Value) -> bool:
 def is_infinite(vm: Vm, n: Value) -> bool:
     """Return true if `n` is an infinite float.
 
-    Example:
-        is_infinite(1.0 / 0)  // true
+    Example: is_infinite(1.0 / 0)  // true
     """
     return type(n) is float and math.isinf(n)
 
@@ -316,15 +251,11 @@ def is_infinite(vm: Vm, n: Value) -> bool:
 # Sums run left to right in plain floats, so that a result is the same on every Python.
 
 
-#: What all declarations here have in common.
-
-
 @builtin("mean(items: list) -> float")
 def mean(vm: Vm, items: Value) -> float:
     """Return the arithmetic mean; `0.0` for an empty list.
 
-    Example:
-        mean([1, 2, 6])  // 3.0
+    Example: mean([1, 2, 6])  // 3.0
     """
     numbers = _numbers("mean", items)
     return _mean(numbers) if numbers else 0.0
@@ -334,8 +265,7 @@ def mean(vm: Vm, items: Value) -> float:
 def median(vm: Vm, items: Value) -> float:
     """Return the middle item in order, or the mean of the two middle ones.
 
-    Example:
-        median([9, 1, 4, 2])  // 3.0
+    Example: median([9, 1, 4, 2])  // 3.0
     """
     return _percentile(_some_numbers("median", items), 50.0)
 
@@ -344,8 +274,7 @@ def median(vm: Vm, items: Value) -> float:
 def percentile(vm: Vm, items: Value, p: Value) -> float:
     """Return the value below which `p` per cent (0 to 100) of the items lie, interpolated linearly (R-7).
 
-    Example:
-        percentile([10, 20, 30, 40, 50], 90)  // 46.0
+    Example: percentile([10, 20, 30, 40, 50], 90)  // 46.0
     """
     numbers = _some_numbers("percentile", items)
     if not is_number(p):
@@ -359,8 +288,7 @@ def percentile(vm: Vm, items: Value, p: Value) -> float:
 def variance(vm: Vm, items: Value, sample: Value) -> float:
     """Return the mean squared distance from the mean; with `sample`, divided by one item less.
 
-    Example:
-        [variance([1, 2, 3, 4, 5]), variance([1, 2, 3, 4, 5], true)]  // [2.0, 2.5]
+    Example: [variance([1, 2, 3, 4, 5]), variance([1, 2, 3, 4, 5], true)]  // [2.0, 2.5]
     """
     return _variance("variance", items, sample)
 
@@ -369,8 +297,7 @@ def variance(vm: Vm, items: Value, sample: Value) -> float:
 def stddev(vm: Vm, items: Value, sample: Value) -> float:
     """Return the square root of the `variance`.
 
-    Example:
-        stddev([2, 4, 4, 4, 5, 5, 7, 9])  // 2.0
+    Example: stddev([2, 4, 4, 4, 5, 5, 7, 9])  // 2.0
     """
     return math.sqrt(_variance("stddev", items, sample))
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 def print_text(vm: Vm, msg: str) -> None:
     """Write `msg` to standard output, without a newline. Only the first argument counts.
 
-    Example:
-        print("no newline")  // prints no newline
+    Example: print("no newline")  // prints no newline
     """
     vm.write(msg)
 
@@ -23,8 +22,7 @@ def print_text(vm: Vm, msg: str) -> None:
 def print_line(vm: Vm, msg: str) -> None:
     """Write `msg` and a newline to standard output. Only the first argument counts.
 
-    Example:
-        println("hello")  // prints hello
+    Example: println("hello")  // prints hello
     """
     vm.write(msg + "\n")
 
@@ -33,7 +31,6 @@ def print_line(vm: Vm, msg: str) -> None:
 def log(vm: Vm, msg: str) -> None:
     """Write `[harn] `, `msg` and a newline to standard output.
 
-    Example:
-        log("ready")  // prints [harn] ready
+    Example: log("ready")  // prints [harn] ready
     """
     vm.write(f"[harn] {msg}\n")

@@ -35,8 +35,7 @@ def _name(path: str) -> str:
 def dirname(vm: Vm, path: str) -> str:
     """Return the path without its last component; `""` if that was all.
 
-    Example:
-        dirname("notes/today.md")  // "notes"
+    Example: dirname("notes/today.md")  // "notes"
     """
     return _cut(path)[0]
 
@@ -45,8 +44,7 @@ def dirname(vm: Vm, path: str) -> str:
 def basename(vm: Vm, path: str) -> str:
     """Return the last component; `""` if there is none.
 
-    Example:
-        basename("notes/today.md")  // "today.md"
+    Example: basename("notes/today.md")  // "today.md"
     """
     return _name(path)
 
@@ -55,8 +53,7 @@ def basename(vm: Vm, path: str) -> str:
 def extname(vm: Vm, path: str) -> str:
     """Return the last extension of the file name with its dot; `""` if there is none, as for `.env`.
 
-    Example:
-        extname("archive.tar.gz")  // ".gz"
+    Example: extname("archive.tar.gz")  // ".gz"
     """
     stem, dot, extension = _name(path).rpartition(".")
     return dot + extension if stem else ""
@@ -66,8 +63,7 @@ def extname(vm: Vm, path: str) -> str:
 def path_join(vm: Vm, *parts: Value) -> str:
     """Return the parts as one path; an absolute part replaces what is before it.
 
-    Example:
-        path_join("notes", "2024", "may.md")  // "notes/2024/may.md"
+    Example: path_join("notes", "2024", "may.md")  // "notes/2024/may.md"
     """
     return os.path.join("", *map(display, parts))
 
@@ -76,8 +72,7 @@ def path_join(vm: Vm, *parts: Value) -> str:
 def temp_dir(vm: Vm) -> str:
     """Return the directory of the system for files that don't last.
 
-    Example:
-        path_is_absolute(temp_dir())  // true
+    Example: path_is_absolute(temp_dir())  // true
     """
     return vm.unguarded.environment.get("TMPDIR") or "/tmp"
 
@@ -89,8 +84,7 @@ def temp_dir(vm: Vm) -> str:
 def path_parts(vm: Vm, path: str) -> dict[str, Value]:
     """`{dir, file, stem, ext, segments}`; `ext` has its dot.
 
-    Example:
-        path_parts("notes/today.md").stem  // "today"
+    Example: path_parts("notes/today.md").stem  // "today"
     """
     cut = paths.path_text(path)
     return {
@@ -106,8 +100,7 @@ def path_parts(vm: Vm, path: str) -> dict[str, Value]:
 def path_parent(vm: Vm, path: str) -> str:
     """Return the path without its last name; of `/` that is `/`.
 
-    Example:
-        path_parent("notes/today.md")  // "notes"
+    Example: path_parent("notes/today.md")  // "notes"
     """
     return paths.path_text(path).parent.text()
 
@@ -116,8 +109,7 @@ def path_parent(vm: Vm, path: str) -> str:
 def path_basename(vm: Vm, path: str) -> str:
     """Return the last name; `""` if there is none.
 
-    Example:
-        path_basename("notes/today.md")  // "today.md"
+    Example: path_basename("notes/today.md")  // "today.md"
     """
     return paths.path_text(path).name
 
@@ -126,8 +118,7 @@ def path_basename(vm: Vm, path: str) -> str:
 def path_stem(vm: Vm, path: str) -> str:
     """Return the last name without its last extension.
 
-    Example:
-        path_stem("archive.tar.gz")  // "archive.tar"
+    Example: path_stem("archive.tar.gz")  // "archive.tar"
     """
     return paths.path_text(path).stem
 
@@ -136,8 +127,7 @@ def path_stem(vm: Vm, path: str) -> str:
 def path_extension(vm: Vm, path: str) -> str:
     """Return the last extension with its dot; `""` if there is none, as for `.env`.
 
-    Example:
-        path_extension("archive.tar.gz")  // ".gz"
+    Example: path_extension("archive.tar.gz")  // ".gz"
     """
     return paths.path_text(path).extension
 
@@ -146,8 +136,7 @@ def path_extension(vm: Vm, path: str) -> str:
 def path_with_extension(vm: Vm, path: str, ext: str) -> str:
     """Return the path with another last extension, given with or without its dot; `""` takes it away.
 
-    Example:
-        path_with_extension("today.md", "html")  // "today.html"
+    Example: path_with_extension("today.md", "html")  // "today.html"
     """
     cut = paths.path_text(path)
     dot = "." if ext and not ext.startswith(".") else ""
@@ -158,8 +147,7 @@ def path_with_extension(vm: Vm, path: str, ext: str) -> str:
 def path_with_stem(vm: Vm, path: str, stem: str) -> str:
     """Return the path with another stem and the same last extension.
 
-    Example:
-        path_with_stem("notes/today.md", "index")  // "notes/index.md"
+    Example: path_with_stem("notes/today.md", "index")  // "notes/index.md"
     """
     cut = paths.path_text(path)
     return cut.with_name(stem + cut.extension).text()
@@ -169,8 +157,7 @@ def path_with_stem(vm: Vm, path: str, stem: str) -> str:
 def path_is_absolute(vm: Vm, path: str) -> bool:
     """Return true if the path begins with `/` or `X:/`.
 
-    Example:
-        path_is_absolute("/etc/hosts")  // true
+    Example: path_is_absolute("/etc/hosts")  // true
     """
     return paths.path_text(path).is_absolute
 
@@ -179,8 +166,7 @@ def path_is_absolute(vm: Vm, path: str) -> bool:
 def path_is_relative(vm: Vm, path: str) -> bool:
     """Return true if the path is not absolute.
 
-    Example:
-        path_is_relative("notes/today.md")  // true
+    Example: path_is_relative("notes/today.md")  // true
     """
     return not paths.path_text(path).is_absolute
 
@@ -189,8 +175,7 @@ def path_is_relative(vm: Vm, path: str) -> bool:
 def path_normalize(vm: Vm, path: str) -> str:
     """Return the path without `.`, `//` and the `..` that can be done without; `.` if nothing is left.
 
-    Example:
-        path_normalize("a/./b//../c")  // "a/c"
+    Example: path_normalize("a/./b//../c")  // "a/c"
     """
     return paths.normalized(path)
 
@@ -199,8 +184,7 @@ def path_normalize(vm: Vm, path: str) -> str:
 def path_relative_to(vm: Vm, path: str, base: str) -> str | None:
     """Return the way from `base` to the path; nil when there is none that text can tell.
 
-    Example:
-        [path_relative_to("/a/b/c", "/a"), path_relative_to("/a/b", "/a/c")]  // ["b/c", "../b"]
+    Example: [path_relative_to("/a/b/c", "/a"), path_relative_to("/a/b", "/a/c")]  // ["b/c", "../b"]
     """
     return paths.relative_to(path, base)
 
@@ -209,8 +193,7 @@ def path_relative_to(vm: Vm, path: str, base: str) -> str | None:
 def path_segments(vm: Vm, path: str) -> list[Value]:
     """Return the names in the path.
 
-    Example:
-        path_segments("/usr/local/bin")  // ["usr", "local", "bin"]
+    Example: path_segments("/usr/local/bin")  // ["usr", "local", "bin"]
     """
     return [*paths.path_text(path).names]
 
@@ -219,8 +202,7 @@ def path_segments(vm: Vm, path: str) -> list[Value]:
 def path_to_posix(vm: Vm, path: str) -> str:
     r"""Return the path with `/` between its names.
 
-    Example:
-        path_to_posix("a\\b")  // "a/b"
+    Example: path_to_posix("a\\b")  // "a/b"
     """
     return path.replace("\\", "/")
 
@@ -229,7 +211,6 @@ def path_to_posix(vm: Vm, path: str) -> str:
 def path_to_native(vm: Vm, path: str) -> str:
     """Return the path with the system's separator between its names.
 
-    Example:
-        path_to_native("a/b")  // "a/b"
+    Example: path_to_native("a/b")  // "a/b"
     """
     return path.replace("\\", "/").replace("/", os.path.sep)

@@ -36,8 +36,7 @@ def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:
 def rng_seed(vm: Vm, seed: Value) -> Rng:
     """Return a generator whose numbers depend only on the int `seed`.
 
-    Example:
-        random_int(rng_seed(7), 1, 100) == random_int(rng_seed(7), 1, 100)  // true
+    Example: random_int(rng_seed(7), 1, 100) == random_int(rng_seed(7), 1, 100)  // true
     """
     if type(seed) is not int:
         raise TypeFault("rng_seed(seed): seed must be an integer")
@@ -59,8 +58,7 @@ def random_float(vm: Vm, rng: Value) -> float:
 def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = ABSENT) -> int | None:
     """Return an int from `min` to `max`, both included; nil if `max` is below `min`.
 
-    Example:
-        [1, 2, 3, 4, 5, 6].contains(random_int(1, 6))  // true
+    Example: [1, 2, 3, 4, 5, 6].contains(random_int(1, 6))  // true
     """
     source, (low, high, *_) = _source(vm, rng, min, max)
     if low is ABSENT or high is ABSENT:
@@ -75,8 +73,7 @@ def random_int(vm: Vm, rng: Value = ABSENT, min: Value = ABSENT, max: Value = AB
 def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
     """Return one of the items; nil unless given a non-empty list.
 
-    Example:
-        ["red", "blue"].contains(random_choice(["red", "blue"]))  // true
+    Example: ["red", "blue"].contains(random_choice(["red", "blue"]))  // true
     """
     source, (choices, *_) = _source(vm, rng, items)
     return source.choice(choices) if type(choices) is list and choices else None
@@ -86,8 +83,7 @@ def random_choice(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> Value:
 def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[Value] | None:
     """Return the items in a random order, as a new list; nil unless given a list.
 
-    Example:
-        random_shuffle(rng_seed(1), [1, 2, 3]).sort()  // [1, 2, 3]
+    Example: random_shuffle(rng_seed(1), [1, 2, 3]).sort()  // [1, 2, 3]
     """
     source, (ordered, *_) = _source(vm, rng, items)
     if type(ordered) is not list:
@@ -125,8 +121,7 @@ def _parsed(text: str) -> uuid.UUID | None:
 def new_uuid(vm: Vm) -> str:
     """Return a new UUID, version 7: later ones sort after earlier ones.
 
-    Example:
-        len(uuid())  // 36
+    Example: len(uuid())  // 36
     """
     return str(vm.world.ids.new())
 
@@ -135,8 +130,7 @@ def new_uuid(vm: Vm) -> str:
 def uuid_v7(vm: Vm) -> str:
     """Return a new UUID, version 7: later ones sort after earlier ones.
 
-    Example:
-        uuid_v7() < uuid_v7()  // true
+    Example: uuid_v7() < uuid_v7()  // true
     """
     return str(vm.world.ids.new())
 
@@ -145,8 +139,7 @@ def uuid_v7(vm: Vm) -> str:
 def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
     """Return the UUID of `name` within `namespace`: a UUID, or `dns`, `url`, `oid`, `x500`.
 
-    Example:
-        uuid_v5("dns", "example.org")  // "aad03681-8b63-5304-89e0-8ca8f49461b5"
+    Example: uuid_v5("dns", "example.org")  // "aad03681-8b63-5304-89e0-8ca8f49461b5"
     """
     if name is ABSENT:
         raise RuntimeFault("uuid_v5(namespace, name): requires namespace and name")
@@ -161,8 +154,7 @@ def uuid_v5(vm: Vm, namespace: Value = ABSENT, name: Value = ABSENT) -> str:
 def uuid_parse(vm: Vm, s: str) -> str | None:
     """Return the canonical spelling of a UUID (braced, `urn:uuid:`, without hyphens …); nil for others.
 
-    Example:
-        uuid_parse("{C56A4180-65AA-42EC-A945-5FD21DEC0538}")  // "c56a4180-65aa-42ec-a945-5fd21dec0538"
+    Example: uuid_parse("{C56A4180-65AA-42EC-A945-5FD21DEC0538}")  // "c56a4180-65aa-42ec-a945-5fd21dec0538"
     """
     parsed = _parsed(s)
     return str(parsed) if parsed else None
@@ -172,7 +164,6 @@ def uuid_parse(vm: Vm, s: str) -> str | None:
 def uuid_nil(vm: Vm) -> str:
     """Return the UUID of zeros.
 
-    Example:
-        uuid_nil()  // "00000000-0000-0000-0000-000000000000"
+    Example: uuid_nil()  // "00000000-0000-0000-0000-000000000000"
     """
     return str(uuid.UUID(int=0))

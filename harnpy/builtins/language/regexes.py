@@ -102,8 +102,7 @@ def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None
 
     `flags` are letters of `imsx`.
 
-    Example:
-        [regex_match(r"\d+", "10 and 20"), regex_match("x", "none")]  // [["10", "20"], nil]
+    Example: [regex_match(r"\d+", "10 and 20"), regex_match("x", "none")]  // [["10", "20"], nil]
     """
     if pattern is None or text is None:
         return None
@@ -137,8 +136,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
 
     In `replacement`, `$1`, `$name` and `${name}` stand for a group (`$0`: the match), `$$` for a dollar.
 
-    Example:
-        regex_replace_all(r"(\w+)@(\w+)", "$2 of $1", "ada@home bob@work")  // "home of ada work of bob"
+    Example: regex_replace_all(r"(\w+)@(\w+)", "$2 of $1", "ada@home bob@work")  // "home of ada work of bob"
     """
     if pattern is None or replacement is None or text is None:
         return None
@@ -150,8 +148,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
     r"""Return the pieces of `text` between the matches, empty ones too. The text is the first argument.
 
-    Example:
-        regex_split("a, b;c", r"[,;]\s*")  // ["a", "b", "c"]
+    Example: regex_split("a, b;c", r"[,;]\s*")  // ["a", "b", "c"]
     """
     if text is None or pattern is None:
         return None
@@ -174,8 +171,7 @@ def _graphemes(s: str) -> list[str]:
 def unicode_normalize(vm: Vm, s: str, form: str) -> str:
     """`s` in the normal form `NFC`, `NFD`, `NFKC` or `NFKD` (any case).
 
-    Example:
-        len(unicode_normalize("é", "NFD"))  // 2
+    Example: len(unicode_normalize("é", "NFD"))  // 2
     """
     if form.upper() not in _FORMS:
         raise RuntimeFault("unicode_normalize: form must be NFC, NFD, NFKC, or NFKD")
@@ -186,8 +182,7 @@ def unicode_normalize(vm: Vm, s: str, form: str) -> str:
 def unicode_graphemes(vm: Vm, s: str) -> list[str]:
     """Return the characters as a reader sees them: extended grapheme clusters.
 
-    Example:
-        unicode_graphemes("né👍🏽")  // ["n", "é", "👍🏽"]
+    Example: unicode_graphemes("né👍🏽")  // ["n", "é", "👍🏽"]
     """
     return _graphemes(s)
 
@@ -201,8 +196,7 @@ def str_pad(vm: Vm, s: str, width: int, fill: str, side: str) -> str:
 
     `side` is `left`, `right` or `both`; of an odd number of fills one more goes right.
 
-    Example:
-        [str_pad("7", 3, "0", "left"), str_pad("ab", 4) + "|"]  // ["007", "ab  |"]
+    Example: [str_pad("7", 3, "0", "left"), str_pad("ab", 4) + "|"]  // ["007", "ab  |"]
     """
     missing = width - len(_graphemes(s))
     if missing <= 0:

@@ -56,7 +56,6 @@ class HarnValues(SchemaValues):
         return parse_json(text)
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="json_schema", counted=True)
 
 
@@ -64,8 +63,7 @@ builtin = partial(declare, family="json_schema", counted=True)
 def schema_of(vm: Vm, x: Value = None) -> Schema:
     """Return the schema of a type that the file declares with `type`; a schema dict is returned unchanged.
 
-    Example:
-        schema_of({type: "string"})  // {type: "string"}
+    Example: schema_of({type: "string"})  // {type: "string"}
     """
     if type(x) is not dict:
         raise Thrown(f"schema_of: expected a type alias or schema dict, got {type_name(x)}")
@@ -91,8 +89,7 @@ def schema_check(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumVa
 def schema_parse(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> EnumValue:
     """As `schema_check`, with the `default` of every key that is missing filled in.
 
-    Example:
-        unwrap(schema_parse({}, {properties: {port: {type: "int", default: 80}}}))  // {port: 80}
+    Example: unwrap(schema_parse({}, {properties: {port: {type: "int", default: 80}}}))  // {port: 80}
     """
     return _result(vm, "schema_parse", data, schema, defaults=True)
 
@@ -112,8 +109,7 @@ def _result(vm: Vm, name: str, data: Value, schema: Value, *, defaults: bool) ->
 def schema_is(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
     """Return true if the data fits the schema.
 
-    Example:
-        schema_is(1.0, {type: "int"})  // false
+    Example: schema_is(1.0, {type: "int"})  // false
     """
     _require("schema_is", data, schema)
     return not _checked(vm, data, schema).errors
@@ -123,8 +119,7 @@ def schema_is(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
 def is_type(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
     """Return true if the data fits the schema, as `schema_is` does.
 
-    Example:
-        is_type([1, 2], {type: "list", items: {type: "int"}})  // true
+    Example: is_type([1, 2], {type: "list", items: {type: "int"}})  // true
     """
     _require("is_type", data, schema)
     return not _checked(vm, data, schema).errors
@@ -136,8 +131,7 @@ def schema_expect(
 ) -> Value:
     """Return the value, normalised; throws all errors, joined with `; `, when it doesn't fit the schema.
 
-    Example:
-        schema_expect({name: "Ada"}, {type: "dict", required: ["name"]})  // {name: "Ada"}
+    Example: schema_expect({name: "Ada"}, {type: "dict", required: ["name"]})  // {name: "Ada"}
     """
     _require("schema_expect", data, schema)
     value, errors = _checked(vm, data, schema, defaults=bool(apply_defaults))
@@ -150,8 +144,7 @@ def schema_expect(
 def json_validate(vm: Vm, data: Value = ABSENT, schema: Value = ABSENT) -> bool:
     """True; throws all errors, joined with `; `, when the data doesn't fit the schema.
 
-    Example:
-        json_validate(5, {type: "int", min: 1})  // true
+    Example: json_validate(5, {type: "int", min: 1})  // true
     """
     _require("json_validate", data, schema)
     if errors := _checked(vm, data, schema).errors:
@@ -170,8 +163,7 @@ def _checked(vm: Vm, data: Value, schema: Value, *, defaults: bool = False) -> C
 def schema_to_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
     """Return the schema in the spelling of JSON Schema.
 
-    Example:
-        schema_to_json_schema({type: "int", min: 1})  // {type: "integer", minimum: 1.0}
+    Example: schema_to_json_schema({type: "int", min: 1})  // {type: "integer", minimum: 1.0}
     """
     from harnpy.formats.schemas import JSON_SCHEMA, spelled
 
@@ -183,8 +175,7 @@ def schema_to_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 def schema_to_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
     """Return the schema in the spelling of OpenAPI 3.0: `nullable` is a key.
 
-    Example:
-        schema_to_openapi_schema({type: "int", nullable: true})  // {type: "integer", nullable: true}
+    Example: schema_to_openapi_schema({type: "int", nullable: true})  // {type: "integer", nullable: true}
     """
     from harnpy.formats.schemas import OPENAPI, spelled
 
@@ -196,8 +187,7 @@ def schema_to_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 def schema_from_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
     """Return a JSON Schema in the canonical spelling; what that doesn't know is left out.
 
-    Example:
-        schema_from_json_schema({type: "string", maxLength: 3})  // {type: "string", max_length: 3}
+    Example: schema_from_json_schema({type: "string", maxLength: 3})  // {type: "string", max_length: 3}
     """
     _require("schema_from_json_schema", schema)
     return _made(canonical, schema)
@@ -207,8 +197,7 @@ def schema_from_json_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 def schema_from_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
     """Return a schema of OpenAPI in the canonical spelling; what that doesn't know is left out.
 
-    Example:
-        schema_from_openapi_schema({type: "integer", nullable: true})  // {type: "int", nullable: true}
+    Example: schema_from_openapi_schema({type: "integer", nullable: true})  // {type: "int", nullable: true}
     """
     _require("schema_from_openapi_schema", schema)
     return _made(canonical, schema)
@@ -218,8 +207,7 @@ def schema_from_openapi_schema(vm: Vm, schema: Value = ABSENT) -> Schema:
 def schema_extend(vm: Vm, base: Value = ABSENT, overrides: Value = ABSENT) -> Schema:
     """Return the entries of both schemas; those of `overrides` win.
 
-    Example:
-        schema_extend({type: "int", min: 1}, {max: 9})  // {type: "int", min: 1, max: 9}
+    Example: schema_extend({type: "int", min: 1}, {max: 9})  // {type: "int", min: 1, max: 9}
     """
     _require("schema_extend", base, overrides)
     return _made(schemas.extended, base, overrides)
@@ -229,8 +217,7 @@ def schema_extend(vm: Vm, base: Value = ABSENT, overrides: Value = ABSENT) -> Sc
 def schema_partial(vm: Vm, schema: Value = ABSENT) -> Schema:
     """Return the schema with no key required, at any depth.
 
-    Example:
-        schema_partial({type: "dict", required: ["a"]})  // {type: "dict"}
+    Example: schema_partial({type: "dict", required: ["a"]})  // {type: "dict"}
     """
     _require("schema_partial", schema)
     return _made(schemas.partial, schema)
@@ -240,8 +227,7 @@ def schema_partial(vm: Vm, schema: Value = ABSENT) -> Schema:
 def schema_pick(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
     """Return the schema with those of its properties alone.
 
-    Example:
-        schema_pick({properties: {a: {}, b: {}}, required: ["b"]}, ["a"])  // {properties: {a: {}}}
+    Example: schema_pick({properties: {a: {}, b: {}}, required: ["b"]}, ["a"])  // {properties: {a: {}}}
     """
     return _made(schemas.picked, schema, _keys("schema_pick", schema, keys))
 
@@ -250,8 +236,7 @@ def schema_pick(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
 def schema_omit(vm: Vm, schema: Value = ABSENT, keys: Value = ABSENT) -> Schema:
     """Return the schema without those properties.
 
-    Example:
-        schema_omit({properties: {a: {}, b: {}}, required: ["a"]}, ["a"])  // {properties: {b: {}}}
+    Example: schema_omit({properties: {a: {}, b: {}}, required: ["a"]}, ["a"])  // {properties: {b: {}}}
     """
     return _made(schemas.omitted, schema, _keys("schema_omit", schema, keys))
 

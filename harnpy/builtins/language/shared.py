@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Mailboxes: queues that tasks find by name. Spec: 05 §8.4.
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="concurrency", counted=True)
 
 _KIND = "mailbox"
@@ -59,8 +58,7 @@ def mailbox_open(vm: Vm, name: Value = ABSENT, capacity: Value = DEFAULT_CAPACIT
 def mailbox_lookup(vm: Vm, target: Value = ABSENT) -> Value:
     """Return the handle of a mailbox that is open somewhere; nil when there is none of that name.
 
-    Example:
-        mailbox_lookup("no such mailbox")  // nil
+    Example: mailbox_lookup("no such mailbox")  // nil
     """
     found = _found(vm, "mailbox_lookup", target, "name or handle is required")
     return handle(_KIND, place_of(vm, "mailbox_lookup", _KIND, target)) if found else None
@@ -141,8 +139,6 @@ def _found(vm: Vm, function: str, target: Value, missing: str = "target is requi
 # Cells and maps that tasks share by name. Spec: 05 §8.2, §8.3, 04 §28.
 
 
-#: What all declarations here have in common.
-
 _CELL, _MAP = "shared_cell", "shared_map"
 
 
@@ -175,8 +171,7 @@ def shared_cell(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 def shared_get(vm: Vm, handle: Value = ABSENT) -> Value:
     """Return the value of a cell; nil when there is none.
 
-    Example:
-        shared_get(shared_cell("limit", 10))  // 10
+    Example: shared_get(shared_cell("limit", 10))  // 10
     """
     return _cell(vm, "shared_get", handle, "handle is required").get()
 
@@ -243,8 +238,7 @@ def shared_map(vm: Vm, key: Value = ABSENT, initial: Value = None) -> Value:
 def shared_map_get(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT, default: Value = None) -> Value:
     """Return the entry under `key`, else `default`.
 
-    Example:
-        shared_map_get(shared_map("nothing"), "tea", 0)  // 0
+    Example: shared_map_get(shared_map("nothing"), "tea", 0)  // 0
     """
     require("shared_map_get: requires handle and key", key)
     return _map(vm, "shared_map_get", handle, "requires handle and key").get(display(key), default)
@@ -279,8 +273,7 @@ def shared_map_delete(vm: Vm, handle: Value = ABSENT, key: Value = ABSENT) -> Va
 def shared_map_entries(vm: Vm, handle: Value = ABSENT) -> Value:
     """Return all entries, as a dict.
 
-    Example:
-        shared_map_entries(shared_map("prices", {tea: 2}))  // {tea: 2}
+    Example: shared_map_entries(shared_map("prices", {tea: 2}))  // {tea: 2}
     """
     return _map(vm, "shared_map_entries", handle, "handle is required").entries()
 
@@ -324,8 +317,7 @@ def shared_map_cas(
 def shared_metrics(vm: Vm, handle: Value = None) -> Value:
     """Return how often a cell, map or mailbox was used; without a handle a list of all of them.
 
-    Example:
-        shared_metrics(shared_cell("gauge", 1)).version >= 0  // true
+    Example: shared_metrics(shared_cell("gauge", 1)).version >= 0  // true
     """
     if type(handle) is not dict:
         return _all_metrics(vm)

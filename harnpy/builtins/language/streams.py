@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     Source = Iterator[Value]
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="streams", counted=True)
 
 _DEFAULT_CAP = 10_000
@@ -38,8 +37,7 @@ _LONGEST_WAIT_MS = 2**63
 def stream_map(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """`f(item)` of every item.
 
-    Example:
-        stream.map([1, 2], { n -> n * 10 }).to_list()  // [10, 20]
+    Example: stream.map([1, 2], { n -> n * 10 }).to_list()  // [10, 20]
     """
     return iterators.mapped(_pull(vm, "map", s), _callable(vm, "map", f))
 
@@ -48,8 +46,7 @@ def stream_map(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """Return the items for which `f(item)` is truthy.
 
-    Example:
-        stream.filter([1, 2, 3], { n -> n > 1 }).to_list()  // [2, 3]
+    Example: stream.filter([1, 2, 3], { n -> n > 1 }).to_list()  // [2, 3]
     """
     return iterators.filtered(_pull(vm, "filter", s), _callable(vm, "filter", f))
 
@@ -58,8 +55,7 @@ def stream_filter(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """Return the items as they are, calling `f(item)` on each as it is pulled.
 
-    Example:
-        stream.tap([1, 2], { n -> print(n) }).count()  // prints 12
+    Example: stream.tap([1, 2], { n -> print(n) }).count()  // prints 12
     """
     pull, g = _pull(vm, "tap", s), _callable(vm, "tap", f)
 
@@ -75,8 +71,7 @@ def stream_tap(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """Every `acc = f(acc, item)`, beginning with `init`, which is not among them.
 
-    Example:
-        stream.scan([1, 2, 3], 0, { sum, n -> sum + n }).to_list()  // [1, 3, 6]
+    Example: stream.scan([1, 2, 3], 0, { sum, n -> sum + n }).to_list()  // [1, 3, 6]
     """
     pull, acc, g = _pull(vm, "scan", s), _given("scan", init, 2), _callable(vm, "scan", f, 3)
 
@@ -92,8 +87,7 @@ def stream_scan(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
 def stream_take(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> Iter:
     """Return the first `n` items.
 
-    Example:
-        stream.take(range(1000000), 2).to_list()  // [0, 1]
+    Example: stream.take(range(1000000), 2).to_list()  // [0, 1]
     """
     return iterators.taken(_pull(vm, "take", s), _int("take", n, "non-negative", 0))
 
@@ -102,8 +96,7 @@ def stream_take(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> Iter:
 def stream_take_until(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
     """Return the items before the first for which `f(item)` is truthy; that one is consumed.
 
-    Example:
-        stream.take_until([1, 2, 3], { n -> n == 3 }).to_list()  // [1, 2]
+    Example: stream.take_until([1, 2, 3], { n -> n == 3 }).to_list()  // [1, 2]
     """
     pull, ends = _pull(vm, "take_until", s), _callable(vm, "take_until", f)
     return iterators.taken_while(pull, lambda depth, item: not ends(depth, item))
@@ -113,8 +106,7 @@ def stream_take_until(vm: Vm, s: Value = ABSENT, f: Value = ABSENT) -> Iter:
 def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) -> Iter:
     """Pairs of items of both, until either ends.
 
-    Example:
-        stream.zip([1, 2], "ab").map({ p -> [p.first, p.second] }).to_list()  // [[1, "a"], [2, "b"]]
+    Example: stream.zip([1, 2], "ab").map({ p -> [p.first, p.second] }).to_list()  // [[1, "a"], [2, "b"]]
     """
     if b is ABSENT or surplus:
         given = 2 + len(surplus) - (a is ABSENT) - (b is ABSENT)
@@ -126,8 +118,7 @@ def stream_zip(vm: Vm, a: Value = ABSENT, b: Value = ABSENT, *surplus: Value) ->
 def stream_merge(vm: Vm, *sources: Value) -> Iter:
     """Return the items of all sources as they are ready, taking turns among ready ones.
 
-    Example:
-        stream.merge([1, 2], ["a", "b"]).to_list()  // [1, "a", 2, "b"]
+    Example: stream.merge([1, 2], ["a", "b"]).to_list()  // [1, "a", 2, "b"]
     """
     if not sources:
         raise TypeFault("stream.merge: expected at least one stream")
@@ -138,8 +129,7 @@ def stream_merge(vm: Vm, *sources: Value) -> Iter:
 def stream_interleave(vm: Vm, *sources: Value) -> Iter:
     """Return an item of each source in turn; exhausted ones drop out.
 
-    Example:
-        stream.interleave([1, 2, 3], ["a"]).to_list()  // [1, "a", 2, 3]
+    Example: stream.interleave([1, 2, 3], ["a"]).to_list()  // [1, "a", 2, 3]
     """
     if len(sources) < 2:
         raise TypeFault("stream.interleave: expected at least two streams")
@@ -150,8 +140,7 @@ def stream_interleave(vm: Vm, *sources: Value) -> Iter:
 def stream_race(vm: Vm, *sources: Value) -> Iter:
     """Return the items of the first source that has one, the leftmost of several; the others are dropped.
 
-    Example:
-        stream.race([1, 2], ["a", "b"]).to_list()  // [1, 2]
+    Example: stream.race([1, 2], ["a", "b"]).to_list()  // [1, 2]
     """
     if not sources:
         raise TypeFault("stream.race: expected at least one stream")
@@ -193,8 +182,7 @@ def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]
 def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
     """Return the items with a pause between them, so that at most `per_sec` come in a second.
 
-    Example:
-        stream.throttle([1, 2], 100).to_list()  // [1, 2]
+    Example: stream.throttle([1, 2], 100).to_list()  // [1, 2]
     """
     pull, pause = _pull(vm, "throttle", s), _pause_ms(_given("throttle", per_sec, 2)) / 1000
     is_first = True
@@ -214,8 +202,7 @@ def stream_throttle(vm: Vm, s: Value = ABSENT, per_sec: Value = ABSENT) -> Iter:
 def stream_debounce(vm: Vm, s: Value = ABSENT, window_ms: Value = ABSENT) -> Iter:
     """Only the last of the items that arrive within `window_ms` of the first.
 
-    Example:
-        stream.debounce([1, 2, 3], 10).to_list()  // [3]
+    Example: stream.debounce([1, 2, 3], 10).to_list()  // [3]
     """
     source = vm.iterate(_given("debounce", s, 1))
     window = _int("debounce", window_ms, "non-negative", 0) / 1000
@@ -258,8 +245,7 @@ def stream_collect(vm: Vm, s: Value = ABSENT, max: Value = None) -> list[Value]:
 def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSENT) -> Value:
     """Return the last `acc = f(acc, item)`, beginning with `init`.
 
-    Example:
-        stream.fold([1, 2, 3], 0, { sum, n -> sum + n })  // 6
+    Example: stream.fold([1, 2, 3], 0, { sum, n -> sum + n })  // 6
     """
     pull, acc, g = _pull(vm, "fold", s), _given("fold", init, 2), _callable(vm, "fold", f, 3)
     try:
@@ -273,8 +259,7 @@ def stream_fold(vm: Vm, s: Value = ABSENT, init: Value = ABSENT, f: Value = ABSE
 def stream_first(vm: Vm, s: Value = ABSENT) -> Value:
     """Return the next item, or nil; the rest stays available.
 
-    Example:
-        stream.first([7, 8])  // 7
+    Example: stream.first([7, 8])  // 7
     """
     pull = _pull(vm, "first", s)
     try:

@@ -9,6 +9,7 @@ from functools import partial
 
 from harnpy.formats.case import WHITESPACE, camel, humps, lower_first, pascal, titled, upper_first, words
 from harnpy.vm.declare import builtin as declare
+from harnpy.vm.declare import name_of
 from harnpy.vm.run.list_methods import joined
 from harnpy.vm.run.string_methods import replaced
 from harnpy.vm.values import display
@@ -16,39 +17,37 @@ from harnpy.vm.values.equality import contains_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="strings")
 
 
 @builtin("trim(s: string) -> string")
 def trim(vm: Vm, s: str) -> str:
-    r"""`s` without white space at either end.
+    r"""Return `s` without white space at either end.
 
-    Example:
-        trim("  a b\n")  // "a b"
+    Example: trim("  a b\n")  // "a b"
     """
     return s.strip(WHITESPACE)
 
 
 @builtin("lowercase(s: string) -> string")
 def lowercase(vm: Vm, s: str) -> str:
-    """`s` in lower case, by the full Unicode mapping.
+    """Return `s` in lower case, by the full Unicode mapping.
 
-    Example:
-        lowercase("ÉCLAIR")  // "éclair"
+    Example: lowercase("ÉCLAIR")  // "éclair"
     """
     return s.lower()
 
 
 @builtin("uppercase(s: string) -> string")
 def uppercase(vm: Vm, s: str) -> str:
-    """`s` in upper case, by the full Unicode mapping.
+    """Return `s` in upper case, by the full Unicode mapping.
 
-    Example:
-        uppercase("straße")  // "STRASSE"
+    Example: uppercase("straße")  // "STRASSE"
     """
     return s.upper()
 
@@ -59,8 +58,7 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
 
     The method `.split()` differs in its default: a comma.
 
-    Example:
-        split("10 20  30")  // ["10", "20", "", "30"]
+    Example: split("10 20  30")  // ["10", "20", "", "30"]
     """
     return s.split(sep) if sep else ["", *s, ""]
 
@@ -69,18 +67,16 @@ def split(vm: Vm, s: str, sep: str) -> list[str]:
 def join(vm: Vm, items: Value, sep: str) -> str:
     """Return the texts of the items with `sep` between them; `""` unless given a list.
 
-    Example:
-        join([1, 2, 3], "-")  // "1-2-3"
+    Example: join([1, 2, 3], "-")  // "1-2-3"
     """
     return joined(vm, items, sep) if type(items) is list else ""
 
 
 @builtin("replace(s: string, old: string, new: string) -> string")
 def replace(vm: Vm, s: str, old: str, new: str) -> str:
-    """`s` with every `old` replaced by `new`; an empty `old` is found at every position.
+    """Return `s` with every `old` replaced by `new`; an empty `old` is found at every position.
 
-    Example:
-        replace("a-b-c", "-", "+")  // "a+b+c"
+    Example: replace("a-b-c", "-", "+")  // "a+b+c"
     """
     return replaced(vm, s, old, new)
 
@@ -89,8 +85,7 @@ def replace(vm: Vm, s: str, old: str, new: str) -> str:
 def contains(vm: Vm, hay: Value, needle: Value) -> bool:
     """Return true if a string contains a text, or a list an equal item; false for other types.
 
-    Example:
-        [contains("pipeline", "pipe"), contains([1, 2], 3)]  // [true, false]
+    Example: [contains("pipeline", "pipe"), contains([1, 2], 3)]  // [true, false]
     """
     if type(hay) is str:
         return display(needle) in hay
@@ -101,8 +96,7 @@ def contains(vm: Vm, hay: Value, needle: Value) -> bool:
 def starts_with(vm: Vm, s: str, prefix: str) -> bool:
     """Return true if `s` begins with `prefix`.
 
-    Example:
-        starts_with("today.md", "to")  // true
+    Example: starts_with("today.md", "to")  // true
     """
     return s.startswith(prefix)
 
@@ -111,20 +105,18 @@ def starts_with(vm: Vm, s: str, prefix: str) -> bool:
 def ends_with(vm: Vm, s: str, suffix: str) -> bool:
     """Return true if `s` ends with `suffix`.
 
-    Example:
-        ends_with("today.md", ".md")  // true
+    Example: ends_with("today.md", ".md")  // true
     """
     return s.endswith(suffix)
 
 
 @builtin("substring(s: string, start: int = 0, length?: int) -> string")
 def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
-    """`length` characters of `s` from `start` on, all the rest without `length`.
+    """Return `length` characters of `s` from `start` on, all the rest without `length`.
 
     The method `.substring()` differs: its second argument is an end index. Negative numbers read as 0.
 
-    Example:
-        [substring("pipeline", 4), substring("pipeline", 4, 2)]  // ["line", "li"]
+    Example: [substring("pipeline", 4), substring("pipeline", 4, 2)]  // ["line", "li"]
     """
     begin = max(start, 0)
     return s[begin:] if length is None else s[begin : begin + max(length, 0)]
@@ -132,12 +124,11 @@ def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
 
 @builtin("format(template: string, ...args: any) -> string")
 def format_text(vm: Vm, template: str, *args: Value) -> str:
-    """`template` with each `{}` replaced by the next argument, or each `{key}` by that entry of a dict.
+    """Return `template` with each `{}` replaced by the next argument, or each `{key}` by an entry of a dict.
 
     A `{key}` missing in the dict and a surplus `{}` stay unchanged.
 
-    Example:
-        [format("{} of {}", 2, 5), format("Hi {name}", {name: "Ada"})]  // ["2 of 5", "Hi Ada"]
+    Example: [format("{} of {}", 2, 5), format("Hi {name}", {name: "Ada"})]  // ["2 of 5", "Hi Ada"]
     """
     if args and type(args[0]) is dict:
         return _fill_named(template, args[0])
@@ -164,134 +155,82 @@ def _fill_named(template: str, values: dict[str, Value]) -> str:
 # Names between snake_case, kebab-case, camelCase and PascalCase. Spec: 04 §4.2.
 
 
-#: What all declarations here have in common.
+def case_builtin(
+    signature: str, convert: Callable[[str], str], given: str, made: str, note: str = ""
+) -> Callable[[Vm, str], str]:
+    """Declare a function that spells ``given``, and all names like it, as ``made``."""
+
+    def converted(vm: Vm, s: str) -> str:
+        return convert(s)
+
+    converted.__doc__ = (
+        f'Convert `{given}` to `{made}`{note}.\n\nExample: {name_of(signature)}("{given}")  // "{made}"'
+    )
+    return builtin(signature)(converted)
 
 
-@builtin("snake_to_camel(s: string) -> string")
-def snake_to_camel(vm: Vm, s: str) -> str:
-    """`user_name` to `userName`.
-
-    Example:
-        snake_to_camel("user_name")  // "userName"
-    """
-    return camel(words(s, "_"))
-
-
-@builtin("snake_to_pascal(s: string) -> string")
-def snake_to_pascal(vm: Vm, s: str) -> str:
-    """`user_name` to `UserName`.
-
-    Example:
-        snake_to_pascal("user_name")  // "UserName"
-    """
-    return pascal(words(s, "_"))
-
-
-@builtin("snake_to_kebab(s: string) -> string")
-def snake_to_kebab(vm: Vm, s: str) -> str:
-    """`user_name` to `user-name`.
-
-    Example:
-        snake_to_kebab("user_name")  // "user-name"
-    """
-    return "-".join(words(s, "_"))
-
-
-@builtin("kebab_to_camel(s: string) -> string")
-def kebab_to_camel(vm: Vm, s: str) -> str:
-    """`user-name` to `userName`.
-
-    Example:
-        kebab_to_camel("user-name")  // "userName"
-    """
-    return camel(words(s, "-"))
-
-
-@builtin("kebab_to_snake(s: string) -> string")
-def kebab_to_snake(vm: Vm, s: str) -> str:
-    """`user-name` to `user_name`.
-
-    Example:
-        kebab_to_snake("user-name")  // "user_name"
-    """
-    return "_".join(words(s, "-"))
-
-
-@builtin("camel_to_snake(s: string) -> string")
-def camel_to_snake(vm: Vm, s: str) -> str:
-    """`userName` to `user_name`, `HTTPServer` to `http_server`.
-
-    Example:
-        camel_to_snake("HTTPServer")  // "http_server"
-    """
-    return "_".join(humps(s))
-
-
-@builtin("camel_to_kebab(s: string) -> string")
-def camel_to_kebab(vm: Vm, s: str) -> str:
-    """`userName` to `user-name`.
-
-    Example:
-        camel_to_kebab("userName")  // "user-name"
-    """
-    return "-".join(humps(s))
-
-
-@builtin("camel_to_pascal(s: string) -> string")
-def camel_to_pascal(vm: Vm, s: str) -> str:
-    """`userName` to `UserName`: only the first character changes.
-
-    Example:
-        camel_to_pascal("userName")  // "UserName"
-    """
-    return upper_first(s)
-
-
-@builtin("pascal_to_snake(s: string) -> string")
-def pascal_to_snake(vm: Vm, s: str) -> str:
-    """`UserName` to `user_name`.
-
-    Example:
-        pascal_to_snake("UserName")  // "user_name"
-    """
-    return "_".join(humps(s))
-
-
-@builtin("pascal_to_camel(s: string) -> string")
-def pascal_to_camel(vm: Vm, s: str) -> str:
-    """`UserName` to `userName`: only the first character changes.
-
-    Example:
-        pascal_to_camel("UserName")  // "userName"
-    """
-    return lower_first(s)
+snake_to_camel = case_builtin(
+    "snake_to_camel(s: string) -> string", lambda s: camel(words(s, "_")), "user_name", "userName"
+)
+snake_to_pascal = case_builtin(
+    "snake_to_pascal(s: string) -> string", lambda s: pascal(words(s, "_")), "user_name", "UserName"
+)
+snake_to_kebab = case_builtin(
+    "snake_to_kebab(s: string) -> string", lambda s: "-".join(words(s, "_")), "user_name", "user-name"
+)
+kebab_to_camel = case_builtin(
+    "kebab_to_camel(s: string) -> string", lambda s: camel(words(s, "-")), "user-name", "userName"
+)
+kebab_to_snake = case_builtin(
+    "kebab_to_snake(s: string) -> string", lambda s: "_".join(words(s, "-")), "user-name", "user_name"
+)
+camel_to_snake = case_builtin(
+    "camel_to_snake(s: string) -> string", lambda s: "_".join(humps(s)), "HTTPServer", "http_server"
+)
+camel_to_kebab = case_builtin(
+    "camel_to_kebab(s: string) -> string", lambda s: "-".join(humps(s)), "userName", "user-name"
+)
+camel_to_pascal = case_builtin(
+    "camel_to_pascal(s: string) -> string",
+    upper_first,
+    "userName",
+    "UserName",
+    ": only the first character changes",
+)
+pascal_to_snake = case_builtin(
+    "pascal_to_snake(s: string) -> string", lambda s: "_".join(humps(s)), "UserName", "user_name"
+)
+pascal_to_camel = case_builtin(
+    "pascal_to_camel(s: string) -> string",
+    lower_first,
+    "UserName",
+    "userName",
+    ": only the first character changes",
+)
 
 
 @builtin("uppercase_first(s: string) -> string")
 def uppercase_first(vm: Vm, s: str) -> str:
-    """`s` with its first character in upper case.
+    """Return `s` with its first character in upper case, the rest as it is.
 
-    Example:
-        uppercase_first("hello")  // "Hello"
+    Example: uppercase_first("hello")  // "Hello"
     """
     return upper_first(s)
 
 
 @builtin("lowercase_first(s: string) -> string")
 def lowercase_first(vm: Vm, s: str) -> str:
-    """`s` with its first character in lower case.
+    """Return `s` with its first character in lower case, the rest as it is.
 
-    Example:
-        lowercase_first("Hello")  // "hello"
+    Example: lowercase_first("Hello")  // "hello"
     """
     return lower_first(s)
 
 
 @builtin("title_case(s: string) -> string")
 def title_case(vm: Vm, s: str) -> str:
-    """Every word with its first character in upper case and the rest in lower case.
+    """Return every word with its first character in upper case and the rest in lower case.
 
-    Example:
-        title_case("the old MAN")  // "The Old Man"
+    Example: title_case("the old MAN")  // "The Old Man"
     """
     return titled(s)

@@ -144,7 +144,6 @@ def _text(given: Value) -> str | None:
 # Supervisors: long-lived tasks under a restart policy. Spec: 05 §17.
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="concurrency", counted=True)
 
 #: Where what happens to supervisors is told in the event log.

@@ -149,8 +149,7 @@ def required(params: Dict, key: str) -> Value:
 def exec_(vm: Vm, cmd: Value = ABSENT, *args: Value) -> Value:
     r"""Run a program, without a shell: `{stdout, stderr, status, success}`. A failure is not an error.
 
-    Example:
-        exec("echo", "hello").stdout  // "hello\n"
+    Example: exec("echo", "hello").stdout  // "hello\n"
     """
     if cmd is ABSENT or not display(cmd):
         raise Thrown("exec: command is required")
@@ -176,8 +175,7 @@ def exec_at(vm: Vm, dir: Value = ABSENT, cmd: Value = ABSENT, *args: Value) -> V
 def shell(vm: Vm, cmd: Value = ABSENT) -> Value:
     """Run a command in the default shell: `{stdout, stderr, status, success}`.
 
-    Example:
-        shell("echo one; exit 3").status  // 3
+    Example: shell("echo one; exit 3").status  // 3
     """
     if cmd is ABSENT or not display(cmd):
         raise Thrown("shell: command string is required")
@@ -240,7 +238,6 @@ def _not_started(caller: str, reason: str) -> Thrown:
 # The environment of a program: variables, the machine, its directories. Spec: 04 §20.
 
 
-#: What all declarations here have in common.
 process_builtin = partial(declare, family="process")
 
 
@@ -248,8 +245,7 @@ process_builtin = partial(declare, family="process")
 def env(vm: Vm, name: str) -> str | None:
     """Return the value of an environment variable; one of the running task's own comes first.
 
-    Example:
-        env("NO_SUCH_VARIABLE")  // nil
+    Example: env("NO_SUCH_VARIABLE")  // nil
     """
     return workplace_of(vm).variable(name)
 
@@ -258,8 +254,7 @@ def env(vm: Vm, name: str) -> str | None:
 def env_or(vm: Vm, name: str, default: Value) -> Value:
     """Return the value of an environment variable, or `default` if it isn't set.
 
-    Example:
-        env_or("NO_SUCH_VARIABLE", "default")  // "default"
+    Example: env_or("NO_SUCH_VARIABLE", "default")  // "default"
     """
     found = workplace_of(vm).variable(name)
     return default if found is None else found
@@ -273,8 +268,7 @@ def _first_set(vm: Vm, *names: str) -> str:
 def username(vm: Vm) -> str:
     """Return the name of the user: `USER`, `USERNAME`, or that of the process's account.
 
-    Example:
-        len(username()) > 0  // true
+    Example: len(username()) > 0  // true
     """
     return _first_set(vm, "USER", "USERNAME") or vm.world.machine.user_name()
 
@@ -283,8 +277,7 @@ def username(vm: Vm) -> str:
 def hostname(vm: Vm) -> str:
     """Return the name of the machine: `HOSTNAME`, `COMPUTERNAME`, or what the system calls it.
 
-    Example:
-        len(hostname()) > 0  // true
+    Example: len(hostname()) > 0  // true
     """
     return _first_set(vm, "HOSTNAME", "COMPUTERNAME") or vm.world.machine.host_name()
 
@@ -293,8 +286,7 @@ def hostname(vm: Vm) -> str:
 def home_dir(vm: Vm) -> str:
     """Return the user's directory: `HOME`, `USERPROFILE`, or `""`.
 
-    Example:
-        path_is_absolute(home_dir())  // true
+    Example: path_is_absolute(home_dir())  // true
     """
     return _first_set(vm, "HOME", "USERPROFILE")
 
@@ -303,8 +295,7 @@ def home_dir(vm: Vm) -> str:
 def platform(vm: Vm) -> str:
     """Return the system: `linux`, `darwin` or `windows`.
 
-    Example:
-        ["linux", "darwin", "windows"].contains(platform())  // true
+    Example: ["linux", "darwin", "windows"].contains(platform())  // true
     """
     return vm.world.machine.platform()
 
@@ -313,8 +304,7 @@ def platform(vm: Vm) -> str:
 def arch(vm: Vm) -> str:
     """Return the processor: `x86_64`, `aarch64` …
 
-    Example:
-        len(arch()) > 0  // true
+    Example: len(arch()) > 0  // true
     """
     return vm.world.machine.arch()
 
@@ -323,8 +313,7 @@ def arch(vm: Vm) -> str:
 def pid(vm: Vm) -> int:
     """Return the number of the process.
 
-    Example:
-        pid() > 0  // true
+    Example: pid() > 0  // true
     """
     return vm.world.machine.process_id()
 
@@ -334,8 +323,7 @@ def pid(vm: Vm) -> int:
 def execution_root(vm: Vm) -> str:
     """Return the directory that relative paths are relative to, and that programs are run in.
 
-    Example:
-        execution_root() == cwd()  // true
+    Example: execution_root() == cwd()  // true
     """
     return workplace_of(vm).directory()
 
@@ -345,8 +333,7 @@ def execution_root(vm: Vm) -> str:
 def source_dir(vm: Vm) -> str:
     """Return the directory of the executing source file; without one, the working directory.
 
-    Example:
-        asset_root() == source_dir()  // true
+    Example: asset_root() == source_dir()  // true
     """
     return module_directory(vm)
 
@@ -355,8 +342,7 @@ def source_dir(vm: Vm) -> str:
 def project_root(vm: Vm) -> str | None:
     """Return the nearest directory that has a `harn.toml`, from the task's own or the program's upwards.
 
-    Example:
-        project_root()  // nil
+    Example: project_root()  // nil
     """
     start = workplace_of(vm).own_directory() or vm.source_dir or vm.unguarded.files.cwd()
     return root_of_project(start, vm.unguarded.files)
@@ -368,8 +354,7 @@ def runtime_paths(vm: Vm) -> dict[str, Value]:
 
     `{execution_root, asset_root, state_root, run_root, worktree_root}`
 
-    Example:
-        runtime_paths().execution_root == execution_root()  // true
+    Example: runtime_paths().execution_root == execution_root()  // true
     """
     variables = vm.unguarded.environment
     state = state_root(vm)

@@ -34,8 +34,7 @@ _UNSET = dict.fromkeys(
 def runtime_context(vm: Vm) -> dict[str, Value]:
     """Return the running task: its ids, its agent sessions, its context values, whether it was cancelled.
 
-    Example:
-        runtime_context().task_id  // "task_root"
+    Example: runtime_context().task_id  // "task_root"
     """
     return _context(vm)
 
@@ -44,8 +43,7 @@ def runtime_context(vm: Vm) -> dict[str, Value]:
 def task_current(vm: Vm) -> dict[str, Value]:
     """Return the same as `runtime_context()`.
 
-    Example:
-        task_current().task_id == runtime_context().task_id  // true
+    Example: task_current().task_id == runtime_context().task_id  // true
     """
     return _context(vm)
 
@@ -65,8 +63,7 @@ def runtime_context_values(vm: Vm) -> dict[str, Value]:
 def runtime_context_get(vm: Vm, key: Value = None, default: Value = None) -> Value:
     """Return the value under `key`, else `default`.
 
-    Example:
-        runtime_context_get("language", "en")  // "en"
+    Example: runtime_context_get("language", "en")  // "en"
     """
     return vm.tasks.current.runtime_context.get(_key("runtime_context_get", key), default)
 
@@ -182,8 +179,7 @@ def shared_scope_id(vm: Vm, scope: str | None, options: Value) -> str:
 
     `options`: `tenant_id`, for the scope `tenant`.
 
-    Example:
-        shared_scope_id("task_group").starts_with("task_group:")  // true
+    Example: shared_scope_id("task_group").starts_with("task_group:")  // true
     """
     given = options if type(options) is dict else {}
     check_options("shared_scope_id", given)

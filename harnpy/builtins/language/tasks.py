@@ -70,8 +70,7 @@ def cancel_graceful(vm: Vm, handle: AnyValue, timeout: AnyValue) -> AnyValue:
 def is_cancelled(vm: Vm) -> bool:
     """Return true if the running task was asked to end. Spec: 05 §2.
 
-    Example:
-        is_cancelled()  // false
+    Example: is_cancelled()  // false
     """
     return is_asked_to_end(vm.tasks)
 
@@ -80,8 +79,7 @@ def is_cancelled(vm: Vm) -> bool:
 def sleep(vm: Vm, d: AnyValue) -> None:
     """Wait for a duration, or an int of milliseconds; other tasks run meanwhile. Spec: 05 §13.
 
-    Example:
-        sleep(10ms)  // nil
+    Example: sleep(10ms)  // nil
     """
     ms = d.ms if type(d) is Duration else d if type(d) is int else 0
     vm.tasks.sleep(ms / 1000)
@@ -91,8 +89,7 @@ def sleep(vm: Vm, d: AnyValue) -> None:
 def exit_(vm: Vm, code: int) -> Never:
     """End the program at once with this exit status, clamped to 0..255. Spec: 02 §10.5.
 
-    Example:
-        if env_or("MODE", "fine") == "broken" { exit(3) }  // nil
+    Example: if env_or("MODE", "fine") == "broken" { exit(3) }  // nil
     """
     raise ExitRequest(max(0, min(code, 255)))
 
@@ -103,8 +100,7 @@ def parallel_race(vm: Vm, items: AnyValue, f: AnyValue, options: AnyValue) -> An
 
     An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
 
-    Example:
-        parallel_race([2, 1], { n -> sleep_ms(n * 100); "task ${n}" })  // "task 1"
+    Example: parallel_race([2, 1], { n -> sleep_ms(n * 100); "task ${n}" })  // "task 1"
     """
     if type(items) is not list:
         raise TypeFault(f"parallel_race: first argument must be a list, got {type_name(items)}")
@@ -200,8 +196,7 @@ def receive(vm: Vm, ch: Value = ABSENT) -> Value:
 def try_receive(vm: Vm, ch: Value = ABSENT) -> Value:
     """Return the next message of a channel, or nil when none is ready; never waits.
 
-    Example:
-        try_receive(channel("jobs"))  // nil
+    Example: try_receive(channel("jobs"))  // nil
     """
     source = _channel("try_receive", ch)
     return source.take() if source.readable else None

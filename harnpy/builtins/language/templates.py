@@ -88,8 +88,7 @@ def render(vm: Vm, path: str, bindings: Value) -> str:
 def render_string(vm: Vm, template: str, bindings: Value) -> str:
     """Return the text of a template given as a string; its includes are relative to the executing module.
 
-    Example:
-        render_string("{{ for x in xs }}<{{ x }}>{{ end }}", {xs: [1, 2]})  // "<1><2>"
+    Example: render_string("{{ for x in xs }}<{{ x }}>{{ end }}", {xs: [1, 2]})  // "<1><2>"
     """
     return rendered(vm, template, module_directory(vm), None, bindings).text
 

@@ -89,7 +89,6 @@ def capture_stderr_take(vm: Vm) -> str:
 # Standard input, real or mocked. Spec: 04 §1.
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="io")
 
 
@@ -152,8 +151,7 @@ def prompt_user(vm: Vm, msg: str) -> str:
 
     White space at the line's end is removed.
 
-    Example:
-        prompt_user("Name? ")  // ""
+    Example: prompt_user("Name? ")  // ""
     """
     vm.write(msg)
     return (read_in_time(vm, vm.world.streams.read_line) or "").rstrip(WHITESPACE)
@@ -195,8 +193,7 @@ def progress(vm: Vm, phase: str, message: str, progress: Value, total: int | Non
 
     `progress` is an int, or a dict: `{mode: "spinner", step}` or `{mode: "bar", current, total, width}`.
 
-    Example:
-        progress("copy", "a file", 1, 4)  // prints [copy] a file (1/4)
+    Example: progress("copy", "a file", 1, 4)  // prints [copy] a file (1/4)
     """
     if type(progress) is int:
         text = f"{message} ({progress}%)" if total is None else f"{message} ({progress}/{total})"
@@ -236,8 +233,6 @@ def _int(options: dict[str, Value], key: str, default: int) -> int:
 
 # Colours, and which streams are terminals. Spec: 04 §1.
 
-
-#: What all declarations here have in common.
 
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _COLORS = (

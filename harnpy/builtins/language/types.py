@@ -32,8 +32,7 @@ _FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 def type_of(vm: Vm, value: Value) -> str:
     """Return the name of the value's type: `int`, `string`, `closure`, `struct` …
 
-    Example:
-        [type_of(1), type_of(1.0), type_of({ x -> x })]  // ["int", "float", "closure"]
+    Example: [type_of(1), type_of(1.0), type_of({ x -> x })]  // ["int", "float", "closure"]
     """
     return type_name(value)
 
@@ -42,8 +41,7 @@ def type_of(vm: Vm, value: Value) -> str:
 def to_string(vm: Vm, value: Value) -> str:
     """Return the value's text, as `println` shows it.
 
-    Example:
-        to_string([1, "a", nil])  // "[1, a, nil]"
+    Example: to_string([1, "a", nil])  // "[1, a, nil]"
     """
     return display(value)
 
@@ -54,8 +52,7 @@ def to_int(vm: Vm, value: Value) -> int | None:
 
     A float beyond 64 bits becomes the nearest limit, NaN 0.
 
-    Example:
-        [to_int("42"), to_int(-7.9), to_int("4 apples")]  // [42, -7, nil]
+    Example: [to_int("42"), to_int(-7.9), to_int("4 apples")]  // [42, -7, nil]
     """
     if type(value) is int:
         return value
@@ -84,8 +81,7 @@ def parsed_int(text: str) -> int | None:
 def to_float(vm: Vm, value: Value) -> float | None:
     """Return a number, or a string such as `"-2.5e3"`, `"inf"`, `"NaN"`, as a float; nil for anything else.
 
-    Example:
-        to_float("2.5e3")  // 2500.0
+    Example: to_float("2.5e3")  // 2500.0
     """
     if type(value) is float or type(value) is int:
         return float(value)
@@ -107,8 +103,7 @@ def parsed_float(text: str) -> float | None:
 def to_list(vm: Vm, value: Value) -> list[Value]:
     """Return the items of a set in insertion order, a list itself, any other value as a list of one.
 
-    Example:
-        to_list(set(3, 1, 3))  // [3, 1]
+    Example: to_list(set(3, 1, 3))  // [3, 1]
     """
     if type(value) is list:
         return value
@@ -119,8 +114,7 @@ def to_list(vm: Vm, value: Value) -> list[Value]:
 def length(vm: Vm, value: Value) -> int:
     """Return the characters of a string, bytes, or items of a list, dict, set or range; 0 for anything else.
 
-    Example:
-        [len("naïve"), len([1, 2]), len(nil)]  // [5, 2, 0]
+    Example: [len("naïve"), len([1, 2]), len(nil)]  // [5, 2, 0]
     """
     if type(value) in _SIZED:
         return len(value)
@@ -144,8 +138,7 @@ def is_same(vm: Vm, a: Value, b: Value) -> bool:
 def addr_of(vm: Vm, value: Value) -> str:
     """Return a text that identifies a value among its type's: `list@<address>`, `int@42`, `builtin@len`.
 
-    Example:
-        addr_of(42)  // "int@42"
+    Example: addr_of(42)  // "int@42"
     """
     if type(value) in _HAVE_ADDRESS:
         return f"{type_name(value)}@{id(value):#x}"
@@ -156,8 +149,7 @@ def addr_of(vm: Vm, value: Value) -> str:
 def hash_value(vm: Vm, value: Value) -> int:
     """Return a number that is the same in every run for values that are equal and of the same types.
 
-    Example:
-        [hash_value([1, 2]) == hash_value([1, 2]), hash_value(1) == hash_value("1")]  // [true, false]
+    Example: [hash_value([1, 2]) == hash_value([1, 2]), hash_value(1) == hash_value("1")]  // [true, false]
     """
     code = _FNV_OFFSET
     for byte in vm.paced(_key_text(structural_key(value)).encode()):
@@ -191,7 +183,6 @@ def unreachable(vm: Vm, value: Value = ABSENT) -> NoReturn:
 # ``Result``: a value or an error as a value. Spec: 04 §2, 02 §19.5.
 
 
-#: What all declarations here have in common.
 result_builtin = partial(declare, family="types")
 
 
@@ -207,8 +198,7 @@ def _payload(result: EnumValue) -> Value:
 def ok(vm: Vm, value: Value) -> EnumValue:
     """Return the Result of a success.
 
-    Example:
-        unwrap(Ok(3))  // 3
+    Example: unwrap(Ok(3))  // 3
     """
     return EnumValue("Result", "Ok", (value,))
 
@@ -217,8 +207,7 @@ def ok(vm: Vm, value: Value) -> EnumValue:
 def err(vm: Vm, error: Value) -> EnumValue:
     """Return the Result of a failure.
 
-    Example:
-        is_err(Err("no such file"))  // true
+    Example: is_err(Err("no such file"))  // true
     """
     return EnumValue("Result", "Err", (error,))
 
@@ -227,8 +216,7 @@ def err(vm: Vm, error: Value) -> EnumValue:
 def is_ok(vm: Vm, result: Value) -> bool:
     """Return true if `result` is a `Result.Ok`.
 
-    Example:
-        is_ok(Ok(3))  // true
+    Example: is_ok(Ok(3))  // true
     """
     return _is("Ok", result)
 
@@ -237,8 +225,7 @@ def is_ok(vm: Vm, result: Value) -> bool:
 def is_err(vm: Vm, result: Value) -> bool:
     """Return true if `result` is a `Result.Err`.
 
-    Example:
-        is_err(Ok(3))  // false
+    Example: is_err(Ok(3))  // false
     """
     return _is("Err", result)
 
@@ -247,8 +234,7 @@ def is_err(vm: Vm, result: Value) -> bool:
 def unwrap(vm: Vm, result: Value) -> Value:
     """Return the payload of an Ok; an Err fails. Any other value is returned as it is.
 
-    Example:
-        unwrap(Ok("text"))  // "text"
+    Example: unwrap(Ok("text"))  // "text"
     """
     if _is("Err", result):
         raise RuntimeFault(f"unwrap called on Err: {display(_payload(result))}")
@@ -259,8 +245,7 @@ def unwrap(vm: Vm, result: Value) -> Value:
 def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
     """Return the payload of an Ok, `default` for an Err; any other value is returned as it is.
 
-    Example:
-        unwrap_or(Err("no such file"), "")  // ""
+    Example: unwrap_or(Err("no such file"), "")  // ""
     """
     if _is("Err", result):
         return default
@@ -271,8 +256,7 @@ def unwrap_or(vm: Vm, result: Value, default: Value) -> Value:
 def unwrap_err(vm: Vm, result: Value) -> Value:
     """Return the payload of an Err; anything else fails.
 
-    Example:
-        unwrap_err(Err("no such file"))  // "no such file"
+    Example: unwrap_err(Err("no such file"))  // "no such file"
     """
     if not _is("Err", result):
         raise RuntimeFault("unwrap_err called on non-Err")

@@ -68,8 +68,7 @@ def _url(parts: dict[str, Value]) -> urls.Url:
 def query_parse(vm: Vm, s: str) -> list[Value]:
     """Read a query or form body as dicts `{key, value}`, in order; a key may come more than once.
 
-    Example:
-        query_parse("?q=a+b&lang=en")  // [{key: "q", value: "a b"}, {key: "lang", value: "en"}]
+    Example: query_parse("?q=a+b&lang=en")  // [{key: "q", value: "a b"}, {key: "lang", value: "en"}]
     """
     return [{"key": key, "value": value} for key, value in vm.paced(urls.read_query(s))]
 
@@ -78,8 +77,7 @@ def query_parse(vm: Vm, s: str) -> list[Value]:
 def query_stringify(vm: Vm, pairs: Value) -> str:
     """Return the query of `pairs`, dicts `{key, value}`; all but `A-Za-z0-9*-._` is encoded, a space as `+`.
 
-    Example:
-        query_stringify([{key: "q", value: "a b"}, {key: "n", value: 3}])  // "q=a+b&n=3"
+    Example: query_stringify([{key: "q", value: "a b"}, {key: "n", value: 3}])  // "q=a+b&n=3"
     """
     if type(pairs) is not list:
         raise Thrown("query_stringify: expected a list of {key, value} dicts")
@@ -103,8 +101,7 @@ def signed_url(vm: Vm, base: Value, claims: Value, secret: Value, expires_at: Va
     `base`: an absolute URL, or a path from `/`. `opts`: `kid`, the name of the key; `signature_param`
     ("sig"), `expires_param` ("exp") and `kid_param` ("kid"), what the parameters are called.
 
-    Example:
-        signed_url("/file", {user: "7"}, "secret", 1700000000).split("&")[0]  // "/file?exp=1700000000"
+    Example: signed_url("/file", {user: "7"}, "secret", 1700000000).split("&")[0]  // "/file?exp=1700000000"
     """
     name = "signed_url"
     _expect(name, "base", base, str, "a string")

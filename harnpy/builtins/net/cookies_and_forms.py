@@ -143,8 +143,7 @@ def cookie_parse(vm: Vm, headers: Value = ABSENT) -> dict[str, Value]:
     has the first value of each name, `duplicates` all values of names that are there more than once, `pairs`
     every `{name, value}` in order, `invalid` a `{segment, reason}` for what is no cookie.
 
-    Example:
-        cookie_parse({Cookie: "theme=dark; sid=7; junk"}).cookies  // {sid: "7", theme: "dark"}
+    Example: cookie_parse({Cookie: "theme=dark; sid=7; junk"}).cookies  // {sid: "7", theme: "dark"}
     """
     require_cookie_arguments("cookie_parse", headers)
     found = read_cookies(header_values(headers, "cookie"))
@@ -177,8 +176,7 @@ def cookie_delete(vm: Vm, name: Value = ABSENT, opts: Value = ABSENT) -> str:
 
     `opts` as for `cookie_serialize`; `path` and `domain` must be those that the cookie was set with.
 
-    Example:
-        cookie_delete("sid").split("; ").slice(0, 3)  // ["sid=", "Path=/", "Max-Age=0"]
+    Example: cookie_delete("sid").split("; ").slice(0, 3)  // ["sid=", "Path=/", "Max-Age=0"]
     """
     require_cookie_arguments("cookie_delete", name)
     return set_cookie(cookie_text("name", name), "", attributes("cookie_delete", opts, DELETION))
@@ -188,8 +186,7 @@ def cookie_delete(vm: Vm, name: Value = ABSENT, opts: Value = ABSENT) -> str:
 def cookie_sign(vm: Vm, value: Value = ABSENT, secret: Value = ABSENT) -> str:
     """`value.signature`: a value that everybody can read and nobody can change without the secret.
 
-    Example:
-        cookie_verify(cookie_sign("ada", "secret"), "secret").value  // "ada"
+    Example: cookie_verify(cookie_sign("ada", "secret"), "secret").value  // "ada"
     """
     require_cookie_arguments("cookie_sign", value, secret)
     return signed_value(cookie_value(value), cookie_text("secret", secret))
@@ -202,8 +199,7 @@ def cookie_verify(vm: Vm, signed: Value = ABSENT, secret: Value = ABSENT) -> dic
     `error` is nil, `malformed` (also of nil, for a cookie that isn't there) or `invalid_signature`; `value`
     is nil unless `ok`.
 
-    Example:
-        cookie_verify("ada.forged", "secret")  // {error: "invalid_signature", ok: false, value: nil}
+    Example: cookie_verify("ada.forged", "secret")  // {error: "invalid_signature", ok: false, value: nil}
     """
     require_cookie_arguments("cookie_verify", signed, secret)
     value, error = verified_value(from_outside("signed", signed), cookie_text("secret", secret))
@@ -218,8 +214,7 @@ def cookie_round_trip(vm: Vm, request_cookie: Value = ABSENT, set_cookie: Value 
     header, a list of such values, or the answer's headers. A cookie that has expired is removed. With one
     argument, that is the `set_cookie`.
 
-    Example:
-        cookie_round_trip("a=1; b=2", ["b=; Max-Age=0", "c=3; Path=/"]).cookie_header  // "a=1; c=3"
+    Example: cookie_round_trip("a=1; b=2", ["b=; Max-Age=0", "c=3; Path=/"]).cookie_header  // "a=1; c=3"
     """
     require_cookie_arguments("cookie_round_trip", request_cookie)
     if set_cookie is ABSENT:
@@ -238,8 +233,7 @@ def session_sign(vm: Vm, payload: Value = ABSENT, secret: Value = ABSENT) -> str
 
     Nothing in it expires: put a time into the payload where it must.
 
-    Example:
-        session_verify(session_sign({user: "ada"}, "secret"), "secret").payload  // {user: "ada"}
+    Example: session_verify(session_sign({user: "ada"}, "secret"), "secret").payload  // {user: "ada"}
     """
     require_cookie_arguments("session_sign", payload, secret)
     return _token(vm, payload, secret)
@@ -252,8 +246,7 @@ def session_verify(vm: Vm, token: Value = ABSENT, secret: Value = ABSENT) -> dic
     `error` is nil, `malformed` (also of nil), `invalid_signature` or `malformed_payload`; `payload` is nil
     unless `ok`.
 
-    Example:
-        session_verify("v1.e30.forged", "secret").error  // "invalid_signature"
+    Example: session_verify("v1.e30.forged", "secret").error  // "invalid_signature"
     """
     require_cookie_arguments("session_verify", token, secret)
     return _result(session_payload(from_outside("token", token), cookie_text("secret", secret)))

@@ -112,7 +112,6 @@ class ProgramDisk:
 # Requests over HTTP, alone or in a session. Spec: 04 §21.1, §21.2.
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="http_client")
 
 #: The bytes that a body may have unless an option says it.
@@ -223,8 +222,7 @@ def http_session_request(vm: Vm, h: Value, method: str, url: str, opts: Value) -
 def http_session_close(vm: Vm, h: Value) -> bool:
     """Close the session's connections and forget its cookies. False when there is no such session.
 
-    Example:
-        http_session_close(http_session())  // true
+    Example: http_session_close(http_session())  // true
     """
     calls = http_calls_of(vm)
     session = calls.sessions.take("http_session_close", h)
@@ -251,8 +249,6 @@ def _answered(vm: Vm, call: Call) -> Dict:
 
 # Responses that are written to a file, or read piece by piece. Spec: 04 §21.2.
 
-
-#: What all declarations here have in common.
 
 #: The bytes that a file may have unless an option says it.
 _MOST_IN_FILE = 1 << 30
@@ -350,7 +346,6 @@ def http_stream_close(vm: Vm, h: Value) -> bool:
 # Responses without a network. Spec: 04 §21.3.
 
 
-#: What all declarations here have in common.
 mock_builtin = partial(declare, family="http_server")
 
 
@@ -410,8 +405,7 @@ def egress_policy(vm: Vm, config: Value = None) -> dict[str, Value]:
     Rules are hosts, `*.suffix`, addresses, ranges and URLs, each with a `:port` or not. Deny beats allow
     beats `default`. A blocked request throws `{type: "EgressBlocked", category: "egress_blocked", …}`.
 
-    Example:
-        egress_policy({allow: ["api.example.com:443"], deny: ["10.0.0.0/8"]}).default  // "deny"
+    Example: egress_policy({allow: ["api.example.com:443"], deny: ["10.0.0.0/8"]}).default  // "deny"
     """
     from harnpy.net.egress_policies import read_config
     from harnpy.world.egress_rules import STDLIB

@@ -106,8 +106,7 @@ class _Program:
 def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str, Any]:
     """Make a response `{type: "http_response", status, headers, body}`; a body that isn't bytes is text.
 
-    Example:
-        http_response(404, "no such page").headers  // {"content-type": "text/plain; charset=utf-8"}
+    Example: http_response(404, "no such page").headers  // {"content-type": "text/plain; charset=utf-8"}
     """
     return server_messages.response(status, body, headers)
 
@@ -116,8 +115,7 @@ def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str,
 def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     """Return a response with a text, of any value; `options` are `{status = 200, headers}`.
 
-    Example:
-        http_response_text("created", {status: 201}).status  // 201
+    Example: http_response_text("created", {status: 201}).status  // 201
     """
     text = "" if value is None else value
     return server_messages.response_with_options(
@@ -129,8 +127,7 @@ def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
 def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     r"""Return a response with a value as JSON; `options` are `{status = 200, headers}`.
 
-    Example:
-        http_response_json({a: [1, 2]}).body  // "{\"a\":[1,2]}"
+    Example: http_response_json({a: [1, 2]}).body  // "{\"a\":[1,2]}"
     """
     given = server_options(vm, "http_response_json", options)
     return server_messages.response_with_options(to_json(value, paced=vm.paced), given, server_messages.JSON)
@@ -155,8 +152,7 @@ def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
 def http_header(vm: Vm, headers: Value, name: str) -> str | None:
     """Return the header of that name, in any case, of headers or of a message; nil if there is none.
 
-    Example:
-        http_header({headers: {"Content-Type": "text/html"}}, "content-type")  // "text/html"
+    Example: http_header({headers: {"Content-Type": "text/html"}}, "content-type")  // "text/html"
     """
     if type(headers) is dict and type(headers.get("headers")) is dict:
         headers = headers["headers"]
@@ -254,8 +250,7 @@ def http_server_request(vm: Vm, server: Value, request: Value) -> dict[str, Any]
 def http_server_test(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
     """`http_server_request` by the name that tests read better with.
 
-    Example:
-        http_server_test(http_server(), {path: "/nowhere"}).status  // 404
+    Example: http_server_test(http_server(), {path: "/nowhere"}).status  // 404
     """
     return _respond(vm, "http_server_test", server, request)
 
@@ -295,8 +290,7 @@ def http_server_readiness(vm: Vm, server: Value, check: Value) -> dict[str, Any]
 def http_server_ready(vm: Vm, server: Value) -> bool:
     """Return true if the server was set ready, its checks say so, and it isn't shut down.
 
-    Example:
-        http_server_ready(http_server())  // true
+    Example: http_server_ready(http_server())  // true
     """
     return servers_of(vm).find(server).ready()
 

@@ -146,8 +146,7 @@ async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
 async def mcp_list_tools(vm: Vm, client: Value) -> list[Dict]:
     """Return the server's tools as it sends them, `{name, description, inputSchema, …}`, with `_mcp_server`.
 
-    Example:
-        try { mcp_list_tools(nil) } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_list_tools(nil) } catch (e) { "no client" }  // "no client"
     """
     return await _client(client, "mcp_list_tools").tools()
 
@@ -158,8 +157,7 @@ async def mcp_call(vm: Vm, client: Value, name: str, args: Value) -> Any:
 
     Throws what a tool says that has failed. Only the calling task waits.
 
-    Example:
-        try { mcp_call(nil, "add", {a: 1}) } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_call(nil, "add", {a: 1}) } catch (e) { "no client" }  // "no client"
     """
     found = _first(client, "mcp_call")
     _require(name, "mcp_call: tool name is required")
@@ -170,8 +168,7 @@ async def mcp_call(vm: Vm, client: Value, name: str, args: Value) -> Any:
 async def mcp_list_resources(vm: Vm, client: Value) -> list[Dict]:
     """Return the server's resources, `{uri, name, …}`.
 
-    Example:
-        try { mcp_list_resources(nil) } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_list_resources(nil) } catch (e) { "no client" }  // "no client"
     """
     return await _client(client, "mcp_list_resources").listed("resources/list", "resources")
 
@@ -180,8 +177,7 @@ async def mcp_list_resources(vm: Vm, client: Value) -> list[Dict]:
 async def mcp_list_resource_templates(vm: Vm, client: Value) -> list[Dict]:
     """Return the server's templates of resources, `{uriTemplate, name, …}`.
 
-    Example:
-        try { mcp_list_resource_templates(nil) } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_list_resource_templates(nil) } catch (e) { "no client" }  // "no client"
     """
     found = _client(client, "mcp_list_resource_templates")
     return await found.listed("resources/templates/list", "resourceTemplates")
@@ -191,8 +187,7 @@ async def mcp_list_resource_templates(vm: Vm, client: Value) -> list[Dict]:
 async def mcp_list_prompts(vm: Vm, client: Value) -> list[Dict]:
     """Return the server's prompts, `{name, description, arguments}`.
 
-    Example:
-        try { mcp_list_prompts(nil) } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_list_prompts(nil) } catch (e) { "no client" }  // "no client"
     """
     return await _client(client, "mcp_list_prompts").listed("prompts/list", "prompts")
 
@@ -201,8 +196,7 @@ async def mcp_list_prompts(vm: Vm, client: Value) -> list[Dict]:
 async def mcp_read_resource(vm: Vm, client: Value, uri: str) -> Any:
     """Return a resource: its one text, nil without contents, else the list of contents.
 
-    Example:
-        try { mcp_read_resource(nil, "file:///a") } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_read_resource(nil, "file:///a") } catch (e) { "no client" }  // "no client"
     """
     found = _first(client, "mcp_read_resource")
     _require(uri, "mcp_read_resource: URI is required")
@@ -213,8 +207,7 @@ async def mcp_read_resource(vm: Vm, client: Value, uri: str) -> Any:
 async def mcp_get_prompt(vm: Vm, client: Value, name: str, args: Value) -> Dict:
     """Return a prompt with its arguments filled in: `{description, messages}`.
 
-    Example:
-        try { mcp_get_prompt(nil, "greeting") } catch (e) { "no client" }  // "no client"
+    Example: try { mcp_get_prompt(nil, "greeting") } catch (e) { "no client" }  // "no client"
     """
     found = _first(client, "mcp_get_prompt")
     _require(name, "mcp_get_prompt: prompt name is required")
@@ -237,8 +230,7 @@ def mcp_server_info(vm: Vm, client: Value) -> Dict:
 async def mcp_disconnect(vm: Vm, client: Value) -> None:
     """End the connection, and the server's program; nothing happens the second time.
 
-    Example:
-        try { mcp_disconnect(nil) } catch (e) { e }  // "mcp_disconnect: argument must be an MCP client"
+    Example: try { mcp_disconnect(nil) } catch (e) { e }  // "mcp_disconnect: argument must be an MCP client"
     """
     await servers_of(vm).disconnect(_client(client, "mcp_disconnect"))
 
@@ -275,8 +267,7 @@ def _arguments(given: Value) -> Dict:
 async def mcp_ensure_active(vm: Vm, name: str) -> Client:
     """Return the client of a server in `harn.toml`, connected when nobody has yet; each call adds one holder.
 
-    Example:
-        try { mcp_ensure_active("weather") } catch (e) { "not declared" }  // "not declared"
+    Example: try { mcp_ensure_active("weather") } catch (e) { "not declared" }  // "not declared"
     """
     if not name:
         raise Thrown("mcp_ensure_active: server name is required")
@@ -287,8 +278,7 @@ async def mcp_ensure_active(vm: Vm, name: str) -> Client:
 async def mcp_release(vm: Vm, name: str) -> None:
     """Take one holder away; a lazy server without any is disconnected, or `keep_alive_ms` later.
 
-    Example:
-        mcp_release("weather")  // nil
+    Example: mcp_release("weather")  // nil
     """
     if not name:
         raise Thrown("mcp_release: server name is required")
@@ -299,8 +289,7 @@ async def mcp_release(vm: Vm, name: str) -> None:
 def mcp_registry_status(vm: Vm) -> list[Dict]:
     """Return the servers in `harn.toml`, by name: `{name, lazy, active, ref_count, card?}`.
 
-    Example:
-        mcp_registry_status()  // []
+    Example: mcp_registry_status()  // []
     """
     return servers_of(vm).status()
 

@@ -110,8 +110,7 @@ def _ended(id: str) -> EventStream:
 def sse_event(vm: Vm, event: Value) -> str:
     r"""Return the text of a server-sent event: `{data, event?, id?, retry_ms?}`, or its data alone.
 
-    Example:
-        sse_event({event: "tick", data: "a\nb", id: "7"})  // "id: 7\nevent: tick\ndata: a\ndata: b\n\n"
+    Example: sse_event({event: "tick", data: "a\nb", id: "7"})  // "id: 7\nevent: tick\ndata: a\ndata: b\n\n"
     """
     return _event(vm, "sse_event", event).frame()
 
@@ -123,8 +122,7 @@ def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
     What is sent to it goes to the client. The handler's task, and the tasks that it started, live until the
     stream has ended.
 
-    Example:
-        sse_server_response().headers["content-type"]  // "text/event-stream; charset=utf-8"
+    Example: sse_server_response().headers["content-type"]  // "text/event-stream; charset=utf-8"
     """
     return streams_of(vm).open(server_options(vm, "sse_server_response", options)).response()
 
@@ -158,8 +156,7 @@ def sse_server_heartbeat(vm: Vm, response: Value, comment: str) -> bool:
 def sse_server_flush(vm: Vm, response: Value) -> bool:
     """Wait until a client that reads the stream has been sent everything. False after the end.
 
-    Example:
-        sse_server_flush(sse_server_response())  // true
+    Example: sse_server_flush(sse_server_response())  // true
     """
     return streams_of(vm).flush(streams_of(vm).find(response))
 
@@ -191,8 +188,7 @@ def sse_server_cancel(vm: Vm, response: Value, reason: str | None) -> bool:
 def sse_server_cancelled(vm: Vm, response: Value) -> bool:
     """Return true if the stream was cancelled, by the program or because the server shuts down.
 
-    Example:
-        sse_server_cancelled(sse_server_response())  // false
+    Example: sse_server_cancelled(sse_server_response())  // false
     """
     return streams_of(vm).find(response).cancelled
 

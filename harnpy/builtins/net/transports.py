@@ -143,7 +143,6 @@ class _Arriving:
 # Server-sent events, as a client receives them. Spec: 04 §21.5.
 
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="streaming")
 
 
@@ -226,9 +225,6 @@ def _described(item: Opened | Event) -> Dict:
 
 
 # WebSockets, as a client has them. Spec: 04 §21.5.
-
-
-#: What all declarations here have in common.
 
 
 @builtin("websocket_connect(url: string, opts?: dict) -> string", guarded=True)
@@ -321,9 +317,6 @@ def websocket_close(vm: Vm, h: Value) -> bool:
 
 
 # Streams of events and WebSockets without a network. Spec: 04 §21.5.
-
-
-#: What all declarations here have in common.
 
 
 @builtin("sse_mock(pattern: string, events: list) -> nil")

@@ -333,8 +333,7 @@ def _nothing() -> None:
 def http_server_tls_plain(vm: Vm) -> dict[str, Any]:
     """No TLS: `{mode: "plain", scheme: "http", terminate_tls: false, hsts: nil}`.
 
-    Example:
-        http_server_tls_plain().scheme  // "http"
+    Example: http_server_tls_plain().scheme  // "http"
     """
     return server_tls.plain()
 
@@ -369,8 +368,7 @@ def http_server_tls_pem(vm: Vm, cert: str, key: str) -> dict[str, Any]:
 def http_server_tls_self_signed_dev(vm: Vm, hosts: Value) -> dict[str, Any]:
     """TLS by a certificate for `hosts` (`["localhost"]`) that is made now, and that nobody trusts: for tests.
 
-    Example:
-        http_server_tls_self_signed_dev(["localhost", "127.0.0.1"]).mode  // "self_signed_dev"
+    Example: http_server_tls_self_signed_dev(["localhost", "127.0.0.1"]).mode  // "self_signed_dev"
     """
     names = ["localhost"] if hosts is None else [hosts] if type(hosts) is str else hosts
     if type(names) is not list or not names or not all(type(name) is str and name for name in names):
@@ -389,7 +387,6 @@ def http_server_tls_self_signed_dev(vm: Vm, hosts: Value) -> dict[str, Any]:
 def http_server_security_headers(vm: Vm, config: Value) -> dict[str, Any]:
     """Return a TLS configuration's headers: `strict-transport-security` with `edge` and `pem`, else none.
 
-    Example:
-        http_server_security_headers(http_server_tls_plain())  // {}
+    Example: http_server_security_headers(http_server_tls_plain())  // {}
     """
     return server_tls.security_headers(config)

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 def artifact(vm: Vm, payload: Value = None) -> Artifact:
     """Make an artifact with every key: `{_type, id, kind, title, text, data, source, priority, lineage, …}`.
 
-    Example:
-        artifact({kind: "note", text: "The disk is full."}).kind  // "note"
+    Example: artifact({kind: "note", text: "The disk is full."}).kind  // "note"
     """
     if payload is None:
         raise MisuseError("artifact: missing artifact payload")
@@ -136,7 +135,6 @@ def _announced(vm: Vm, made: Artifact) -> Artifact:
 # `priority`, ….
 
 
-#: What all declarations here have in common.
 kind_builtin = partial(declare, family="records", counted=True)
 
 #: A file may be empty, and so may a command's output.
@@ -149,8 +147,7 @@ def artifact_workspace_file(
 ) -> Artifact:
     """Return a file of the workspace with its content.
 
-    Example:
-        artifact_workspace_file("a.txt", "one").text  // "one"
+    Example: artifact_workspace_file("a.txt", "one").text  // "one"
     """
     data = _required("workspace_file", path=path, content=content)
     return _made(vm, "workspace_file", opts, _text(path), content, data, {"path": path})
@@ -162,8 +159,7 @@ def artifact_workspace_snapshot(
 ) -> Artifact:
     """Return a list of files, with a summary.
 
-    Example:
-        artifact_workspace_snapshot(["a.txt", "b.txt"], "two files").kind  // "workspace_snapshot"
+    Example: artifact_workspace_snapshot(["a.txt", "b.txt"], "two files").kind  // "workspace_snapshot"
     """
     data = _required("workspace_snapshot", paths=paths)
     return _made(vm, "workspace_snapshot", opts, "workspace snapshot", summary, data, data)
@@ -173,8 +169,7 @@ def artifact_workspace_snapshot(
 def artifact_editor_selection(vm: Vm, path: Value = None, text: Value = None, opts: Value = None) -> Artifact:
     """Return the selected text of a file.
 
-    Example:
-        artifact_editor_selection("a.txt", "one").text  // "one"
+    Example: artifact_editor_selection("a.txt", "one").text  // "one"
     """
     data = _required("editor_selection", path=path, text=text)
     return _made(vm, "editor_selection", opts, f"selection {_text(path)}", text, data, {"path": path})
@@ -186,8 +181,7 @@ def artifact_verification_result(
 ) -> Artifact:
     """Return the result of a verification.
 
-    Example:
-        artifact_verification_result("tests", "4 passed").title  // "tests"
+    Example: artifact_verification_result("tests", "4 passed").title  // "tests"
     """
     data = _required("verification_result", title=title, text=text)
     return _made(vm, "verification_result", opts, _text(title), text, data)
@@ -197,8 +191,7 @@ def artifact_verification_result(
 def artifact_test_result(vm: Vm, title: Value = None, text: Value = None, opts: Value = None) -> Artifact:
     """Return the result of tests.
 
-    Example:
-        artifact_test_result("unit tests", "4 passed").kind  // "test_result"
+    Example: artifact_test_result("unit tests", "4 passed").kind  // "test_result"
     """
     data = _required("test_result", title=title, text=text)
     return _made(vm, "test_result", opts, _text(title), text, data)
@@ -210,8 +203,7 @@ def artifact_command_result(
 ) -> Artifact:
     """Return the output of a command, or a value that describes it.
 
-    Example:
-        artifact_command_result("make test", "4 passed").text  // "4 passed"
+    Example: artifact_command_result("make test", "4 passed").text  // "4 passed"
     """
     data = _required("command_result", command=command, output=output)
     return _made(vm, "command_result", opts, _text(command), output, data, {"command": command})
@@ -223,8 +215,7 @@ def artifact_diff(
 ) -> Artifact:
     r"""Return the changes of a text, as a unified diff of all its lines. Spec: 08 §8.6.
 
-    Example:
-        artifact_diff("a.txt", "one\n", "two\n").text.contains("+two")  // true
+    Example: artifact_diff("a.txt", "one\n", "two\n").text.contains("+two")  // true
     """
     data = _required("diff", path=path, before=before, after=after)
     text = unified_diff(_text(path), _text(before), _text(after))
@@ -235,8 +226,7 @@ def artifact_diff(
 def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Artifact:
     """Return a diff made by git.
 
-    Example:
-        artifact_git_diff("+ a").kind  // "git_diff"
+    Example: artifact_git_diff("+ a").kind  // "git_diff"
     """
     _required("git_diff", diff_text=diff_text)
     return _made(vm, "git_diff", opts, "git diff", diff_text, {"diff": diff_text})
@@ -246,8 +236,7 @@ def artifact_git_diff(vm: Vm, diff_text: Value = None, opts: Value = None) -> Ar
 def artifact_diff_review(vm: Vm, target: Value = None, summary: Value = None, opts: Value = None) -> Artifact:
     """Return a reviewer's comment on a diff.
 
-    Example:
-        artifact_diff_review(artifact({kind: "diff", text: "+ a"}), "Fine.").text  // "Fine."
+    Example: artifact_diff_review(artifact({kind: "diff", text: "+ a"}), "Fine.").text  // "Fine."
     """
     reviewed = _target(vm, "diff_review", target)
     facts = about_artifact(reviewed)
@@ -277,8 +266,7 @@ def artifact_patch_proposal(
 ) -> Artifact:
     """Return a patch that somebody proposes for an artifact.
 
-    Example:
-        artifact_patch_proposal(artifact({kind: "note", text: "a"}), "+ b").text  // "+ b"
+    Example: artifact_patch_proposal(artifact({kind: "note", text: "a"}), "+ b").text  // "+ b"
     """
     patched = _target(vm, "patch_proposal", target)
     data = about_artifact(patched, **_required("patch_proposal", patch=patch))
@@ -292,8 +280,7 @@ def artifact_verification_bundle(
 ) -> Artifact:
     """Checks that belong together.
 
-    Example:
-        artifact_verification_bundle("all", [{name: "tests", ok: true}]).kind  // "verification_bundle"
+    Example: artifact_verification_bundle("all", [{name: "tests", ok: true}]).kind  // "verification_bundle"
     """
     data = _required("verification_bundle", title=title, checks=checks)
     return _made(vm, "verification_bundle", opts, _text(title), checks, data)
@@ -303,8 +290,7 @@ def artifact_verification_bundle(
 def artifact_apply_intent(vm: Vm, target: Value = None, intent: Value = None, opts: Value = None) -> Artifact:
     """Return the intent to do something with an artifact, e.g. `apply`.
 
-    Example:
-        artifact_apply_intent(artifact({kind: "diff", text: "+ a"}), "apply").kind  // "apply_intent"
+    Example: artifact_apply_intent(artifact({kind: "diff", text: "+ a"}), "apply").kind  // "apply_intent"
     """
     applied = _target(vm, "apply_intent", target)
     data = about_artifact(applied, **_required("apply_intent", intent=intent))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
     from harnpy.workflow.graph_shapes import Graph
 
-#: What all declarations here have in common.
 builtin = partial(declare, family="workflows")
 
 
@@ -27,8 +26,7 @@ def workflow_graph(vm: Vm, graph: Value) -> Graph:
 
     `act`, `verify` and `repair` stand for nodes where there are no `nodes`. Spec: 08 §6.2.
 
-    Example:
-        workflow_graph({entry: "draft", nodes: {draft: {}}}).nodes.draft.kind  // "stage"
+    Example: workflow_graph({entry: "draft", nodes: {draft: {}}}).nodes.draft.kind  // "stage"
     """
     return _normal(vm, graph)
 
@@ -39,8 +37,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
     `ceiling` is the capability policy that the graph must stay below. Spec: 08 §6.3.
 
-    Example:
-        workflow_validate(workflow_graph({entry: "gone", nodes: {a: {}}})).valid  // false
+    Example: workflow_validate(workflow_graph({entry: "gone", nodes: {a: {}}})).valid  // false
     """
     from harnpy.workflow.graph_validation import read_ceiling, validate_graph
 
@@ -51,8 +48,7 @@ def workflow_validate(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 def workflow_inspect(vm: Vm, graph: Value, ceiling: Value) -> Dict:
     """Return a graph with its validation and counts: `{graph, validation, node_count, edge_count}`.
 
-    Example:
-        workflow_inspect(workflow_graph({entry: "a", nodes: {a: {}}})).node_count  // 1
+    Example: workflow_inspect(workflow_graph({entry: "a", nodes: {a: {}}})).node_count  // 1
     """
     from harnpy.workflow.graph_validation import inspect_graph
 
@@ -65,8 +61,7 @@ def workflow_policy_report(vm: Vm, graph: Value, ceiling: Value) -> Dict:
 
     Of each node: `{node_id, policy, tools}`.
 
-    Example:
-        workflow_policy_report(workflow_graph({entry: "a", nodes: {a: {}}})).nodes[0].node_id  // "a"
+    Example: workflow_policy_report(workflow_graph({entry: "a", nodes: {a: {}}})).nodes[0].node_id  // "a"
     """
     from harnpy.workflow.graph_validation import policy_report
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 # Run records: made from dicts, saved, loaded, compared. Spec: 08 §8.2.
 
 
-#: What all declarations here have in common.
 record_builtin = partial(declare, family="records", counted=True)
 
 
@@ -45,8 +44,7 @@ record_builtin = partial(declare, family="records", counted=True)
 def run_record(vm: Vm, run: Value = ABSENT) -> RunRecord:
     """Return a run's record with every key: missing ids and times are generated, derived parts filled in.
 
-    Example:
-        run_record({status: "completed"}).status  // "completed"
+    Example: run_record({status: "completed"}).status  // "completed"
     """
     return record_of(vm, run, "run_record: missing payload")
 
@@ -57,8 +55,7 @@ def run_record_save(vm: Vm, run: Value = ABSENT, path: Value = None) -> Dict:
 
     The file is written as a whole or not at all.
 
-    Example:
-        run_record_save(run_record({id: "run_2"}), "run_2.json").run.id  // "run_2"
+    Example: run_record_save(run_record({id: "run_2"}), "run_2.json").run.id  // "run_2"
     """
     given = _given_run(vm, run, "run_record_save: missing payload")
     target = None if path is None else display(path)
@@ -144,8 +141,7 @@ class _Metrics:
 def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
     """Return the replay fixture that a run passes: its status, and how the last stage of each node ended.
 
-    Example:
-        run_record_fixture(run_record({status: "completed"})).expected_status  // "completed"
+    Example: run_record_fixture(run_record({status: "completed"})).expected_status  // "completed"
     """
     return fixture_of(record_of(vm, run, "run_record_fixture: missing payload"), sessions_of(vm).world)
 
@@ -154,8 +150,7 @@ def run_record_fixture(vm: Vm, run: Value = ABSENT) -> ReplayFixture:
 def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
     """Compare a run with a fixture: `{pass, failures, stage_count}`; its own fixture always fits.
 
-    Example:
-        run_record_eval(run_record({status: "completed"})).pass  // true
+    Example: run_record_eval(run_record({status: "completed"})).pass  // true
     """
     record = record_of(vm, run, "run_record_eval: missing payload")
     if fixture is None:
@@ -167,8 +162,7 @@ def run_record_eval(vm: Vm, run: Value = ABSENT, fixture: Value = None) -> Dict:
 def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
     """Return the report of many runs: records, or `{run, fixture?, path?}`.
 
-    Example:
-        run_record_eval_suite([{run: run_record({status: "completed"})}]).pass  // true
+    Example: run_record_eval_suite([{run: run_record({status: "completed"})}]).pass  // true
     """
     if type(cases) is not list:
         raise RuntimeFault("run_record_eval_suite: missing list")
@@ -179,8 +173,7 @@ def run_record_eval_suite(vm: Vm, cases: Value = ABSENT) -> Dict:
 def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
     """Return the manifest of a suite with every key: `{id, name, base_dir, cases}`.
 
-    Example:
-        eval_suite_manifest({cases: []}).cases  // []
+    Example: eval_suite_manifest({cases: []}).cases  // []
     """
     return _manifest(vm, "eval_suite_manifest", manifest)
 
@@ -189,8 +182,7 @@ def eval_suite_manifest(vm: Vm, manifest: Value = ABSENT) -> SuiteManifest:
 def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
     """Report on a manifest's cases, whose records, fixtures and baselines are files below `base_dir`.
 
-    Example:
-        eval_suite_run({cases: []}).total  // 0
+    Example: eval_suite_run({cases: []}).total  // 0
     """
     read = _manifest(vm, "eval_suite_run", manifest)
     return evaluation.run_suite_manifest(read, sessions_of(vm).world)
@@ -200,8 +192,7 @@ def eval_suite_run(vm: Vm, manifest: Value = ABSENT) -> Dict:
 def eval_metric(vm: Vm, name: Value = ABSENT, value: Value = ABSENT, metadata: Value = None) -> None:
     """Record a measured value, for `eval_metrics` and for the program's host.
 
-    Example:
-        eval_metric("accuracy", 0.9)  // nil
+    Example: eval_metric("accuracy", 0.9)  // nil
     """
     if name is ABSENT or name is None:
         raise RuntimeFault("eval_metric: missing name")
@@ -235,8 +226,7 @@ def _manifest(vm: Vm, caller: str, given: Value) -> SuiteManifest:
 def eval_pack_manifest(vm: Vm, manifest: Value = None) -> EvalPack:
     """Return the normal form of an eval pack's manifest: what an `eval_pack` declaration binds.
 
-    Example:
-        eval_pack_manifest({id: "basics"}).id  // "basics"
+    Example: eval_pack_manifest({id: "basics"}).id  // "basics"
     """
     return normalised_pack(_given_manifest("eval_pack_manifest", manifest), sessions_of(vm).world)
 
@@ -262,7 +252,6 @@ def _given_manifest(caller: str, manifest: Value) -> Value:
 # Friction events and the context packs that they suggest. Spec: 08 §8.8.
 
 
-#: What all declarations here have in common.
 friction_builtin = partial(declare, family="records")
 
 
@@ -270,8 +259,7 @@ friction_builtin = partial(declare, family="records")
 def friction_event(vm: Vm, payload: Value = None) -> Dict:
     """Return the normal form of a friction event: an obstacle, described without secrets.
 
-    Example:
-        friction_event({kind: "missing_context", summary: "Which shop?"}).kind  // "missing_context"
+    Example: friction_event({kind: "missing_context", summary: "Which shop?"}).kind  // "missing_context"
     """
     return friction.normalised_event(
         _given_payload("friction_event", payload), sessions_of(vm).world, top_level_keys=True
@@ -282,8 +270,7 @@ def friction_event(vm: Vm, payload: Value = None) -> Dict:
 def friction_record(vm: Vm, event: Value = None, options: Value = None) -> Dict:
     """Keep a friction event, in memory and in the file `log_path`, if any: `{recorded, sink, event}`.
 
-    Example:
-        friction_record({kind: "missing_context", summary: "Which shop?"}).recorded  // true
+    Example: friction_record({kind: "missing_context", summary: "Which shop?"}).recorded  // true
     """
     return vm.state(FrictionLog).record(
         _given_payload("friction_record", event), options, sessions_of(vm).world
@@ -317,8 +304,7 @@ def friction_clear(vm: Vm) -> None:
 def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
     """Return the normal form of a context pack's manifest.
 
-    Example:
-        context_pack_manifest({id: "bolts", name: "Bolts", owner: "ann"}).name  // "Bolts"
+    Example: context_pack_manifest({id: "bolts", name: "Bolts", owner: "ann"}).name  // "Bolts"
     """
     return packs.normalised_context_pack(_given_payload("context_pack_manifest", manifest))
 
@@ -327,8 +313,7 @@ def context_pack_manifest(vm: Vm, manifest: Value = None) -> Dict:
 def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
     r"""Return the normal form of the manifest in a text: JSON if it starts with `{`, else TOML.
 
-    Example:
-        context_pack_manifest_parse("id = \"bolts\"\nname = \"Bolts\"\nowner = \"ann\"\n").id  // "bolts"
+    Example: context_pack_manifest_parse("id = \"bolts\"\nname = \"Bolts\"\nowner = \"ann\"\n").id  // "bolts"
     """
     return packs.parsed_context_pack(text, parse_json)
 
@@ -337,8 +322,7 @@ def context_pack_manifest_parse(vm: Vm, text: str) -> Dict:
 def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None) -> list[Dict]:
     """Return the context packs that friction events call for: the recorded ones, or a list, or `{events}`.
 
-    Example:
-        context_pack_suggestions([])  // []
+    Example: context_pack_suggestions([])  // []
     """
     world = sessions_of(vm).world
     found = vm.state(FrictionLog).events if events is None else friction.read_friction_events(events, world)
@@ -349,8 +333,7 @@ def context_pack_suggestions(vm: Vm, events: Value = None, options: Value = None
 def friction_eval_fixture(vm: Vm, fixture: Value = None) -> Dict:
     """Return a report on whether `{events, options?, expected_suggestions?}` suggests what is expected.
 
-    Example:
-        friction_eval_fixture({events: []}).pass  // true
+    Example: friction_eval_fixture({events: []}).pass  // true
     """
     return fixtures.evaluate_friction_fixture(
         _given_payload("friction_eval_fixture", fixture), sessions_of(vm).world

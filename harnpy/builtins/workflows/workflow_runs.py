@@ -61,7 +61,6 @@ def workflow_execute(
 
 _UPDATE_MS = 30_000
 
-#: What all declarations here have in common.
 message_builtin = partial(declare, family="workflows", counted=True)
 
 
@@ -69,8 +68,7 @@ message_builtin = partial(declare, family="workflows", counted=True)
 def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = None) -> Dict:
     """Put a message into a workflow's mailbox: `{workflow_id, message, status}`.
 
-    Example:
-        workflow.signal("letters", "arrived", {id: 1}).status.pending_count  // 1
+    Example: workflow.signal("letters", "arrived", {id: 1}).status.pending_count  // 1
     """
     return _mailbox(vm, "signal", target).signal(_name("signal", name), _data(payload))
 
@@ -79,8 +77,7 @@ def signal(vm: Vm, target: Value = None, name: Value = None, payload: Value = No
 def query(vm: Vm, target: Value = None, name: Value = None) -> Value:
     """Return the value that a workflow last published under a name; nil without one.
 
-    Example:
-        workflow.query("orders", "never published")  // nil
+    Example: workflow.query("orders", "never published")  // nil
     """
     return _mailbox(vm, "query", target).query(_name("query", name))
 
@@ -134,8 +131,7 @@ def respond_update(
 ) -> Dict:
     """Respond to the request of a `workflow.update`; the mailbox's status.
 
-    Example:
-        workflow.respond_update("orders", "request_1", "done").response_count  // 1
+    Example: workflow.respond_update("orders", "request_1", "done").response_count  // 1
     """
     mailbox = _mailbox(vm, "respond_update", target)
     if request_id is None or request_id == "":
@@ -147,8 +143,7 @@ def respond_update(
 def pause(vm: Vm, target: Value = None) -> Dict:
     """Ask a workflow to pause; the mailbox's status.
 
-    Example:
-        workflow.pause("orders").paused  // true
+    Example: workflow.pause("orders").paused  // true
     """
     return _mailbox(vm, "pause", target).pause(True)
 
@@ -168,8 +163,7 @@ def resume(vm: Vm, target: Value = None) -> Dict:
 def status(vm: Vm, target: Value = None) -> Dict:
     """Return the status of a mailbox: `{generation, paused, pending_count, query_count, response_count, …}`.
 
-    Example:
-        workflow.status("nobody home").pending_count  // 0
+    Example: workflow.status("nobody home").pending_count  // 0
     """
     return _mailbox(vm, "status", target).status()
 
@@ -179,8 +173,7 @@ def status(vm: Vm, target: Value = None) -> Dict:
 def continue_as_new(vm: Vm, target: Value = None) -> Dict:
     """Start a workflow's next generation: responses are dropped, messages and queries stay; the status.
 
-    Example:
-        continue_as_new("orders").generation > 0  // true
+    Example: continue_as_new("orders").generation > 0  // true
     """
     return _mailbox(vm, "continue_as_new", target).continue_as_new()
 
