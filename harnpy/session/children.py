@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     from harnpy.session.child_records import ChildRun
     from harnpy.session.events import Event
     from harnpy.session.info import Fact
-    from harnpy.session.lanes import Lanes
-    from harnpy.session.leases import Leases
-    from harnpy.session.live import LiveSession
+    from harnpy.session.live import LiveSession, Turns
     from harnpy.storage.contract import Store
     from harnpy.world import World
     from harnpy.world.clock import Clock
@@ -204,11 +202,10 @@ class Home(Protocol):
 class Runner:
     """Writes what becomes of children to the logs of their parents."""
 
-    def __init__(self, home: Home, world: World, lanes: Lanes, leases: Leases | None) -> None:
+    def __init__(self, home: Home, world: World, turns: Turns) -> None:
         self._home = home
         self._world = world
-        self._lanes = lanes
-        self._leases = leases
+        self._turns = turns
 
     def request(self, handle: Handle, caller: ParentCaller, undone: ExitStack) -> None:
         """Create the child's session, and have its parent's log know of it.
@@ -219,9 +216,7 @@ class Runner:
         ref, spec = handle.ref, handle.spec
         parent = self._home.get(ref.parent_id)
         handle.turn = self._turn(parent)
-        lease = None
-        if self._leases is not None:
-            lease = undone.enter_context(self._leases.lease(ref.child_id, 0, handle.caller, LEASE)).key
+        taken = undone.enter_context(self._turns.lease(ref.child_id, 0, handle.caller, LEASE))
         if spec.worktree is not None:
             opened = spec.worktree.opened(ref.child_id, self._world, caller.apart())
             handle.metadata |= undone.enter_context(opened)
@@ -239,14 +234,14 @@ class Runner:
             spec.mode,
             spec.task,
             context=spec.context or None,
-            lease=lease,
+            lease=None if taken is None else taken.key,
             metadata={**handle.metadata, "detached": True} if spec.detached else handle.metadata,
         )
         handle.since = _write(parent, handle, asked)
 
     def _turn(self, parent: LiveSession) -> Event | None:
         """Return the turn of the parent that this is inside. Raises `SessionBusy` in an atomic action."""
-        if not self._lanes.is_mine(parent.id):
+        if not self._turns.is_mine(parent.id):
             return None
         for turn in reversed(parent.view.open_turns.values()):
             return turn
@@ -460,14 +455,12 @@ PATIENCE = 30.0
 class Children:
     """``limit`` is how many of them run at once; None: as many as there are."""
 
-    def __init__(
-        self, home: Home, world: World, lanes: Lanes, leases: Leases | None, limit: int | None
-    ) -> None:
+    def __init__(self, home: Home, world: World, turns: Turns, limit: int | None) -> None:
         if limit is not None and (type(limit) is not int or limit < 1):
             raise InvalidArgument(f"`child_limit` must be an int >= 1, not {limit!r}")
-        self._runner = Runner(home, world, lanes, leases)
+        self._runner = Runner(home, world, turns)
         self._world = world
-        self._lanes = lanes
+        self._turns = turns
         self._slots = Slots(limit)
         self._known: dict[str, Handle] = {}
         self._changed = Condition()
@@ -495,7 +488,7 @@ class Children:
         """Make a child known. Raises `InvalidArgument` for what can't be one."""
         instance("spec", spec, ChildSpec).check()
         id = spec.child_id or self._world.ids.new()
-        checks = [] if spec.detached else self._lanes.checks()
+        checks = [] if spec.detached else self._turns.checks()
         who, agent = Child(id, spec.session_id or id), name_of_agent(spec.agent)
         handle = Handle(parent_id, spec, who, agent, caller.apart(), checks, copy_context())
         with self._changed:
@@ -565,7 +558,7 @@ class Children:
             handle = self._known.get(child_id)
         if handle is None:
             raise ChildNotFound(f'wait child "{child_id}": not found')
-        checks = [caller.check, *self._lanes.checks()]
+        checks = [caller.check, *self._turns.checks()]
         monotonic = self._world.clock.monotonic
         gives_up = None if timeout is None else monotonic() + timeout
         with self._lent_slot(), self._changed:
@@ -653,7 +646,7 @@ class Children:
             handle.stopped = reason
         handle.caller.stop()
         self._leave_line(handle)
-        self._lanes.wake()
+        self._turns.wake()
         self.wake()
 
     def cancel_entered(self, handle: Handle) -> bool:

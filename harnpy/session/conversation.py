@@ -22,7 +22,7 @@ from harnpy.session.lifecycle import (
 )
 from harnpy.session.prompt import SYSTEM, PromptCache, Stable, StepStarted, memo_message
 from harnpy.session.registers import DONE, HANDED_OVER
-from harnpy.session.residents import take_hold
+from harnpy.session.residents import begin_turn
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.turns import CANCELLED, FAILED, Fact, closing, end_open_turns, events_of
 from harnpy.storage.errors import StorageError
@@ -203,7 +203,7 @@ def store_transcript(residents: Residents, id: str, transcript: Dict) -> None:
 def follow(residents: Residents, follower: Follower) -> Session:
     """Open the follower's session and notify the follower of what others do to it."""
     resident = residents.open_resident(follower.id)
-    take_hold(resident, residents.lease_wait)
+    begin_turn(residents, resident, follower)
     resident.followers.append(follower)
     return resident.session
 
@@ -231,8 +231,7 @@ def unfollow(residents: Residents, follower: Follower) -> None:
     resident = residents.by_id.get(follower.id)
     if resident is not None and follower in resident.followers:
         resident.followers.remove(follower)
-        if not resident.followers:
-            resident.let_go()
+        resident.end_turn(follower)
 
 
 def inject_feedback(residents: Residents, id: str, kind: str, content: str) -> None:

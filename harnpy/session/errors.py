@@ -201,13 +201,17 @@ class InvalidSessionId(Refusal, ValueError):
         self.message = f"Invalid session ID: {session_id}"
 
 
-class SessionLeased(SessionError):
-    """Another process drives the session."""
-
-    code = "lease_held"
+class _Busy(SessionError):
+    """Somebody else has the session. Programs catch a dict of the category ``busy``."""
 
     def caught_from(self, builtin: str) -> object:
         return {"category": "busy", "code": self.code, "message": self.message, "session_id": self.session_id}
+
+
+class SessionLeased(_Busy):
+    """Another process drives the session."""
+
+    code = "lease_held"
 
 
 class EventNotFound(SessionError):
@@ -262,13 +266,13 @@ class SessionReadOnly(SessionError):
         return error
 
 
-class SessionBusy(SessionError):
+class SessionBusy(_Busy):
     """A turn is open, or an action runs."""
 
     code = "busy"
 
 
-class LaneTimeout(SessionError, TimeoutError):
+class LaneTimeout(_Busy, TimeoutError):
     """Others worked on the session all the time that an action waited for it."""
 
     code = "timeout"
@@ -288,7 +292,7 @@ class ExecutionTimeout(SessionError, TimeoutError):
         super().__init__(f"agent execution timed out after {seconds:g}s", session_id)
 
 
-class LaneFull(SessionError):
+class LaneFull(_Busy):
     """Too many wait for the session already."""
 
     code = "lane_full"

@@ -1,4 +1,4 @@
-"""Lanes: the actions on one session run one after the other; and how long something may take.
+"""Lanes: who works on a session, and who waits for it; and how long something may take.
 
 Spec: 10 §A1.17, §C7.2.
 """
@@ -9,15 +9,15 @@ import asyncio
 from collections import defaultdict, deque
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Condition, Timer
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from threading import Event, Lock, Timer
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
 
 from harnpy.session.errors import ExecutionTimeout, LaneFull, LaneTimeout, SessionBusy
-from harnpy.storage.errors import StoreClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from harnpy.session.calling import Caller
 
@@ -59,116 +59,210 @@ class _Limit:
         self._call.stop()
 
 
-# Lanes: the actions on one session, one after the other, first come first served. Spec: 10 §C7.2.
+# Lanes: the turns on one session, one after the other, first come first served. Spec: 10 §C7.2.
+#
+# An action has its session to itself. Loops of one program share theirs, as they always could. Whoever waits
+# is a thread, or a task of a program, which lets other tasks go on meanwhile: a `Waiter` knows how.
 
 
 #: How many may wait for one session.
 MOST_WAITING = 64
 
+#: What actions and loops are called where no name is given.
+ACTION = "one of its actions"
+LOOP = "an agent_loop on it"
 
-class _Ticket:
-    """A place in a lane. ``check`` raises once nobody wants what it is for."""
 
-    def __init__(self, check: Check) -> None:
+class Ticket:
+    """A place in a session's lane. Tickets that are ``shared`` have it together.
+
+    ``check`` raises once nobody wants what the ticket is for; ``who`` says what that is.
+    """
+
+    __slots__ = ("check", "id", "pause", "shared", "who")
+
+    def __init__(self, id: str, check: Check, who: str, shared: bool) -> None:
+        self.id = id
         self.check = check
+        self.who = who
+        self.shared = shared
+        self.pause: Pause | None = None
+
+
+class Pause(Protocol):
+    """What somebody does until there is news."""
+
+    def wait(self, seconds: float) -> object:
+        """Wait for `set`, at most so long."""
+
+    def set(self) -> None:
+        """End the waiting. From any thread."""
+
+
+class Waiter(Protocol):
+    """Whoever takes turns: how they wait, and which turns they are inside of."""
+
+    #: Whether a store may make the whole thread wait.
+    blocks: bool
+
+    def now(self) -> float:
+        """Return the time that waiting goes by, in seconds."""
+
+    def pause(self) -> Pause: ...
+
+    def mine(self) -> tuple[Ticket, ...]:
+        """Return the tickets of the turns that this runs inside of, some of which may have ended."""
+
+    def inside(self, ticket: Ticket) -> AbstractContextManager[None]:
+        """Have what runs inside the block, and what that starts, be inside of a turn."""
+
+
+_MINE: ContextVar[tuple[Ticket, ...]] = ContextVar("turns", default=())
+
+
+class _ThreadPause(Event):
+    def wait(self, timeout: float | None = None) -> bool:
+        ended = super().wait(timeout)
+        self.clear()
+        return ended
+
+
+class ThreadWaiter:
+    """Waits in a thread. ``now`` is the clock that waiting goes by, in seconds."""
+
+    blocks = True
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self.now = now
+
+    def pause(self) -> Pause:
+        return _ThreadPause()
+
+    def mine(self) -> tuple[Ticket, ...]:
+        return _MINE.get()
+
+    @contextmanager
+    def inside(self, ticket: Ticket) -> Iterator[None]:
+        _MINE.set((*_MINE.get(), ticket))
+        try:
+            yield
+        finally:
+            _MINE.set(tuple(one for one in _MINE.get() if one is not ticket))
 
 
 class Lanes:
-    """The lanes of one runtime. ``wait`` is how many seconds an action waits for its turn.
+    """The lanes of the sessions of one store, in this process."""
 
-    ``monotonic`` is the clock that waiting goes by, in seconds.
-    """
-
-    def __init__(self, wait: float, monotonic: Callable[[], float]) -> None:
-        self.wait = wait
-        self._monotonic = monotonic
-        self._changed = Condition()
-        self._queues: defaultdict[str, deque[_Ticket]] = defaultdict(deque)
-        self._mine: ContextVar[Mapping[str, _Ticket]] = ContextVar("lanes", default=MappingProxyType({}))
-        self._closed = False
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._queues: defaultdict[str, deque[Ticket]] = defaultdict(deque)
 
     @contextmanager
-    def lane(self, id: str, check: Check) -> Iterator[float]:
-        """Have the session's lane to oneself. Give the seconds that are left to wait for more.
+    def lane(
+        self, id: str, waiter: Waiter, check: Check, wait: float, who: str = ACTION, *, shared: bool = False
+    ) -> Iterator[float]:
+        """Have the session's lane, to oneself or ``shared``. Give the seconds that are left to wait for more.
 
-        ``check`` raises to end the waiting; it is called after each `wake`.
+        ``wait`` is how many seconds to wait for it. ``check`` raises to end the waiting; it is called after
+        each `wake`.
 
-        Raises `SessionBusy` inside an action of the same session, `LaneFull` when too many wait already,
-        `LaneTimeout` when the lane isn't free in time.
+        Raises `SessionBusy` inside a turn of the same session, which would wait for itself, `LaneFull` when
+        too many wait already, `LaneTimeout` when the lane isn't free in time.
         """
-        if self.is_mine(id):
-            raise SessionBusy(f"session '{id}' is busy: this runs inside one of its actions", id)
-        ticket = _Ticket(check)
-        left = self._enter(id, ticket)
-        mine = self._mine.set({**self._mine.get(), id: ticket})
+        around = self.mine(id, waiter)
+        if around is not None and not (shared and around.shared):
+            raise SessionBusy(f"session '{id}' is busy: this runs inside {around.who}", id)
+        ticket = Ticket(id, check, who, shared)
+        left = self._enter(ticket, waiter, wait, first=around is not None)
         try:
-            yield left
+            with waiter.inside(ticket):
+                yield left
         finally:
-            self._mine.reset(mine)
-            self._leave(id, ticket)
+            self._leave(ticket)
 
-    def is_mine(self, id: str) -> bool:
-        """Whether this runs inside an action of the session."""
-        return self._is_held(id, self._mine.get().get(id))
+    def mine(self, id: str, waiter: Waiter) -> Ticket | None:
+        """Return the ticket of the turn of the session that this runs inside of; None outside of any.
 
-    def checks(self) -> list[Check]:
-        """Return the checks of the actions that this runs inside."""
-        return [ticket.check for id, ticket in self._mine.get().items() if self._is_held(id, ticket)]
+        What a turn has started, and what began with its context, may outlive it.
+        """
+        for ticket in reversed(waiter.mine()):
+            if ticket.id == id and self._is_held(ticket):
+                return ticket
+        return None
 
-    def _is_held(self, id: str, ticket: _Ticket | None) -> bool:
-        """Whether an action goes on: what it has started, and what began with its context, may outlive it."""
-        with self._changed:
-            return ticket is not None and ticket in self._queues.get(id, ())
+    def checks(self, waiter: Waiter) -> list[Check]:
+        """Return the checks of the turns that this runs inside of."""
+        return [ticket.check for ticket in waiter.mine() if self._is_held(ticket)]
+
+    def _is_held(self, ticket: Ticket) -> bool:
+        with self._lock:
+            return ticket in self._queues.get(ticket.id, ())
 
     def is_busy(self, id: str) -> bool:
         """Whether somebody has the session's lane."""
-        with self._changed:
+        with self._lock:
             return id in self._queues
 
     def waiting(self, id: str) -> int:
         """Return how many wait for the session's lane."""
-        with self._changed:
-            return len(self._queues[id]) - 1 if id in self._queues else 0
+        with self._lock:
+            queue = self._queues.get(id, ())
+            return sum(not self._may_go(ticket) for ticket in queue)
 
     def wake(self) -> None:
         """Have all who wait look whether they still should."""
-        with self._changed:
-            self._changed.notify_all()
+        with self._lock:
+            pauses = [ticket.pause for queue in self._queues.values() for ticket in queue]
+        for pause in pauses:
+            if pause is not None:
+                pause.set()
 
-    def close(self) -> None:
-        """Let nobody in any more: whoever waits gets `StoreClosed`."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def _enter(self, id: str, ticket: _Ticket) -> float:
-        gives_up = self._monotonic() + self.wait
-        with self._changed:
-            queue = self._queues[id]
+    def _enter(self, ticket: Ticket, waiter: Waiter, wait: float, *, first: bool) -> float:
+        """Wait for the lane. ``first``: as part of a turn that has it, which others may wait for."""
+        with self._lock:
+            queue = self._queues[ticket.id]
             if len(queue) > MOST_WAITING:
-                raise LaneFull(id)
-            queue.append(ticket)
-            try:
-                while queue[0] is not ticket and not self._closed:
-                    left = gives_up - self._monotonic()
-                    if left <= 0:
-                        raise LaneTimeout(id, self.wait)
-                    ticket.check()
-                    self._changed.wait(left)
-                if self._closed:
-                    raise StoreClosed("the runtime")
-            except BaseException:
-                self._remove(id, ticket)
-                raise
-        return max(0.0, gives_up - self._monotonic())
+                raise LaneFull(ticket.id)
+            if first:
+                queue.appendleft(ticket)
+            else:
+                queue.append(ticket)
+            if self._may_go(ticket):
+                return wait
+            pause = ticket.pause = waiter.pause()
+        gives_up = waiter.now() + wait
+        try:
+            while True:
+                with self._lock:
+                    if self._may_go(ticket):
+                        break
+                left = gives_up - waiter.now()
+                if left <= 0:
+                    raise LaneTimeout(ticket.id, wait)
+                ticket.check()
+                pause.wait(left)
+        except BaseException:
+            self._leave(ticket)
+            raise
+        ticket.pause = None
+        return max(0.0, gives_up - waiter.now())
 
-    def _leave(self, id: str, ticket: _Ticket) -> None:
-        with self._changed:
-            self._remove(id, ticket)
+    def _may_go(self, ticket: Ticket) -> bool:
+        """Whether nobody is before a ticket, or only those that share the lane with it."""
+        for other in self._queues[ticket.id]:
+            if other is ticket:
+                return True
+            if not (other.shared and ticket.shared):
+                return False
+        raise AssertionError("a ticket is in its queue")
 
-    def _remove(self, id: str, ticket: _Ticket) -> None:
-        queue = self._queues[id]
-        queue.remove(ticket)
-        if not queue:
-            del self._queues[id]
-        self._changed.notify_all()
+    def _leave(self, ticket: Ticket) -> None:
+        with self._lock:
+            queue = self._queues[ticket.id]
+            queue.remove(ticket)
+            pauses = [one.pause for one in queue]
+            if not queue:
+                del self._queues[ticket.id]
+        for pause in pauses:
+            if pause is not None:
+                pause.set()

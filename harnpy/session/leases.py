@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 from weakref import finalize
 
 from harnpy.session.log import KIND
-from harnpy.storage.errors import LeaseLost, StorageError, StoreClosed
+from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from harnpy.session.calling import Caller
+    from harnpy.session.lanes import Waiter
     from harnpy.storage.contract import Store
     from harnpy.storage.leases import Lease
 
@@ -30,21 +31,23 @@ TTL: Final = 30.0
 IDLE: Final = 0.1
 LOOK: Final = 0.01
 LEAST_WAIT: Final = 0.05
+#: Seconds that the thread stays without a lease.
+REST: Final = 5.0
 
 
 class Held:
-    """A lease that a runtime has. ``call`` calls the functions of the action that has it, if one does."""
+    """A lease that this process has, and the callers of the turns that work under it."""
 
-    def __init__(self, lease: Lease, call: Caller) -> None:
+    def __init__(self, lease: Lease) -> None:
         self.lease = lease
-        self.call: Caller | None = call
+        self.callers: list[Caller] = []
         self.lost: LeaseLost | None = None
         self.renewed = self.used = self.looked = monotonic()
 
     @property
     def may_be_unused(self) -> bool:
-        """Whether no action has it, or one that has only just begun and may soon end."""
-        return self.call is None or monotonic() - self.used < IDLE
+        """Whether no turn has it, or one that has only just begun and may soon end."""
+        return not self.callers or monotonic() - self.used < IDLE
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for it, as far as anyone has looked lately."""
@@ -58,13 +61,13 @@ class Held:
             return True  # nobody knows
 
     def renew(self) -> None:
-        """Renew it. If it is lost, stop the action."""
+        """Renew it. If it is lost, stop the turns."""
         try:
             self.lease.renew()
             self.renewed = monotonic()
         except LeaseLost as lost:
-            self.lost, call = lost, self.call
-            if call is not None:
+            self.lost = lost
+            for call in [*self.callers]:
                 call.stop()
         except StorageError:
             pass  # the next round tries again; if none succeeds, the next append says so
@@ -75,12 +78,11 @@ class Held:
 
 
 class Leases:
-    """Takes, keeps and renews leases, with one thread for all of them."""
+    """Takes, keeps and renews the leases of one store, with one thread for all of them."""
 
     def __init__(self, store: Store, ttl: float = TTL) -> None:
         self._store = store
         self._ttl = ttl
-        self._closed = False
         self._begin()
 
     def _begin(self) -> None:
@@ -93,17 +95,19 @@ class Leases:
         finalize(self, _release_all, self._held, self._process)
 
     @contextmanager
-    def lease(self, id: str, wait: float, call: Caller, kind: str = KIND) -> Iterator[Lease]:
-        """Have the lease of a session, or of what else ``kind`` says, for an action, whose functions ``call``
-        calls.
+    def lease(
+        self, id: str, wait: float, call: Caller, waiter: Waiter, check: Callable[[], None], kind: str = KIND
+    ) -> Iterator[Lease]:
+        """Have the lease of a session, or of what else ``kind`` says, for a turn, whose functions ``call``
+        calls. Turns that share their session share it.
 
-        Raises `LeaseHeld` when it isn't free within ``wait`` seconds, `LeaseLost` when it was lost meanwhile,
-        which stops the action.
+        ``check`` raises to end the waiting. Raises `LeaseHeld` when it isn't free within ``wait`` seconds,
+        `LeaseLost` when it was lost meanwhile, which stops the turn.
         """
         key = f"{kind}:{id}"
         if os.getpid() != self._process:
             self._begin()
-        held = self._kept(key, call) or self._taken(key, wait, call)
+        held = self._kept(key, call) or self._taken(key, wait, call, waiter, check)
         try:
             yield held.lease
         except asyncio.CancelledError as error:
@@ -114,15 +118,16 @@ class Leases:
             held.lost = lost
             raise
         finally:
-            self._leave(key, held)
+            self._leave(key, held, call)
 
-    def close(self) -> None:
-        """Let go of the leases; those of actions go when these end."""
+    def users(self, id: str) -> int:
+        """Return how many turns work under the lease of a session."""
         with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+            held = self._held.get(f"{KIND}:{id}")
+            return 0 if held is None else len(held.callers)
+
+    def release_unused(self) -> None:
+        """Let go of the leases that no turn has; those of turns go soon after these end."""
         for key, held in self._unused():
             self._let_go(key, held)
 
@@ -131,50 +136,62 @@ class Leases:
             held = self._held.get(key)
             if held is None:
                 return None
-            held.call = call
+            is_shared = bool(held.callers)
+            held.callers.append(call)
         used, held.used = held.used, monotonic()
-        if held.used - used < self._ttl / 3:
+        if is_shared or held.used - used < self._ttl / 3:
             return held
         with self._changed:  # the process has stood still: somebody else may have it
             del self._held[key]
         held.release()
         return None
 
-    def _taken(self, key: str, wait: float, call: Caller) -> Held:
-        def check() -> None:
+    def _taken(self, key: str, wait: float, call: Caller, waiter: Waiter, check: Callable[[], None]) -> Held:
+        def both() -> None:
             call.check()
-            if self._closed:
-                raise StoreClosed("the runtime")
+            check()
 
-        wait = max(wait, LEAST_WAIT)
-        held = Held(self._store.lease(key, ttl=self._ttl, wait=wait, check=check), call)
+        held = Held(self._lease(key, wait, waiter, both))
+        held.callers.append(call)
         with self._changed:
             self._held[key] = held
             self._wake()
         return held
 
-    def _leave(self, key: str, held: Held) -> None:
+    def _lease(self, key: str, wait: float, waiter: Waiter, check: Callable[[], None]) -> Lease:
+        if waiter.blocks:
+            return self._store.lease(key, ttl=self._ttl, wait=max(wait, LEAST_WAIT), check=check)
+        gives_up, pause = waiter.now() + wait, waiter.pause()
+        while True:
+            try:
+                return self._store.lease(key, ttl=self._ttl, wait=LEAST_WAIT, check=check)
+            except LeaseHeld:
+                if waiter.now() >= gives_up:
+                    raise
+            pause.wait(LEAST_WAIT)
+
+    def _leave(self, key: str, held: Held, call: Caller) -> None:
         is_over = held.is_wanted() or held.lost is not None
         held.used = monotonic()
         with self._changed:
-            held.call = None
+            held.callers.remove(call)
             self._wake()
-        if is_over or self._closed:
+        if is_over:
             self._let_go(key, held)
 
     def _let_go(self, key: str, held: Held) -> None:
-        """Release a lease, unless an action has it again."""
+        """Release a lease, unless a turn has it again."""
         with self._changed:
-            if held.call is not None or self._held.get(key) is not held:
+            if held.callers or self._held.get(key) is not held:
                 return
             del self._held[key]
         held.release()
 
     def _unused(self) -> list[tuple[str, Held]]:
         with self._changed:
-            return [(key, held) for key, held in self._held.items() if held.call is None]
+            return [(key, held) for key, held in self._held.items() if not held.callers]
 
-    # The thread.
+    # The thread, which ends when there has been no lease for a while.
 
     def _wake(self) -> None:
         if self._thread is None:
@@ -189,7 +206,7 @@ class Leases:
                 if held.lost or monotonic() - held.used > IDLE or held.is_wanted():
                     self._let_go(key, held)
             with self._changed:
-                due = [held for held in self._held.values() if held.call is not None and held.lost is None]
+                due = [held for held in self._held.values() if held.callers and held.lost is None]
             for held in due:
                 if monotonic() - held.renewed > self._ttl / 3:
                     held.renew()
@@ -198,10 +215,10 @@ class Leases:
         """Wait for the next round. Return False when there is none."""
         with self._changed:
             self._looks = any(held.may_be_unused for held in self._held.values())
-            pause = LOOK if self._looks else self._ttl / 6 if self._held else None
-            if not self._closed:
-                self._changed.wait(pause)
-            return not self._closed
+            self._changed.wait(LOOK if self._looks else self._ttl / 6 if self._held else REST)
+            if not self._held:
+                self._thread = None
+            return bool(self._held)
 
 
 def _release_all(held: dict[str, Held], process: int) -> None:

@@ -1,25 +1,36 @@
-"""The live sessions of a runtime: one object for each id, which threads may share. Spec: 10 §C3, §C7."""
+"""The live sessions of a store: one object for each id, which all who use that store share.
+
+`agent_session_*`, ``std/session`` and `SessionRuntime` hold references into one table, so what one of them
+does the others see at once. Two stores that were opened by the same URL have two tables; leases settle who
+of them may write. Spec: 10 §C1, §C3, §C7.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
-from threading import RLock
-from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakValueDictionary
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from weakref import WeakValueDictionary, ref
 
-from harnpy.session.arguments import session_id
+from harnpy.session.arguments import session_id, validate_session_id
 from harnpy.session.codec import SessionCodec, action_key
-from harnpy.session.errors import SessionNotFound
+from harnpy.session.errors import SessionExists, SessionNotFound
+from harnpy.session.lanes import ACTION, Lanes
+from harnpy.session.leases import Leases
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
+from harnpy.storage.errors import StoreClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from typing import Concatenate, ParamSpec, TypeVar
 
-    from harnpy.session.events import Origin
+    from harnpy.session.calling import Caller
+    from harnpy.session.events import Event, Origin
+    from harnpy.session.lanes import Waiter
     from harnpy.session.past import Until
     from harnpy.session.resize import Resizing
     from harnpy.session.view import View
@@ -33,6 +44,9 @@ if TYPE_CHECKING:
 #: How many sessions stay in memory that nobody holds.
 CAP = 256
 
+#: Where a store carries its table.
+_CARRIED = "live_sessions"
+
 
 def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[LiveSession, P], R]:
     """Return the method of `StoredSession` as one that no other thread runs between."""
@@ -45,17 +59,45 @@ def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Liv
     return alone
 
 
+class Face(NamedTuple):
+    """What a runtime decides about the sessions that it hands out. ``agents`` runs their definitions."""
+
+    resizing: Resizing
+    strict: bool = False
+    agents: Any = None
+
+
 class LiveSession(StoredSession):
     """A session on a store. Each call that changes it or reads the log is whole for other threads."""
 
-    __slots__ = ("__weakref__", "home", "lock")
+    __slots__ = ("__weakref__", "_own_resizing", "face", "followers", "home", "lock")
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
     ) -> None:
         self.lock = RLock()
-        self.home: Living | None = None
+        self.home: LiveSessions | None = None
+        #: Called with all events that it takes in, whoever appended them: registries do it for their loops.
+        self.followers: tuple[Callable[[Sequence[Event]], None], ...] = ()
+        #: That of the runtime that handed it out last, if one has.
+        self.face: Face | None = None
         super().__init__(origin, stream, store, view, moment)
+
+    @property
+    def resizing(self) -> Resizing | None:
+        """How it is resized: as it was told to be, else as its runtime does it."""
+        if self._own_resizing is None and self.face is not None:
+            return self.face.resizing
+        return self._own_resizing
+
+    @resizing.setter
+    def resizing(self, resizing: Resizing | None) -> None:
+        self._own_resizing: Resizing | None = resizing
+
+    def shown_by(self, face: Face) -> LiveSession:
+        """Return the session as a runtime's."""
+        self.face, self.strict = face, face.strict
+        return self
 
     def fork(
         self,
@@ -68,7 +110,17 @@ class LiveSession(StoredSession):
     ) -> LiveSession:
         with self.lock:
             fork = cast("LiveSession", super().fork(id, store, at=at, label=label, reason=reason))
-        return fork if self.home is None else self.home.adopt(fork)
+        if self.home is not None:
+            fork = self.home.adopt(fork, is_new=True)
+        return fork if self.face is None else fork.shown_by(self.face)
+
+    def _store(self, written: Sequence[Event], seen: int) -> None:
+        super()._store(written, seen)
+        self._tell(written)
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        for follow in self.followers:
+            follow(events)
 
     def has_executed(self, key: str) -> bool:
         """Whether an action of that idempotency key was carried out, on this session itself."""
@@ -109,26 +161,23 @@ class LiveSession(StoredSession):
     history = _alone(StoredSession.history)
 
 
-class Living:
-    """The sessions of one store that are in memory.
+class LiveSessions:
+    """The sessions of one store that are in memory, their lanes and their leases.
 
-    Whoever holds one holds the only object of its id; `CAP` of them stay without being held, the least
+    Whoever holds a session holds the only object of its id; `CAP` of them stay without being held, the least
     recently used first to go.
     """
 
-    def __init__(
-        self, store: Store, world: World, resizing: Resizing | None = None, *, strict: bool = False
-    ) -> None:
+    def __init__(self, store: Store, world: World) -> None:
         self.store = store
-        self.strict = strict
         self.world = world
-        self.resizing = resizing
-        #: What runs the definitions of sessions, if anything does.
-        self.agents: Any = None
+        self.lanes = Lanes()
+        #: None: nobody else can have the store.
+        self.leases = None if store.url.startswith("memory:") else Leases(store)
         self._lock = RLock()
         self._known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
-        self._leases: dict[str, Lease] = {}
+        self._under: dict[str, Lease] = {}
 
     def load(self, id: str) -> LiveSession:
         """Return the session as the store has it now. Raises `SessionNotFound`."""
@@ -149,39 +198,56 @@ class Living:
             raise SessionNotFound(id)
         return self.adopt(cast("LiveSession", found))
 
+    def open(self, id: str) -> LiveSession:
+        """Return the session as the store has it now, created if need be. Raises `InvalidSessionId`."""
+        validate_session_id(id)
+        while True:
+            try:
+                return self.load(id)
+            except SessionNotFound:
+                pass
+            try:
+                begun = LiveSession.begin(id, self.store, self.world)
+            except SessionExists:
+                continue  # another process was faster
+            return self.adopt(cast("LiveSession", begun), is_new=True)
+
     def blank(self, origin: Origin) -> LiveSession:
         """Return a session that has no event yet, unless there is one of that id."""
         stream = self.store.stream(KIND, origin.id, SessionCodec(origin))
         session = LiveSession(origin, stream, self.store)
-        session.lease = self._leases.get(origin.id)
-        session.resizing, session.strict = self.resizing, self.strict
+        session.lease = self._under.get(origin.id)
         return session
 
     @contextmanager
     def under(self, id: str, lease: Lease) -> Iterator[None]:
         """Have the session append under a lease."""
-        self._lease(id, lease)
+        self._append_under(id, lease)
         try:
             yield
         finally:
-            self._lease(id, None)
+            if self.leases is None or self.leases.users(id) < 2:  # none but this one
+                self._append_under(id, None)
 
-    def _lease(self, id: str, lease: Lease | None) -> None:
+    def _append_under(self, id: str, lease: Lease | None) -> None:
         with self._lock:
-            self._leases.pop(id, None)
+            self._under.pop(id, None)
             if lease is not None:
-                self._leases[id] = lease
+                self._under[id] = lease
             session = self._known.get(id)
             if session is not None:
                 session.lease = lease
 
-    def adopt(self, session: LiveSession) -> LiveSession:
-        """Keep a session in memory. Return the object of its id, which another thread may have brought."""
+    def adopt(self, session: LiveSession, *, is_new: bool = False) -> LiveSession:
+        """Keep a session in memory. Return the object of its id, which another thread may have brought.
+
+        One that is new takes the place of one that was deleted by others.
+        """
         with self._lock:
+            if is_new:
+                self._known[session.id] = session
             session = self._known.setdefault(session.id, session)
-            session.home, session.lease = self, self._leases.get(session.id)
-            session.resizing = session.resizing or self.resizing
-            session.strict = self.strict
+            session.home, session.lease = self, self._under.get(session.id)
             self._recent[session.id] = session
             self._recent.move_to_end(session.id)
             if len(self._recent) > CAP:
@@ -198,3 +264,95 @@ class Living:
         with self._lock:
             self._recent.pop(id, None)
             return self._known.pop(id, None) is not None
+
+
+class _Carried:
+    """A store's table, as long as somebody uses it: a store may outlive the programs that worked on it."""
+
+    __slots__ = ("_lock", "_table")
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._table: Callable[[], LiveSessions | None] = lambda: None
+
+    def table(self, store: Store, world: World) -> LiveSessions:
+        with self._lock:
+            table = self._table()
+            if table is None:
+                table = LiveSessions(store, world)
+                self._table = ref(table)
+            return table
+
+
+def live_sessions(store: Store, world: World) -> LiveSessions:
+    """Return the table of a store, which the object itself carries.
+
+    Whoever asks first gives it the ``world`` of its sessions. A store that wraps another one has its own.
+    """
+    carried: _Carried = vars(store).setdefault(_CARRIED, _Carried())
+    return carried.table(store, world)
+
+
+class Turns:
+    """Taking turns on the sessions of a store, as one of its users does: how to wait, and how long."""
+
+    def __init__(self, sessions: LiveSessions, waiter: Waiter, wait: float) -> None:
+        self.waiter = waiter
+        self.wait = wait
+        self._sessions = sessions
+        self._is_closed = False
+
+    @contextmanager
+    def turn(self, id: str, call: Caller, who: str = ACTION, *, shared: bool = False) -> Iterator[None]:
+        """Have a session to oneself, or to those who share it: in this process, and on a store that others
+        may use in all of them.
+
+        ``call`` calls the functions of the turn. Raises what `Lanes.lane` and `Leases.lease` do, and
+        `StoreClosed` after `close`.
+        """
+
+        def check() -> None:
+            call.check()
+            self.check()
+
+        table = self._sessions
+        self.check()
+        with table.lanes.lane(id, self.waiter, check, self.wait, who, shared=shared) as left:
+            if table.leases is None:
+                yield
+                return
+            with table.leases.lease(id, left, call, self.waiter, self.check) as lease, table.under(id, lease):
+                yield
+
+    def lease(
+        self, id: str, wait: float, call: Caller, kind: str = KIND
+    ) -> AbstractContextManager[Lease | None]:
+        """Return the lease of a session, or of what else ``kind`` says; None where there are no leases."""
+        leases = self._sessions.leases
+        return (
+            nullcontext() if leases is None else leases.lease(id, wait, call, self.waiter, self.check, kind)
+        )
+
+    def check(self) -> None:
+        """Raise `StoreClosed` after `close`."""
+        if self._is_closed:
+            raise StoreClosed("the runtime")
+
+    def is_mine(self, id: str) -> bool:
+        """Whether this runs inside a turn of the session."""
+        return self._sessions.lanes.mine(id, self.waiter) is not None
+
+    def checks(self) -> list[Callable[[], None]]:
+        """Return the checks of the turns that this runs inside of."""
+        return self._sessions.lanes.checks(self.waiter)
+
+    def wake(self) -> None:
+        """Have all who wait look whether they still should."""
+        self._sessions.lanes.wake()
+
+    def close(self) -> None:
+        """Let nobody in any more: whoever waits gets `StoreClosed`."""
+        self._is_closed = True
+        self.wake()
+        if self._sessions.leases is not None:
+            self._sessions.leases.release_unused()

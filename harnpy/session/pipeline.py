@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harnpy.session.calling import Caller
     from harnpy.session.events import Event
     from harnpy.session.hooks import EventBus, HookStack
-    from harnpy.session.live import LiveSession, Living
+    from harnpy.session.live import LiveSession
     from harnpy.session.resize_policy import ResizeReport
     from harnpy.storage.contract import Store
     from harnpy.world import World
@@ -136,14 +136,20 @@ class Pipeline:
     """Carries out actions. Whoever calls has the session's lane."""
 
     def __init__(
-        self, living: Living, hooks: HookStack, events: EventBus, runs_child: Callable[[str], bool]
+        self,
+        load: Callable[[str], LiveSession],
+        hooks: HookStack,
+        events: EventBus,
+        runs_child: Callable[[str], bool],
+        monotonic: Callable[[], float],
     ) -> None:
-        """``runs_child(id)``: whether this process runs that child."""
+        """``load(id)`` returns a live session; ``runs_child(id)``: whether this process runs that child;
+        ``monotonic`` is what actions are timed by, in seconds."""
         self._runs_child = runs_child
-        self._living = living
+        self._load_session = load
         self._hooks = hooks
         self._events = events
-        self._monotonic: Callable[[], float] = living.world.clock.monotonic
+        self._monotonic: Callable[[], float] = monotonic
 
     def execute(
         self, id: str, action: Callable[[Txn], Any], call: Caller, revision: int | None, key: str | None
@@ -152,7 +158,7 @@ class Pipeline:
         try:
             return self._execute(id, action, call, revision, key)
         except Diverged as diverged:
-            end_diverged(self._living.load(id), diverged)
+            end_diverged(self._load_session(id), diverged)
         return self._execute(id, action, call, revision, key)
 
     def _execute(
@@ -213,7 +219,7 @@ class Pipeline:
             self._events.emit(runtime_events.SAVED, _facts(txn))
 
     def _load(self, id: str, revision: int | None) -> LiveSession:
-        live = self._living.load(id)
+        live = self._load_session(id)
         if revision is not None and revision != live.revision:
             raise SessionConflict(id, revision, live.revision, kind="revision")
         return live

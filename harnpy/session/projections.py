@@ -448,15 +448,13 @@ def _spelled(summary: tuple[Piece, ...], stream: Stream) -> tuple[str | None, Su
 
 
 class KeptLog(Session):
-    """A session's log on a store, as far as this object has read it. ``heard`` is called with the events that
-    others have appended."""
+    """A session's log on a store, as far as this object has read it."""
 
-    __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot", "heard")
+    __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot")
     is_kept = True
 
     def __init__(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> None:
         self._attach(origin, stream, view, moment)
-        self.heard: Callable[[Sequence[Event]], None] | None = None
         self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
         self._digest = Digest(origin.shared)
         self._head: dict[str, object] | None = None
@@ -500,8 +498,10 @@ class KeptLog(Session):
             self._head = None
             if self.audience is not None:
                 self.audience.pass_on(news)
-            if self.heard is not None:
-                self.heard(news)
+            self._tell(news)
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        """Have those who follow the log know of events that are new to this object."""
 
     @property
     def _is_light(self) -> bool:

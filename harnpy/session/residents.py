@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os.path
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from harnpy.formats.json import to_json
 from harnpy.session import events as kinds
-from harnpy.session.arguments import validate_session_id
-from harnpy.session.errors import InvalidArgument, SessionExists, SessionLeased, SessionNotFound
+from harnpy.session.errors import InvalidArgument, SessionLeased, SessionNotFound
+from harnpy.session.events import Event
 from harnpy.session.log import KIND, Session
 from harnpy.session.registers import COMPLETED, can_become
 from harnpy.session.stores import Stores
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.formats.dicts import Dict
-    from harnpy.session.events import Event
-    from harnpy.session.stored import StoredSession
-    from harnpy.session.stores import Hold
+    from harnpy.session.lanes import Ticket, Waiter
+    from harnpy.session.live import LiveSession
+    from harnpy.session.view import View
     from harnpy.storage.contract import Store
 
     Subscriber = Callable[[Dict], Any]
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 
 
 class SessionStack:
-    """The ids that one task drives, innermost last."""
+    """The ids that one task drives, innermost last, and the turns that it is inside of."""
 
-    __slots__ = ("ids",)
+    __slots__ = ("ids", "turns")
 
-    def __init__(self, ids: tuple[str, ...] = ()) -> None:
+    def __init__(self, ids: tuple[str, ...] = (), turns: tuple[Ticket, ...] = ()) -> None:
         self.ids = list(ids)
+        self.turns = turns
 
     def current(self) -> str | None:
         return self.ids[-1] if self.ids else None
@@ -60,7 +61,16 @@ class SessionStack:
 
     def branch(self) -> SessionStack:
         """Return the stack of a task that starts here: a copy."""
-        return SessionStack(tuple(self.ids))
+        return SessionStack(tuple(self.ids), self.turns)
+
+    @contextmanager
+    def inside(self, ticket: Ticket) -> Iterator[None]:
+        """Be inside of a turn in the block, with all tasks that start there."""
+        self.turns = (*self.turns, ticket)
+        try:
+            yield
+        finally:
+            self.turns = tuple(one for one in self.turns if one is not ticket)
 
 
 # The persistent sink: a session's agent events as lines of a file. Spec: 08 §1.7.
@@ -127,6 +137,7 @@ class Follower(Protocol):
     """A running loop that keeps its own copy of a session's conversation in step."""
 
     id: str
+    turn: Event | None
     summarize: Callable[[str], str] | None
 
     def arrive(self, message: Dict) -> None:
@@ -139,22 +150,56 @@ class Follower(Protocol):
 class Resident:
     """A live session, with what isn't in its log."""
 
-    __slots__ = ("child_ids", "closing", "followers", "hold", "session", "sink", "subscribers")
+    __slots__ = ("child_ids", "closing", "end", "followers", "session", "sink", "subscribers", "turns")
 
     def __init__(self, session: Session, sink: Sink | None) -> None:
         self.session = session
-        self.hold: Hold | None = None  # on the lease of a session that is kept, while loops drive it
+        #: Of the loops that drive a session on a store: its lane and its lease, which they share.
+        self.turns: dict[Follower, ExitStack] = {}
         self.sink = sink
         self.child_ids: dict[str, None] = {}  # ordered and unique
         self.subscribers: list[Subscriber] = []
         self.followers: list[Follower] = []
         self.closing = False
+        #: What tells subscribers that it is closed, of a session whose log doesn't say it.
+        self.end: Event | None = None
+
+    @property
+    def view(self) -> View:
+        """Return what the session shows."""
+        view = self.session.view
+        if self.end is not None:
+            view = view.branch()
+            view.apply(self.end)
+        return view
+
+    def heard(self, events: Sequence[Event]) -> None:
+        """Have the loops that drive the session know of what others have appended."""
+        if not self.followers:
+            return
+        turns = [follower.turn for follower in self.followers]
+        for event in events:
+            if event.turn is not None and event.turn in turns:
+                continue
+            for follower in [*self.followers]:
+                if event.type == kinds.MESSAGE_ADDED:
+                    follower.arrive(event.body)
+                elif event.type in (kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED):
+                    follower.overtaken()
 
     def let_go(self) -> None:
-        """Give the session's lease back, if this process has it."""
-        hold, self.hold = self.hold, None
-        if hold is not None:
-            hold.release()
+        """End the turns of the loops that drive the session."""
+        for follower in [*self.turns]:
+            self.end_turn(follower)
+        if is_kept(self.session):
+            left = tuple(follow for follow in self.session.followers if follow != self.heard)
+            self.session.followers = left
+
+    def end_turn(self, follower: Follower) -> None:
+        """Let others have the session, as far as a loop is concerned."""
+        turn = self.turns.pop(follower, None)
+        if turn is not None:
+            turn.close()
 
 
 # What is different for a live session that a store keeps. Spec: 10 §C9.
@@ -163,28 +208,11 @@ class Resident:
 
 
 _WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended, or end it"
-#: Seconds between two looks at a lease that somebody else has.
-_LOOK = 0.25
 
 
-def is_kept(session: Session) -> TypeGuard[StoredSession]:
+def is_kept(session: Session) -> TypeGuard[LiveSession]:
     """Whether a store keeps the session."""
     return session.is_kept
-
-
-def kept_session(id: str, store: Store, world: World) -> StoredSession:
-    """Return the session that ``store`` has under that id, created if need be."""
-    from harnpy.session.stored import StoredSession
-
-    validate_session_id(id)
-    while True:
-        found = StoredSession.load(id, store, world)
-        if found is not None:
-            return found
-        try:
-            return StoredSession.begin(id, store, world)
-        except SessionExists:
-            continue  # another process was faster
 
 
 def check_store(session: Session, store: Store) -> None:
@@ -199,34 +227,27 @@ def check_store(session: Session, store: Store) -> None:
 
 def admitted(resident: Resident) -> None:
     """Prepare a session that has become live: who descends from it, and who hears what others write."""
+    if is_kept(resident.session):
+        resident.session.followers = (*resident.session.followers, resident.heard)
+
+
+def close_log(resident: Resident, note: dict[str, Any]) -> None:
+    """Write that a session is closed. The log of one that a store keeps says only that it is completed, if it
+    is; subscribers see the rest."""
     session = resident.session
-    if not is_kept(session):
-        return
-
-    def heard(events: Sequence[Event]) -> None:
-        for event in events:
-            for follower in list(resident.followers):
-                if event.type == kinds.MESSAGE_ADDED:
-                    follower.arrive(event.body)
-                elif event.type in (kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED):
-                    follower.overtaken()
-
-    session.heard = heard
-    for id in session.children():
-        resident.child_ids[id] = None
-
-
-def close_log(session: Session, note: dict[str, Any]) -> None:
-    """Write that a session is closed. Only the live object of one that is kept shows it, to those who are
-    told; its log says that it is completed, if it is.
-    """
     if not is_kept(session):
         session.record(kinds.TRANSCRIPT_EVENT, note)
         return
     status = note["metadata"]["status"] or {}
     if COMPLETED in (status.get("status"), status.get("reason")) and can_become(session.status, COMPLETED):
         session.set_status(COMPLETED)
-    session.show(kinds.TRANSCRIPT_EVENT, note)
+    resident.end = Event(
+        session.origin,
+        session.version + 1,
+        kinds.TRANSCRIPT_EVENT,
+        note,
+        max(session.clock.now(), session.moment),
+    )
 
 
 def discard(session: Session, memory: MemoryStore) -> None:
@@ -235,29 +256,40 @@ def discard(session: Session, memory: MemoryStore) -> None:
     store.delete(KIND, session.id)
 
 
-def take_hold(resident: Resident, wait: float) -> None:
-    """Take the session's lease for a loop, which others of this process may share.
+class _Loop:
+    """A loop calls its functions itself; a lease that is lost shows at its next append."""
 
-    Raises `SessionLeased` when another process has it and hasn't let it go within ``wait`` seconds.
+    def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
+        raise NotImplementedError
+
+    def check(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+def begin_turn(residents: Residents, resident: Resident, follower: Follower) -> None:
+    """Take the session's lane and lease for a loop, which other loops of this process may share.
+
+    Raises `SessionBusy` inside an action of the session, `LaneTimeout` and `SessionLeased` when an action of
+    this process, or another process, hasn't let it go in time.
     """
     session = resident.session
-    if not is_kept(session) or resident.hold is not None:
+    if not is_kept(session):
         return
-    from harnpy.session.stores import Hold
+    from harnpy.session.lanes import LOOP, ThreadWaiter
+    from harnpy.session.live import Turns, live_sessions
     from harnpy.storage.errors import LeaseHeld
-    from harnpy.storage.leases import KeptLease
 
-    while True:
-        look = min(_LOOK, wait)
-        try:
-            lease = session.store.lease(f"{KIND}:{session.id}", wait=look)
-        except LeaseHeld as held:
-            wait -= look
-            if wait <= 0:
-                raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
-        else:
-            break
-    resident.hold = Hold(session, KeptLease(lease))
+    live, waiter = live_sessions(session.store, residents.world), residents.waiter or ThreadWaiter()
+    turns = Turns(live, waiter, residents.lease_wait)
+    turn = ExitStack()
+    try:
+        turn.enter_context(turns.turn(session.id, _Loop(), LOOP, shared=True))
+    except LeaseHeld as held:
+        raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
+    resident.turns[follower] = turn
     session.refresh()
 
 
@@ -279,11 +311,13 @@ class Residents:
         stack: Callable[[], SessionStack] | None = None,
         admission: Callable[[int], object] | None = None,
         sinks: Callable[[str], Sink | None] | None = None,
+        waiter: Waiter | None = None,
     ) -> None:
         """``stack`` returns the running task's stack; without it there is one for all tasks.
 
         ``admission`` is called before a session is added, with the number that will be open; it may raise.
         ``sinks`` returns where a new session's agent events go, by its id; None: to a file, if there is one.
+        ``waiter`` waits for sessions that others drive; None: the calling thread does.
         """
         self.world = world or World()
         self.set_cap(cap)
@@ -294,7 +328,8 @@ class Residents:
         self._sink_directory: str | None = None  # unknown until the first session is admitted
         self.store = MemoryStore()
         self.stores = Stores(self.world)
-        #: How many seconds a loop waits for a session that another process drives.
+        self.waiter = waiter
+        #: How many seconds a loop waits for a session that an action or another process drives.
         self.lease_wait = 30.0
         #: Least recently used first. Only `admit` and `forget` add and remove.
         self.by_id: OrderedDict[str, Resident] = OrderedDict()
@@ -442,7 +477,9 @@ class Residents:
         """Return a session of that id in memory, or the one that ``keeper`` has or is given."""
         if keeper is None:
             return Session.create(id, self.store, self.world)
-        return kept_session(id, keeper, self.world)
+        from harnpy.session.live import live_sessions
+
+        return live_sessions(keeper, self.world).open(id)
 
     def admit(self, session: Session) -> Resident:
         """Add a session, after `make_room`."""
@@ -450,6 +487,12 @@ class Residents:
         self.by_id[session.id] = resident
         admitted(resident)
         return resident
+
+    def lend(self, session: Session, resident: Resident) -> None:
+        """Have ``resident``, which stands for ``session`` elsewhere, serve its subscribers and its sink."""
+        known = self.by_id.get(session.id)
+        if known is not None and known.session is session:
+            resident.subscribers, resident.sink = known.subscribers, known.sink
 
     def make_room(self, id: str) -> None:
         """Evict the least recently used session if the registry is full, for the new session ``id``.
@@ -475,7 +518,7 @@ class Residents:
         id, why = resident.session.id, {"reason": reason, "status": status}
         closed = lifecycle_event("agent_session_closed", text=reason or "", metadata=why)
         try:
-            close_log(resident.session, closed)
+            close_log(resident, closed)
             self.emit(id, {"type": "agent_session_closed", "session_id": id, **why})
         finally:  # also when the task is cancelled while a subscriber waits
             self.forget(resident)

@@ -28,9 +28,8 @@ from harnpy.session.events import Origin
 from harnpy.session.guards import Guards
 from harnpy.session.hooks import EventBus, stack_of
 from harnpy.session.info import SessionInfo, info_of
-from harnpy.session.lanes import Lanes, within
-from harnpy.session.leases import Leases
-from harnpy.session.live import LiveSession, Living
+from harnpy.session.lanes import ACTION, ThreadWaiter, within
+from harnpy.session.live import Face, LiveSession, Turns, live_sessions
 from harnpy.session.log import KIND, Session
 from harnpy.session.pipeline import Pipeline, beginning, bootstrap_text, files_in, origin_below, storing
 from harnpy.session.registers import DELETED, Level, check_status
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.guards import ApprovalGate, InputGate
     from harnpy.session.hooks import Hook, HookStack
+    from harnpy.session.lanes import Waiter
     from harnpy.session.past import Until
     from harnpy.session.resize_policy import ResizeReport
     from harnpy.session.send import Prompt
@@ -366,6 +366,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         durability: str | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
+        waiter: Waiter | None = None,
     ) -> None:
         """``store`` is one, or the URL of one, which is closed with the runtime; ``durability`` (``full``,
         ``relaxed``, ``async``) takes the place of what the URL says of it.
@@ -377,7 +378,8 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         An action waits at most ``wait_timeout`` seconds for its session, an agent has ``execution_timeout``
         seconds for a turn; ``child_limit`` is how many children run at once (None: all). ``strict`` refuses
         messages that no model takes (10 §A1.4); ``strict_ids`` allows letters, digits, ``_`` and ``-`` only
-        in ids. Raises `StorageError` for a URL of no store.
+        in ids. ``waiter`` waits for sessions (None: the calling thread does). Raises `StorageError` for a URL
+        of no store.
         """
         arguments.seconds("wait_timeout", wait_timeout)
         self._execution_timeout = arguments.optional_seconds("execution_timeout", execution_timeout)
@@ -392,14 +394,17 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         self.artifacts = artifacts
         policy = _policy(resize, artifacts)
         resizing = Resizing(policy, (self.settings,), self._tell_resize, self._caller)
-        self._living = Living(self.store, self._world, resizing, strict=strict)
-        self.agents = self._living.agents = agents
+        self.agents = agents
         self._compactions = Compactions(self._compact)
-        self._lanes = Lanes(wait_timeout, self._world.clock.monotonic)
-        self._leases = None if self.store.url.startswith("memory:") else Leases(self.store)
-        self._children = Children(self, self._world, self._lanes, self._leases, child_limit)
+        self._live = live_sessions(self.store, self._world)
+        self._face = Face(resizing, strict, agents)
+        waiter = waiter or ThreadWaiter(self._world.clock.monotonic)
+        self._turns = Turns(self._live, waiter, wait_timeout)
+        self._children = Children(self, self._world, self._turns, child_limit)
         self._scheduler = Scheduler(self._children, self._world.clock)
-        self._pipeline = Pipeline(self._living, stack_of(hooks), self.events, self._children.runs)
+        self._pipeline = Pipeline(
+            self.get, stack_of(hooks), self.events, self._children.runs, self._world.clock.monotonic
+        )
 
     def _tell_resize(self, report: ResizeReport) -> None:
         self.events.emit(runtime_events.RESIZED, report.data())
@@ -452,9 +457,9 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         validate_session_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
         call = caller or self._caller.one()
         with self._alone(origin.id, call):
-            live = self._living.blank(origin)
+            live = self._live.blank(origin).shown_by(self._face)
             self._pipeline.create(live, begin, call)
-            return self._living.adopt(live)
+            return self._live.adopt(live, is_new=True).shown_by(self._face)
 
     def open(self, id: str, *, until: Until | None = None, create: bool = False) -> StoredSession:
         """Return the session as the store has it, created if there is none and ``create`` says so.
@@ -468,18 +473,18 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
                 raise SessionNotFound(id)
             return past
         try:
-            return self._living.load(id)
+            return self.get(id)
         except SessionNotFound:
             if not create:
                 raise
         try:
             return self.create(id=id)
         except SessionExists:
-            return self._living.load(id)  # somebody was faster
+            return self.get(id)  # somebody was faster
 
     def get(self, id: str) -> LiveSession:
         """`open` by its other name, for sessions as they are."""
-        return self._living.load(id)
+        return self._live.load(id).shown_by(self._face)
 
     def info(self, id: str) -> SessionInfo:
         """Return what lists show of a session. Raises `SessionNotFound`."""
@@ -503,7 +508,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
                 if not self.store.delete(KIND, id):
                     raise SessionNotFound(id)
                 self.store.delete(EPISODES, id)
-                self._living.forget(id)
+                self._live.forget(id)
         else:
             self.execute(id, Delete())
         self.events.emit(runtime_events.DELETED, {"session_id": id, "hard": hard})
@@ -512,7 +517,8 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         """Drop the live object of a session, unless an action runs on it or somebody watches it. Return
         False if it stays, or there was none."""
         arguments.session_id(id)
-        if self._lanes.is_busy(id) or self._living.is_watched(id) or not self._living.forget(id):
+        live = self._live
+        if live.lanes.is_busy(id) or live.is_watched(id) or not live.forget(id):
             return False
         self.events.emit(runtime_events.EVICTED, {"session_id": id})
         return True
@@ -649,7 +655,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
 
     def wake(self) -> None:
         """Have the actions that wait for their session, and children, look whether they still should."""
-        self._lanes.wake()
+        self._turns.wake()
         self._children.wake()
         self._scheduler.wake()
 
@@ -662,10 +668,8 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         self._caller.check_outside()
         self._scheduler.close()
         self._children.close()
-        self._lanes.close()
+        self._turns.close()
         self._compactions.close()
-        if self._leases is not None:
-            self._leases.close()
         if isinstance(self.agents, AgentFactory):
             callers = (caller, self._caller.one() if self._caller.is_running else None)
             for call in filter(None, callers):
@@ -681,14 +685,10 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         self.close()
 
     @contextmanager
-    def _alone(self, id: str, call: Caller) -> Iterator[None]:
+    def _alone(self, id: str, call: Caller, who: str = ACTION) -> Iterator[None]:
         """Have a session to oneself: in this process, and on a store that others share in all of them."""
-        with self._lanes.lane(arguments.session_id(id), call.check) as left, self._children.of(id):
-            if self._leases is None:
-                yield
-                return
-            with self._leases.lease(id, left, call) as lease, self._living.under(id, lease):
-                yield
+        with self._turns.turn(arguments.session_id(id), call, who), self._children.of(id):
+            yield
 
 
 def _opened(store: Store | str, durability: str | None) -> Store:

@@ -243,10 +243,6 @@ class StoredSession(KeptLog):
             except SessionConflict:
                 self.refresh()
 
-    def show(self, type: str, payload: Any) -> None:
-        """Let the view show an event that the log won't have."""
-        self.view.apply(Event(self.origin, self.version + 1, type, payload, self._now()))
-
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         return self.write(EventDraft(type, payload, turn=turn))[0]
 

@@ -19,9 +19,7 @@ from harnpy.world.effects import NETWORK, STATE, WRITE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harnpy.session.stored import StoredSession
     from harnpy.storage.contract import Store
-    from harnpy.storage.leases import KeptLease
     from harnpy.world import World
 
 # Where sessions are kept, as the environment and the project say. Spec: 10 §C6, §C9.
@@ -58,22 +56,6 @@ def store_settings(world: World) -> StoreSettings:
         return StoreSettings(placed(store, root), durable)
     state = state_directory(root or here, world.environment.get(STATE_VARIABLE))
     return StoreSettings(f"sqlite:{os.path.join(state, 'sessions.db')}", durable)
-
-
-# A loop's hold on a session that a store keeps: the session's lease. Spec: 10 §C9.
-
-
-class Hold:
-    """The lease of a session, as long as loops of this process drive it."""
-
-    def __init__(self, session: StoredSession, kept: KeptLease) -> None:
-        self._session = session
-        self._kept = kept
-        session.lease = kept.lease
-
-    def release(self) -> None:
-        self._session.lease = None
-        self._kept.release()
 
 
 # The stores that one Vm's sessions are kept in. Spec: 10 §C6, §C9; rules of the Vm: 07 §8.5.

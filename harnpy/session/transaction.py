@@ -200,6 +200,7 @@ class Txn(Session):
     what calls its functions."""
 
     __slots__ = (
+        "_face",
         "_given",
         "_has_changed_history",
         "_has_streamed",
@@ -222,7 +223,7 @@ class Txn(Session):
         self.caller = caller
         #: The action's idempotency key.
         self.key = key
-        self._live = live
+        self._live, self._face = live, live.face
         self._streams = self._has_streamed = self._saved = self._has_changed_history = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
         #: Called with what others have appended meanwhile, if it commutes.
@@ -247,6 +248,11 @@ class Txn(Session):
 
     def agent_facts(self) -> dict[str, Any]:
         return self._live.agent_facts() if self._live.version else super().agent_facts()
+
+    @property
+    def live(self) -> LiveSession:
+        """The session that the action works on, as all others see it."""
+        return self._live
 
     # Writing.
 
@@ -468,7 +474,7 @@ class Txn(Session):
     @property
     def agents(self) -> Any:
         """What runs the definitions of this runtime's sessions."""
-        return None if self._live.home is None else self._live.home.agents
+        return None if self._face is None else self._face.agents
 
     # What is watched and observed is what is stored.
 

@@ -288,7 +288,7 @@ def snapshot(residents: Residents, id: str) -> Snapshot | None:
     resident = residents.current(id)
     if resident is None:
         return None
-    return Snapshot(id, resident.session.view, resident.child_ids)
+    return Snapshot(id, resident.view, _child_ids(residents, resident))
 
 
 def snapshot_value(residents: Residents, id: str) -> Dict | None:
@@ -296,7 +296,7 @@ def snapshot_value(residents: Residents, id: str) -> Dict | None:
     resident = residents.current(id)
     if resident is None:
         return None
-    return shared_snapshot(id, resident.session.view, resident.child_ids)
+    return shared_snapshot(id, resident.view, _child_ids(residents, resident))
 
 
 def reset(residents: Residents, id: str) -> None:
@@ -319,8 +319,9 @@ def inject_shared(residents: Residents, id: str, message: Dict) -> None:
         _refuse_message(message)
     residents.by_id.move_to_end(id)  # `touch`, without a call: this is the hot path
     resident.session.record(kinds.MESSAGE_ADDED, message)
-    for follower in resident.followers:
-        follower.arrive(message)
+    if not resident.session.is_kept:  # that one has its loops know itself, whoever writes
+        for follower in resident.followers:
+            follower.arrive(message)
 
 
 def append_event(residents: Residents, id: str, event: Dict) -> None:
@@ -405,8 +406,17 @@ def ancestry(residents: Residents, id: str) -> Dict | None:
     while (parent := _parent_id(residents, root)) is not None and parent not in seen:
         root = parent
         seen.add(root)
-    child_ids = list(resident.child_ids)
+    child_ids = _child_ids(residents, resident)
     return {"parent_id": resident.session.view.parent_id, "child_ids": child_ids, "root_id": root}
+
+
+def _child_ids(residents: Residents, resident: Resident) -> list[str]:
+    """Return the ids of the session's forks, whoever made them, the oldest first."""
+    session = resident.session
+    if not is_kept(session):
+        return list(resident.child_ids)
+    forks = [id for id in session.children() if _parent_id(residents, id) in (None, session.id)]
+    return list(dict.fromkeys((*forks, *resident.child_ids)))
 
 
 def _fork(residents: Residents, src: str, dst: str | None) -> Resident:

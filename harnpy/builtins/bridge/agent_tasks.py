@@ -6,6 +6,7 @@ Spec: 07 §11, §12.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from threading import get_ident
 
 from harnpy.agent.tasks import attempt
 from harnpy.faults import Interruption
@@ -16,10 +17,13 @@ from harnpy.vm.run.tasks import Batch, start_beside
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from harnpy.agent.context import AgentContext
     from harnpy.agent.tasks import Attempt
+    from harnpy.session.lanes import Ticket
+    from harnpy.session.residents import SessionStack
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
     from harnpy.vm.vm import Vm
@@ -157,3 +161,51 @@ class _Bell:
         waiting, self._waiting = self._waiting, {}
         for task in waiting:
             self._tasks.resume(task)
+
+
+#: How often a task that waits for a session looks whether another thread has let go of it. Seconds.
+_LOOK = 0.05
+
+
+class TaskWaiter:
+    """Waits for sessions as a task, while other tasks go on: a `harnpy.session.lanes.Waiter`.
+
+    ``stack`` returns the running task's.
+    """
+
+    blocks = False
+
+    def __init__(self, vm: Vm, stack: Callable[[], SessionStack]) -> None:
+        self._vm = vm
+        self._stack = stack
+
+    def now(self) -> float:
+        return self._vm.tasks.now()
+
+    def pause(self) -> _TaskPause:
+        return _TaskPause(self._vm)
+
+    def mine(self) -> tuple[Ticket, ...]:
+        return self._stack().turns
+
+    def inside(self, ticket: Ticket) -> AbstractContextManager[None]:
+        return self._stack().inside(ticket)
+
+
+class _TaskPause:
+    """``set`` from another thread is noticed after a moment."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._bell = BackgroundTasks(vm.tasks, "session").bell()
+        self._thread = get_ident()
+        self._is_set = False
+
+    def wait(self, seconds: float) -> None:
+        if not self._is_set:
+            self._bell.wait(seconds=min(seconds, _LOOK))
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+        if get_ident() == self._thread:
+            self._bell.ring()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
+from harnpy.builtins.bridge.agent_tasks import TaskWaiter
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.session import hooks
 from harnpy.session.log import ANY, message_drafts
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from harnpy.agent.context import ActiveSession
     from harnpy.formats.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.residents import Sink
+    from harnpy.session.residents import SessionStack, Sink
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
@@ -30,11 +31,16 @@ def _opened(vm: Vm) -> SessionRegistry:
     """Return sessions whose stack is the running task's, as many as the Vm's limits allow."""
     meter = vm.meter
     admission = None if meter is None else partial(meter.hold, "sessions")
+
+    def stack() -> SessionStack:
+        return context_of(vm).sessions
+
     sessions = SessionRegistry(
         world=vm.world,
-        stack=lambda: context_of(vm).sessions,
+        stack=stack,
         admission=admission,
         sinks=lambda id: _installed_sink(vm, id),
+        waiter=TaskWaiter(vm, stack),
     )
     sessions.stores.reach = partial(_reach, vm)
     return sessions

@@ -79,14 +79,15 @@ class ProgramLoops(AgentFactory):
         return runner
 
     def _sessions(self, session: Txn) -> SessionRegistry:
-        """Return a registry in which the turn's session is; who listens to all loops hears of this one.
+        """Return a registry in which the turn's session is.
 
-        Notes that the program queues for the session reach its loop.
+        Whoever listens to all loops, or subscribed to the session, hears of this one, and notes that the
+        program queues for the session reach its loop.
         """
         vm, usual = self._vm, sessions_of(self._vm)
         sessions = SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
         sessions.observers, sessions.feedback = usual.observers, usual.feedback
-        sessions.admit(session)
+        usual.lend(session.live, sessions.admit(session))
         return sessions
 
 

@@ -13,7 +13,7 @@ from weakref import finalize
 from harnpy.builtins.agents.agent_functions import session_summarizer
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.sessions.program_loops import ProgramLoops
-from harnpy.builtins.sessions.session_tasks import Background, ChildTasks, TaskCaller, TaskLanes
+from harnpy.builtins.sessions.session_tasks import WAIT, Background, ChildTasks, TaskCaller
 from harnpy.builtins.sessions.session_values import Listening
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.hooks import EventBus
@@ -104,7 +104,6 @@ class Durable:
         self._runtimes: dict[str, SessionRuntime] = {}
         self._close = finalize(self, _close, self._runtimes)
         self._numbers = count(1)
-        self.lanes = TaskLanes(vm.tasks)
         #: The default store; None: the project's.
         self.url: str | None = None
         #: What hooks and actions see, by the id that they were given.
@@ -131,7 +130,8 @@ class Durable:
                 resize=self.policies.usual,
                 agents=ProgramLoops(self._vm),
                 settings=self.settings,
-                wait_timeout=0,  # tasks wait for their turn in `lanes`
+                wait_timeout=WAIT,
+                waiter=sessions_of(self._vm).waiter,
                 clock=self._vm.world.clock,
                 ids=self._vm.world.ids,
             )

@@ -26,6 +26,7 @@ from harnpy.session import (
 from harnpy.session.aio import AsyncSessionRuntime
 from harnpy.session.guards import ApprovalRequest
 from harnpy.session.live import LiveSession
+from harnpy.session.stored import StoredSession
 from harnpy.storage import Store
 from harnpy.world import World
 from harnpy.world.host import People
@@ -482,6 +483,13 @@ class TestEnds:
         assert asyncio.run(main()) == ["one", "two"]
 
 
+def elsewhere(store: Store) -> StoredSession:
+    """Return the session as another process has it."""
+    session = StoredSession.load("s", store, World())
+    assert session is not None
+    return session
+
+
 class TestOthers:
     """Others write while the loop runs."""
 
@@ -489,7 +497,6 @@ class TestOthers:
         @tool
         def look() -> str:
             other = SessionRuntime(store)
-            other._leases = None  # in the same process it would wait for us
             act(other.get("s"))
             return "seen"
 
@@ -523,14 +530,12 @@ class TestOthers:
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The step's append clashes, so the request is made again (10 §C16.2)."""
-        commit, others = LiveSession.commit, SessionRuntime(store)
+        commit = LiveSession.commit
         texts = ["wait", "and me!"]
 
         def overtaken(session: LiveSession, events: Any, *given: Any) -> None:
             if texts and any(event.type == "step_started" for event in events):
-                with monkeypatch.context() as plain:
-                    plain.setattr(LiveSession, "commit", commit)
-                    others.get("s").add_history({"content": texts.pop(0)})
+                elsewhere(store).add_history({"content": texts.pop(0)})
             commit(session, events, *given)
 
         loops = loops_with({"text": "done"})
@@ -547,12 +552,12 @@ class TestOthers:
     def test_a_cut_that_comes_while_a_request_is_made(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        commit, others = LiveSession.commit, SessionRuntime(store)
+        commit = LiveSession.commit
 
         def overtaken(session: LiveSession, events: Any, *given: Any) -> None:
             if any(event.type == "step_started" for event in events):
                 monkeypatch.setattr(LiveSession, "commit", commit)
-                others.get("s").set_history([])
+                elsewhere(store).set_history([])
             commit(session, events, *given)
 
         with SessionRuntime(store, agents=loops_with()) as runtime:

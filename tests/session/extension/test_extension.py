@@ -345,7 +345,7 @@ def test_whose_request_it_is_is_known_to_its_own_thread_alone(extension: Make) -
 
 
 def test_on_every_store(store: Store) -> None:
-    """What one process recorded, another one goes on with."""
+    """What one agent recorded, another one goes on with; the settings are those of the one that is active."""
     agent = SessionExtension(SessionRuntime(store), "clerk", settings={"max_length": 150})
     session = agent.activate("s")
     revision = session.revision
@@ -354,6 +354,7 @@ def test_on_every_store(store: Store) -> None:
     other = SessionExtension(SessionRuntime(store), "clerk")
     again = other.activate("s")
     assert asked(other, "and now?", "now").slots()["chat_history"] == [HI, HELLO]
+    session = agent.activate("s")
     shown = agent.prepare({"input": "more"})
     assert [message["content"] for message in shown.slots()["chat_history"]] == [
         "hi",

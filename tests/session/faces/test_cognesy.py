@@ -54,7 +54,10 @@ from harnpy.faces.cognesy import (
 from harnpy.faces.cognesy_sessions import not_new
 from harnpy.session import hooks
 from harnpy.session.errors import InvalidArgument, InvalidSessionId
+from harnpy.session.events import EventDraft
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.formats import export
+from harnpy.world import World
 from tests.counts import COUNT
 
 NAMES = """
@@ -250,6 +253,19 @@ def test_the_order_of_an_execution(either: SessionRepository, fails: str) -> Non
     assert either.load("s").version == (2 if fails == "after_save" else 1)
 
 
+def save_elsewhere(repo: SessionRepository, session: AgentSession) -> None:
+    """Save a session as another process does."""
+    if not isinstance(repo.store, HarnSessionStore):
+        repo.save(session)
+        return
+    theirs = StoredSession.load(str(session.session_id), repo.store.runtime.store, World())
+    assert theirs is not None
+    facts = {"action": "save", "before_revision": 1, "duration_ms": 0}
+    theirs.write(
+        EventDraft("action_executed", {**facts, "before_status": "active", "after_status": "active"})
+    )
+
+
 def test_what_is_unknown_or_stale(either: SessionRepository) -> None:
     recorder = Recorder()
     with SessionRuntime(either, recorder.events) as runtime:
@@ -263,7 +279,7 @@ def test_what_is_unknown_or_stale(either: SessionRepository) -> None:
 
         class Overtaken(Recorder):
             def execute_on(self, session: AgentSession) -> AgentSession:
-                either.save(session)
+                save_elsewhere(either, session)
                 return session.suspended()
 
         with pytest.raises(SessionConflictException):

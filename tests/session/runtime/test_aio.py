@@ -196,7 +196,7 @@ def test_who_is_cancelled_while_waiting_leaves_the_queue() -> None:
             task = asyncio.create_task(runtime.execute("s", slow))
             await slow.waits.wait()
             waiting = asyncio.create_task(runtime.execute("s", lambda session: session.set_memo(1)))
-            while not runtime.runtime._lanes.waiting("s"):
+            while not runtime.runtime._live.lanes.waiting("s"):
                 await asyncio.sleep(0)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):

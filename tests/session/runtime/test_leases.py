@@ -59,7 +59,7 @@ class TestKept:
             runtime.execute("s", say(str(number)))
         with pytest.raises(LeaseHeld):
             runtime.store.lease(KEY)
-        tokens = {held.lease.token for held in runtime._leases._held.values()}  # type: ignore[union-attr]
+        tokens = {held.lease.token for held in runtime._live.leases._held.values()}  # type: ignore[union-attr]
         assert len(tokens) == 1
         runtime.close()
         assert runtime.store.lease(KEY).token == tokens.pop() + 1
@@ -143,7 +143,7 @@ class TestLost:
                     return
 
         with SessionRuntime(opened(uptime)) as runtime:
-            runtime._leases = Leases(runtime.store, ttl=0.1)
+            runtime._live.leases = Leases(runtime.store, ttl=0.1)
             runtime.create(id="s")
             yield runtime, lose
 

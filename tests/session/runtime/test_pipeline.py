@@ -13,7 +13,7 @@ import pytest
 
 from harnpy.session import EventBus, EventDraft, SessionRuntime, Txn
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.live import Living
+from harnpy.session.live import LiveSessions
 from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import StoreFull
@@ -189,7 +189,7 @@ def run_failing(store: Store, recorder: Recorder, face: str, monkeypatch: pytest
     step = recorder.step
     with monkeypatch.context() as patch:
         if step == 1:
-            patch.setattr(Living, "load", failing)
+            patch.setattr(LiveSessions, "load", failing)
         if step == 8:
             store_events = StoredSession._store
 
@@ -234,7 +234,7 @@ def rows_of(select: Callable[[str], list[Any]], tables: list[str]) -> dict[str, 
     return {name: sorted(map(repr, select(f"SELECT * FROM {name}"))) for name in lasting}
 
 
-def failing(living: Living, id: str) -> None:
+def failing(sessions: LiveSessions, id: str) -> None:
     raise Boom
 
 

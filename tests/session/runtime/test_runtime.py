@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from harnpy.session import (
     hooks,
 )
 from harnpy.session.errors import InvalidSessionId, LaneFull, LaneTimeout
-from harnpy.session.lanes import MOST_WAITING, Lanes
+from harnpy.session.lanes import LOOP, MOST_WAITING, Lanes, ThreadWaiter, Ticket
 from harnpy.storage import Store
 from harnpy.storage.errors import LeaseHeld, StoreClosed
 
@@ -418,13 +417,13 @@ class TestStreaming:
 
 class TestLanes:
     def test_they_are_first_come_first_served(self) -> None:
-        lanes, order = Lanes(30, time.monotonic), []
+        lanes, waiter, order = Lanes(), ThreadWaiter(), []
 
         def work(number: int) -> None:
-            with lanes.lane("s", lambda: None):
+            with lanes.lane("s", waiter, lambda: None, 30):
                 order.append(number)
 
-        with lanes.lane("s", lambda: None):
+        with lanes.lane("s", waiter, lambda: None, 30):
             threads = []
             for number in range(3):
                 threads.append(threading.Thread(target=work, args=(number,)))
@@ -438,18 +437,18 @@ class TestLanes:
 
     def test_waiting_ends_and_leaves_the_runner_alone(self) -> None:
         now = [0.0]
-        lanes = Lanes(30, lambda: now[0])
+        lanes, waiter = Lanes(), ThreadWaiter(lambda: now[0])
 
         def wait() -> None:
             now[0] += 31
             lanes.wake()
 
-        with lanes.lane("s", lambda: None):
+        with lanes.lane("s", waiter, lambda: None, 30):
             caught: list[BaseException] = []
 
             def late() -> None:
                 try:
-                    with lanes.lane("s", lambda: None):
+                    with lanes.lane("s", waiter, lambda: None, 30):
                         pass
                 except LaneTimeout as error:
                     caught.append(error)
@@ -463,10 +462,49 @@ class TestLanes:
         assert str(caught[0]) == 'wait for session "s" execution slot timed out after 30s'
 
     def test_too_many_are_turned_away(self) -> None:
-        lanes = Lanes(30, time.monotonic)
-        lanes._queues["s"].extend(object() for _ in range(MOST_WAITING + 1))
-        with pytest.raises(LaneFull, match="session lane s is full"), lanes.lane("s", lambda: None):
+        lanes = Lanes()
+        lanes._queues["s"].extend(
+            Ticket("s", lambda: None, "a test", shared=False) for _ in range(MOST_WAITING + 1)
+        )
+        entering = lanes.lane("s", ThreadWaiter(), lambda: None, 30)
+        with pytest.raises(LaneFull, match="session lane s is full"), entering:
             pass
+
+    def test_who_shares_a_lane_has_it_together_and_alone_from_others(self) -> None:
+        lanes, waiter, order = Lanes(), ThreadWaiter(), []
+
+        def act() -> None:
+            with lanes.lane("s", waiter, lambda: None, 30):
+                order.append("action")
+
+        def loop() -> None:
+            with lanes.lane("s", waiter, lambda: None, 30, shared=True):
+                order.append("loop")
+
+        with lanes.lane("s", waiter, lambda: None, 30, LOOP, shared=True):
+            together = threading.Thread(target=loop)
+            together.start()
+            together.join()
+            alone = threading.Thread(target=act)
+            alone.start()
+            while not lanes.waiting("s"):
+                pass
+            with lanes.lane(
+                "s", waiter, lambda: None, 0, LOOP, shared=True
+            ):  # inside of it: nobody is before it
+                order.append("inner loop")
+        alone.join()
+        assert order == ["loop", "inner loop", "action"]
+
+    def test_an_action_inside_a_loop_of_the_same_session_is_refused(self) -> None:
+        lanes, waiter = Lanes(), ThreadWaiter()
+        with lanes.lane("s", waiter, lambda: None, 30, LOOP, shared=True):
+            action = lanes.lane("s", waiter, lambda: None, 30)
+            with (
+                pytest.raises(SessionBusy, match="session 's' is busy: this runs inside an agent_loop on it"),
+                action,
+            ):
+                pass
 
     def test_an_action_inside_an_action_of_the_same_session_is_refused(self, runtime: SessionRuntime) -> None:
         runtime.create(id="s")
