@@ -18,20 +18,68 @@ _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
 #: A dotted key that is too deep. `tomllib` takes quadratic time for it.
 _DEEP_KEY = re.compile(rf"(?<![\w\\-])(?:{_PART}\.[ \t]*+){{{DEEPEST}}}{_PART}")
 
+#: Bits of the largest integer that a message shows.
+_LONGEST = 128
+
+
+class TomlSyntaxError(ValueError):
+    """A text isn't TOML, or beyond a limit; ``str()`` says what is wrong, and where."""
+
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the table. Raises ValueError, also for nesting that is too deep and integers of over 64 bits."""
+    """Return the table. Raises TomlSyntaxError, also for nesting and integers beyond the limits."""
     import tomllib
 
     if _DEEP_KEY.search(text):
-        raise ValueError(TOO_DEEP)
+        raise TomlSyntaxError(TOO_DEEP)
     try:
         table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(text, error) from None
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-    refuse_deep(table)
+        raise TomlSyntaxError(TOO_DEEP) from None
+    except ValueError:  # Python refuses to read an integer of some thousand digits.
+        raise TomlSyntaxError("integer out of range") from None
+    try:
+        refuse_deep(table)
+    except ValueError as error:
+        raise TomlSyntaxError(str(error)) from None
     _check_integers(table)
     return table
+
+
+#: How Python before 3.14, whose errors have no attributes for it, gives a place.
+_AT = re.compile(r"\(at line ([0-9]+), column ([0-9]+)\)\Z")
+#: Characters of a line that a message quotes.
+_QUOTED = 40
+
+
+def _syntax_error(text: str, error: ValueError) -> TomlSyntaxError:
+    """Return what is wrong with a text in our own words: `tomllib`'s differ between releases of Python."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    found = _AT.search(str(error))
+    number, column = map(int, found.groups()) if found else (len(lines), len(lines[-1]) + 1)
+    number, column = getattr(error, "lineno", number), getattr(error, "colno", column)
+    line = lines[number - 1]
+    quoted = "".join(character if character.isprintable() else " " for character in line).strip()
+    quoted = quoted if len(quoted) <= _QUOTED else f"{quoted[:_QUOTED]}…"
+    if not quoted:
+        problem = "unexpected end of text" if number == len(lines) else "unexpected end of line"
+    elif _is_toml(line):
+        problem = f"'{quoted}' conflicts with what is above it"
+    else:
+        problem = f"'{quoted}' is not valid here"
+    return TomlSyntaxError(f"{problem} at line {number} column {column}")
+
+
+def _is_toml(line: str) -> bool:
+    import tomllib
+
+    try:
+        tomllib.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _check_integers(table: dict[str, Any]) -> None:
@@ -42,7 +90,8 @@ def _check_integers(table: dict[str, Any]) -> None:
             if isinstance(item, dict | list):
                 left.append(item)
             elif isinstance(item, int) and not -(2**63) <= item < 2**63:
-                raise ValueError(f"integer out of range: {item}")
+                shown = f": {item}" if item.bit_length() <= _LONGEST else ""
+                raise TomlSyntaxError(f"integer out of range{shown}")
 
 
 # Values to TOML, keys in ascending order. Spec: 04 §11.5.

@@ -1,9 +1,9 @@
-"""TOML: what `tomllib` reads, and nothing that takes it long."""
+"""TOML: what `tomllib` reads, nothing that takes it long, and what is wrong in our own words."""
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -48,8 +48,40 @@ def test_what_is_nested_too_deeply_is_refused_at_once(text: str) -> None:
 
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_any_other_text_is_refused_at_once(text: str) -> None:
-    with ends(5), pytest.raises(ValueError):  # noqa: PT011 (in tomllib's words)
+    with ends(5):
+        assert OUR_WORDS.fullmatch(refusal(text))
+
+
+OUR_WORDS = re.compile(
+    r"recursion limit exceeded|integer out of range(: -?[0-9]+)?"
+    r"|('.{1,41}' (is not valid here|conflicts with what is above it)|unexpected end of (line|text))"
+    r" at line [0-9]+ column [0-9]+"
+)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ValueError, match=r"\A.") as error:
         parse_toml(text)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a = 1\n b", "'b' is not valid here at line 2 column 3"),
+        ("a = 1\r\nb =\r\n", "'b =' is not valid here at line 2 column 4"),
+        ("a = \x07", "'a =' is not valid here at line 1 column 5"),
+        ("[a\n", "'[a' is not valid here at line 1 column 3"),
+        ("a = [\n", "unexpected end of text at line 2 column 1"),
+        ("a = 1\n[b]\na = 1\na = 2\n", "'a = 2' conflicts with what is above it at line 4 column 6"),
+        ("a = " + "x" * 99, f"'a = {'x' * 36}…' is not valid here at line 1 column 5"),
+        ("a = " + "1" * 99_999, "integer out of range"),
+        ("a = 0x" + "f" * 99_999, "integer out of range"),
+        ("a = 0x" + "f" * 16, "integer out of range: 18446744073709551615"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_stands(text: str, problem: str) -> None:
+    assert refusal(text) == problem
 
 
 def test_nesting_is_limited_as_in_json() -> None:
@@ -60,9 +92,18 @@ def test_nesting_is_limited_as_in_json() -> None:
             parse_toml(text)
 
 
-@given(st.text("ab.\"'\\=[]{}, \n#1", max_size=60))
-def test_everything_else_is_read_as_tomllib_does(text: str) -> None:
-    assert outcome(parse_toml, text) == outcome(tomllib.loads, text)
+WORDS = "a b . \" ' \\ = [ ] { } , # 1 [a.b] [[a]] a.b true 2026-02-29 12:30:00 é \x07"
+PIECES = st.sampled_from([*WORDS.split(" "), " ", "\n", "\r\n", "a = 1\n", "\n[a]\n", "b.a = {}\n"])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_the_same_is_read_as_by_tomllib(text: str) -> None:
+    try:
+        expected = tomllib.loads(text)
+    except ValueError:
+        assert OUR_WORDS.fullmatch(refusal(text))
+    else:
+        assert repr(parse_toml(text)) == repr(expected)
 
 
 KEYS = st.text(max_size=4) | st.sampled_from(["a", "a.b", '"', "a b"])
@@ -85,10 +126,3 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
-
-
-def outcome(read: Callable[[str], Any], text: str) -> Any:
-    try:
-        return read(text)
-    except ValueError as error:
-        return str(error)

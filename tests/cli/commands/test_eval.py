@@ -204,7 +204,7 @@ def test_a_pack_as_json(harnpy: Command, write) -> None:
 
 def test_a_pack_that_can_not_be_read(harnpy: Command, write) -> None:
     done = harnpy("eval", write("pack.toml", "id = "))
-    message = "error: failed to parse eval pack: Invalid value (at end of document)"
+    message = "error: failed to parse eval pack: 'id =' is not valid here at line 1 column 6"
     assert done.stderr == f"{message}\n  --> pack.toml\n"
     assert done.returncode == 1
 

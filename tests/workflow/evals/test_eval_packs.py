@@ -143,7 +143,7 @@ def test_expectations_of_friction_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("pack.toml", "id = ", r"failed to parse eval pack: Invalid value"),
+        ("pack.toml", "id = ", r"failed to parse eval pack: 'id =' is not valid here"),
         ("pack.json", "{", r"failed to parse eval pack: "),
         ("pack.json", "[]", r"eval_pack_manifest parse error at payload: expected dict, got list"),
     ],
