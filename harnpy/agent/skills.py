@@ -15,6 +15,7 @@ from harnpy.faults import OptionError
 from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST
 from harnpy.session.compaction import byte_length
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -434,7 +435,7 @@ def read_manifest(files: Files, root: str, warn: Callable[[str], object]) -> Ski
     except FileNotFoundError:
         return SkillManifest()
     except (OSError, ValueError) as error:
-        warn(f"{path}: {error}")
+        warn(f"{path}: {plain_reason(error)}")
         return SkillManifest()
     skills = _table(given.get("skills"))
     listed = [
@@ -469,7 +470,7 @@ def _skills_of(files: Files, source: SkillSource, warn: Callable[[str], object])
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError, UnusableSkill) as error:
-            warn(f"{path}: {error.strerror if isinstance(error, OSError) else error}")
+            warn(f"{path}: {plain_reason(error)}")
 
 
 def _read(files: Files, path: str, source: SkillSource, warn: Callable[[str], object]) -> FoundSkill:

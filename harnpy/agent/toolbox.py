@@ -15,6 +15,7 @@ from harnpy.agent.tool_registry import EXECUTORS, RUNTIME_SERVED
 from harnpy.faults import MisuseError
 from harnpy.formats.globs import affix_matches
 from harnpy.llm.native_tools import native_name, parameters_of, tool_entries
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -79,7 +80,7 @@ def _numbered(text: str, offset: Any, limit: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
+    return plain_reason(error)
 
 
 # The tool names that a prompt mentions. Pure. Spec: 07 §4.7.

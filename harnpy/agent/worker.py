@@ -21,6 +21,7 @@ from harnpy.session import compaction
 from harnpy.session.compaction import CompactPolicy, merged_summary
 from harnpy.session.messages import Pairs
 from harnpy.session.transcript_operations import Transcripts
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -454,6 +455,4 @@ def _problem(read: Any) -> str | None:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
+    return plain_reason(error)

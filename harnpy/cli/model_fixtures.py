@@ -14,6 +14,7 @@ from harnpy.cli.console import complain, paint
 from harnpy.formats.json import parse_json
 from harnpy.llm.errors import FixtureError
 from harnpy.llm.providers.mock import FixtureRecording, read_fixtures
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from harnpy import Vm
@@ -69,7 +70,7 @@ def _write(vm: Vm, path: str, recording: FixtureRecording) -> None:
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return plain_reason(error)
 
 
 # `harnpy run --trace`: the model calls of a run, on stderr. Spec: 09 §2.5.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from harnpy.project import MANIFEST, ManifestError, project_root, skill_places
+from harnpy.world.files import plain_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _install_hooks(vm: Vm, project: str) -> None:
     try:
         text = vm.unguarded.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = plain_reason(error)
         raise ManifestError(f"failed to install manifest hooks: {reason}", path) from None
     if "hooks" in text:
         from harnpy.builtins.agents.manifest_hooks import install

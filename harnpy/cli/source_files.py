@@ -28,6 +28,7 @@ from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.modules import Modules
+from harnpy.world.files import plain_reason
 
 # The files that a command is to look at: those it is given, and those in the directories. Spec: 09 §4.1.
 
@@ -108,7 +109,7 @@ def _tables(manifest: str) -> dict[str, Any]:
         with open(manifest, encoding="utf-8") as file:
             return parse_toml(file.read())
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = plain_reason(error)
         complain(f"warning: failed to parse {manifest}: {reason}")
         return {}
 

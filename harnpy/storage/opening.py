@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlencode
 from harnpy.formats.suggestions import hint
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.storage.errors import StorageError
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -183,7 +184,7 @@ def manifest_section(
         text = files.read_text(path)
         section = parse_toml(text).get(name, {}) if name in text else {}
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = plain_reason(error)
         raise ManifestError(f"failed to read {what}: {reason}", path) from None
     if not isinstance(section, dict):
         raise ManifestError(f"`{name}` must be a table", path)

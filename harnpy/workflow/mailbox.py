@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import MisuseError
 from harnpy.formats.json import compact_json, parse_json
 from harnpy.world.clock import rfc3339
-from harnpy.world.files import take_lock
+from harnpy.world.files import plain_reason, take_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +140,7 @@ class MailboxState:
             raise self._failure("write", error) from error
 
     def _failure(self, step: str, error: Exception) -> MisuseError:
-        reason = getattr(error, "strerror", None) or error
+        reason = plain_reason(error)
         return MisuseError(f"workflow state {step} error: {reason}: {self._path}")
 
     def _fresh(self) -> Dict:

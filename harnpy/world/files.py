@@ -371,7 +371,19 @@ def system_reason(error: Exception) -> str:
     """Return what the system reports about a file or program that it can't read, write or start."""
     if isinstance(error, OSError) and error.errno is not None:
         return f"{error.strerror} (os error {error.errno})"
-    return "stream did not contain valid UTF-8" if isinstance(error, UnicodeError) else str(error)
+    return _unsystematic(error)
+
+
+def plain_reason(error: Exception) -> str:
+    """Return `system_reason` without the error's number."""
+    return (isinstance(error, OSError) and error.strerror) or _unsystematic(error)
+
+
+def _unsystematic(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "stream did not contain valid UTF-8"
+    # Python's own: of what a system can't be given. Its texts differ between releases.
+    return "embedded null byte" if type(error) is ValueError else str(error)
 
 
 class TextFiles(RealFiles):

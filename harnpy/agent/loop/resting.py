@@ -17,6 +17,7 @@ from harnpy.faults import MisuseError
 from harnpy.formats.json import parse_json, pretty_json
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
 from harnpy.world.clock import rfc3339
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,7 +125,7 @@ class StateFiles:
         try:
             read = parse_json(self._files.read_text(self._workplace.path(path)))
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
+            why = plain_reason(error)
             raise MisuseError(f"{self._caller}: failed to read '{path}': {why}") from error
         problem = _problem(read, type, shape)
         if problem is not None:

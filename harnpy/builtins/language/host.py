@@ -15,6 +15,7 @@ from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
 from harnpy.vm.values import Duration, display
 from harnpy.vm.values.equality import equal
 from harnpy.world.clock import rfc3339
+from harnpy.world.files import plain_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,10 +119,8 @@ async def _exec(vm: Vm, params: Dict) -> Dict:
         ended = await world.processes.run(
             argv, _directory(vm, params), _environment(vm, params), _seconds(params)
         )
-    except OSError as error:
-        raise RuntimeFault(f"{_EXEC}: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL, or what is no Unicode
-        raise RuntimeFault(f"{_EXEC}: {error}") from None
+    except (OSError, ValueError) as error:  # a NUL, or what is no Unicode
+        raise RuntimeFault(f"{_EXEC}: {plain_reason(error)}") from None
     ms = int((world.clock.monotonic() - clock) * 1000)
     return {
         "command_id": f"cmd_{world.ids.new()}",

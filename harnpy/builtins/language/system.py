@@ -16,6 +16,7 @@ from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault, Thrown
 from harnpy.vm.values import display
+from harnpy.world.files import system_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,10 +219,8 @@ async def _ended(
 ) -> dict[str, Any]:
     try:
         ended = await vm.world.processes.run(argv, directory, environment)
-    except OSError as error:
-        raise _not_started(caller, f"{error.strerror} (os error {error.errno})") from None
-    except ValueError as error:
-        raise _not_started(caller, str(error)) from None
+    except (OSError, ValueError) as error:
+        raise _not_started(caller, system_reason(error)) from None
     code = -1 if ended.code is None or ended.code < 0 else ended.code
     return {
         "stdout": ended.out.decode("utf-8", "replace"),

@@ -38,7 +38,7 @@ from harnpy.workflow.records.replay_fixture import evaluate_fixture
 from harnpy.workflow.report import html_evaluation
 from harnpy.world import World
 from harnpy.world.environment import Variables
-from harnpy.world.files import RealFiles
+from harnpy.world.files import RealFiles, plain_reason
 from harnpy.world.streams import RealStreams
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def _listed_package_evals(root: str) -> list[str]:
     try:
         package = read_toml(manifest.read_text(encoding="utf-8")).get("package", {})
     except ValueError as error:
-        raise click.ClickException(f"{manifest}: {error}") from None
+        raise click.ClickException(f"{manifest}: {plain_reason(error)}") from None
     evals = package.get("evals", _USUAL) if isinstance(package, dict) else None
     if not isinstance(evals, list) or not all(isinstance(path, str) for path in evals):
         raise click.ClickException(f"{manifest}: `package.evals` must be a list of paths")

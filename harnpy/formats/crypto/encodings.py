@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from binascii import Error as Malformed
+from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote_plus
 
@@ -110,11 +111,20 @@ def percent_decoded(text: str) -> str:
 
 def utf8_fault(error: UnicodeDecodeError) -> EncodingError:
     """Return what ``error`` says of bytes that are no UTF-8."""
-    if error.reason == "unexpected end of data":
+    if error.end == len(error.object) and _is_begun(error.object[error.start :]):
         return EncodingError(f"incomplete utf-8 byte sequence from index {error.start}")
     return EncodingError(
         f"invalid utf-8 sequence of {error.end - error.start} bytes from index {error.start}"
     )
+
+
+def _is_begun(content: bytes) -> bool:
+    """Whether a character of UTF-8 begins so."""
+    try:
+        getincrementaldecoder("utf-8")().decode(content)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _refuse_others(others: re.Pattern[str], text: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.model_settings import BUILT_IN
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -284,7 +285,7 @@ class KnownProviders:
         try:
             return self._read(path) if self._read is not None else ""
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = plain_reason(error)
             raise OptionError(f"{variable}: {path}: {reason}") from None
 
     def default_model(self, name: str) -> str:

@@ -179,7 +179,7 @@ def test_what_is_unusable_is_left_out(disk: Disk) -> None:
     bad, broken, unknown = disk.warnings
     reason = "SKILL.md frontmatter requires a non-empty `short` field"
     assert bad == f"{disk.root}/user/bad/SKILL.md: {reason}"
-    assert broken.startswith(f"{disk.root}/user/bytes/SKILL.md: 'utf-8' codec")
+    assert broken == f"{disk.root}/user/bytes/SKILL.md: stream did not contain valid UTF-8"
     assert unknown == "good has unknown frontmatter fields: Even, odd"
 
 
