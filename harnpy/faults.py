@@ -18,6 +18,18 @@ class has another value. Spec: 02 §19.1.
 from __future__ import annotations
 
 
+def shape_problem(error: Exception) -> str:
+    """Return what an error of reading somebody's data says of the data, which isn't as it should be.
+
+    Python's texts differ between its releases; those of ours are `ValueError`s or `Fault`s.
+    """
+    if isinstance(error, KeyError):
+        return f"it has no `{error.args[0]}`" if error.args else "a part is missing"
+    if isinstance(error, TypeError | AttributeError | LookupError):
+        return "a part of it is of another type"
+    return str(error)
+
+
 class Fault(Exception):
     """A call failed, and ``message`` says why."""
 

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.eventlog.contract import LogEvent
-from harnpy.faults import Fault
+from harnpy.faults import Fault, shape_problem
 from harnpy.formats.crypto.encodings import to_base64url
 from harnpy.formats.crypto.primitives import equal_in_constant_time
 from harnpy.world.clock import RealClock, is_rfc3339
@@ -233,7 +233,7 @@ class Fold:
                 self._sessions[found.handle] = found
         except (KeyError, TypeError, AttributeError, DurableSessionError) as error:
             where = f"event {id} of topic '{self._topic}'"
-            raise DurableSessionError(f"{where} tells of no session: {error!r}") from None
+            raise DurableSessionError(f"{where} tells of no session: {shape_problem(error)}") from None
 
 
 TOPIC = "orchestrator.sessions"

@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 
 from harnpy.eventlog.contract import LogEvent, canonical, in_thread
 from harnpy.eventlog.errors import LogSerdeError, TopicMoved
-from harnpy.faults import NamedMisuse
+from harnpy.faults import NamedMisuse, shape_problem
 from harnpy.formats.dicts import detached
 from harnpy.formats.options import OptionTable
 from harnpy.world.clock import RealClock, milliseconds, rfc3339
@@ -233,7 +233,7 @@ class TopicFold(ABC):
             self._fold(number, event.kind, event.payload)
         except (KeyError, TypeError, AttributeError) as error:
             where = f"event {number} of topic '{self.topic}'"
-            raise WaitpointError(f"{where} tells of no {self.about}: {error!r}") from None
+            raise WaitpointError(f"{where} tells of no {self.about}: {shape_problem(error)}") from None
         self.version = number
 
 

@@ -130,7 +130,10 @@ def _typed(session: Log, draft: EventDraft) -> EventDraft:
     try:
         said = convert(draft.data, kind)
     except ValidationError as error:
-        raise EventRejected(f"session append: {draft.type}: {error}", session.id) from error
+        from harnpy.formats.mismatch import mismatch
+
+        problem = mismatch(draft.data, kind, "data")
+        raise EventRejected(f"session append: {draft.type}: {problem}", session.id) from error
     if draft.type == kinds.STATUS_CHANGED:
         check_transition(session.id, session.status, draft.data["to"])
     if draft.type == kinds.REGISTER_SET and _is_misset_pins(draft.data):

@@ -43,7 +43,10 @@ def read_stamp(text: str) -> int:
     """Microseconds since 1970 of an RFC 3339 time stamp. Raises ValueError."""
     from datetime import UTC, datetime, timedelta
 
-    moment = datetime.fromisoformat(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        raise ValueError(f"{text!r} is no RFC 3339 time stamp") from None
     if moment.tzinfo is None:
         raise ValueError(f"no offset in {text!r}")
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
@@ -111,7 +114,10 @@ def decoded(event: Typed, cls: type[T]) -> T | None:
     try:
         return convert(event.data, cls)
     except ValidationError as error:
-        raise EventDecodeError(type, event.id, str(error), event.session_id) from error
+        from harnpy.formats.mismatch import mismatch
+
+        problem = mismatch(event.data, cls, "data")
+        raise EventDecodeError(type, event.id, problem, event.session_id) from error
 
 
 # The facts a session's log is made of. Spec: 10 §A1.1, §C3, §C3.3, §C9.

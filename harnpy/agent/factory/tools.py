@@ -65,8 +65,10 @@ def described(function: Callable[..., Any]) -> Described:
     def call(given: Dict) -> Any:
         try:
             read = convert(given, arguments)
-        except ValidationError as error:
-            raise ValueError(str(error)) from None
+        except ValidationError:
+            from harnpy.formats.mismatch import mismatch
+
+            raise ValueError(mismatch(given, arguments)) from None
         first = [getattr(read, each.name) for each in parameters if each.kind is _POSITIONAL]
         named = {each.name: getattr(read, each.name) for each in parameters if each.kind is not _POSITIONAL}
         return function(*first, **named)
@@ -115,7 +117,9 @@ def _hints(source: Callable[..., Any], name: str) -> dict[str, Any]:
     try:
         return get_type_hints(typed, include_extras=True)
     except NameError as error:
-        raise InvalidArgument(f"tool '{name}': a type of its parameters can't be found: {error}") from None
+        raise InvalidArgument(
+            f"tool '{name}': a type of its parameters can't be found: {error.name}"
+        ) from None
 
 
 def _default(parameter: inspect.Parameter) -> tuple[Any, ...]:
@@ -130,16 +134,28 @@ def _default(parameter: inspect.Parameter) -> tuple[Any, ...]:
 def _shape(name: str, fields: list[Any]) -> tuple[type[Any], Dict]:
     """Return what arguments are read as, and its JSON Schema."""
     try:
-        arguments = defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+        arguments = _arguments(fields)
         whole = json_schema(arguments)
     except TypeError as error:
-        reason = str(error).split("\n", 1)[0]
-        raise InvalidArgument(f"tool '{name}': its parameters have no JSON Schema: {reason}") from None
+        without = ", ".join(f"`{field[0]}`" for field in fields if not _has_schema(field)) or "what it takes"
+        raise InvalidArgument(f"tool '{name}': there is no JSON Schema for {without}") from error
     schema: Dict = whole["$defs"].pop("Arguments")
     schema.pop("title", None)
     if whole["$defs"]:
         schema["$defs"] = whole["$defs"]
     return arguments, schema
+
+
+def _arguments(fields: list[Any]) -> type[Any]:
+    return defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _has_schema(field: Any) -> bool:
+    try:
+        json_schema(_arguments([field]))
+    except TypeError:
+        return False
+    return True
 
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)

@@ -9,6 +9,8 @@ import msgspec
 from harnpy.builtins.agents.tool_runtime import hooks_of
 from harnpy.builtins.bridge.callables import python_function
 from harnpy.faults import MisuseError
+from harnpy.formats.mismatch import mismatch
+from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.vm.errors import FAILURES
 from harnpy.vm.modules import Modules, load_module
@@ -59,13 +61,24 @@ class _Refused(Exception):
 def install(vm: Vm, path: str, text: str) -> None:
     """Install the hooks of the manifest at ``path``, whose ``text`` is given. Raises `ManifestError`."""
     try:
-        manifest = msgspec.toml.decode(text, type=_Manifest)
+        manifest = _read(text)
         for each in manifest.hooks:
             handler = _handler(vm, manifest, os.path.dirname(path), each.handler)
             hooks_of(vm).add(each.event, python_function(vm, handler), each.pattern)
-    except (msgspec.DecodeError, MisuseError, _Refused) as error:
+    except (MisuseError, _Refused) as error:
         help_ = error.help if isinstance(error, _Refused) else None
         raise ManifestError(f"failed to install manifest hooks: {error}", path, help_) from error
+
+
+def _read(text: str) -> _Manifest:
+    try:
+        tables = parse_toml(text)
+    except ValueError as error:
+        raise _Refused(str(error)) from None
+    try:
+        return msgspec.convert(tables, _Manifest)
+    except msgspec.ValidationError:
+        raise _Refused(mismatch(tables, _Manifest)) from None
 
 
 def _handler(vm: Vm, manifest: _Manifest, root: str, handler: str) -> Fn:

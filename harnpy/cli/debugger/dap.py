@@ -21,6 +21,7 @@ from harnpy.cli.debugger import dap_wire, engine
 from harnpy.cli.debugger.engine import NotStopped
 from harnpy.cli.debugger.frames import Call, EvaluationError, Names, kind, parts, short
 from harnpy.cli.repl import is_expression
+from harnpy.formats.mismatch import mismatch
 from harnpy.syntax.diagnostic import SourceFault
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ class Adapter:
             if handler is None:
                 raise RequestError(f"`{request.command}` is not supported")
             body = handler(request)
-        except (RequestError, EvaluationError, msgspec.ValidationError) as error:
+        except (RequestError, EvaluationError) as error:
             self._wire.refuse(request, str(error))
         except NotStopped:
             self._wire.refuse(request, "the program is running")
@@ -424,4 +425,8 @@ class Adapter:
 
 
 def _arguments(request: Request, kind: type[Kind]) -> Kind:
-    return msgspec.convert(request.arguments or {}, kind)
+    arguments = request.arguments or {}
+    try:
+        return msgspec.convert(arguments, kind)
+    except msgspec.ValidationError:
+        raise RequestError(mismatch(arguments, kind)) from None

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from harnpy.formats.mismatch import unread
+
 if TYPE_CHECKING:
     Body = dict[str, Any]
 
@@ -119,9 +121,10 @@ class Wire:
         if length is None:
             return None
         try:
-            return msgspec.json.decode(self._reader.read(length), type=Request)
-        except msgspec.DecodeError as error:
-            raise ProtocolError(f"not a request: {error}") from None
+            content = self._reader.read(length)
+            return msgspec.json.decode(content, type=Request)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ProtocolError(f"not a request: {unread(content, Request)}") from None
 
     def _header(self) -> int | None:
         """Return the number of bytes of the next message; None at the end."""

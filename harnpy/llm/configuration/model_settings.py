@@ -31,6 +31,7 @@ from harnpy.formats.globs import glob_matches
 from harnpy.formats.toml import parse_toml
 from harnpy.llm.configuration.prices import Price
 from harnpy.project import MANIFEST, upwards
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,8 +200,10 @@ def convert(value: Any, kind: type[T], where: str, key: str) -> T:
 
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise OptionError(f"{where}: {key}: {error}") from None
+    except msgspec.ValidationError:
+        from harnpy.formats.mismatch import mismatch
+
+        raise OptionError(f"{where}: {mismatch(value, kind, key)}") from None
 
 
 def read_entry(kind: type[T], given: Any, where: str, key: str) -> T:
@@ -504,7 +507,7 @@ def _read(read: Read, path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise OptionError(f"{path}: {plain_reason(error)}") from None
 
 
 def _parse(text: str, path: str) -> dict[str, Any]:

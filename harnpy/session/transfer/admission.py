@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
 from harnpy.session.arguments import validate_session_id
 from harnpy.session.codec import SessionCodec
@@ -128,7 +129,7 @@ def admit(events: Sequence[Event], origin: Origin, store: Store) -> StoredSessio
         digest.add(events)
         digest.rewound(replay(events).execution)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise TransferError(f"the events are no session's: {error!r}") from error
+        raise TransferError(f"the events are no session's: {shape_problem(error)}") from error
     try:
         stream.append(events, 0, head=digest.head())
     except VersionConflict as conflict:

@@ -9,6 +9,8 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
+from harnpy.faults import shape_problem
+from harnpy.formats.mismatch import unread
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import (
@@ -405,7 +407,7 @@ def read_log(lines: Iterable[str], record: Json | None = None) -> Rows:
             if number == texts[-1][0] and not line.endswith("\n"):
                 torn = len(line.encode())
                 break
-            raise TransferError(f"line {number} isn't JSON: {error}") from None
+            raise TransferError(f"line {number} isn't JSON: {unread(line, Any)}") from error
         if not isinstance(envelope, dict) or not envelope.keys() >= _NEEDED:
             raise TransferError(f"line {number} is no event: it needs {', '.join(sorted(_NEEDED))}")
         envelopes.append(envelope)
@@ -425,7 +427,7 @@ def read_log(lines: Iterable[str], record: Json | None = None) -> Rows:
     except TransferError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise TransferError(f"event {number} can't be read: {error}") from None
+        raise TransferError(f"event {number} can't be read: {shape_problem(error)}") from None
     _end_append(reader.rows)
     return Rows(reader.rows, found)
 

@@ -7,6 +7,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError
@@ -307,8 +308,8 @@ def _time(header: Json, key: str) -> int | None:
         return None
     try:
         return read_stamp(value)
-    except (ValueError, TypeError) as error:
-        raise TransferError(f"Missing or invalid header: '{key}' is no time: {error}") from None
+    except ValueError as error:
+        raise TransferError(f"Missing or invalid header: '{key}': {error}") from None
 
 
 def _listed(messages: Any) -> list[Json]:
@@ -343,7 +344,7 @@ def _add_messages(log: NewLog, name: str, messages: list[Json], running: bool) -
             draft = EventDraft(kinds.MESSAGE_ADDED, from_cognesy(message), id=id)
             time = read_stamp(message["createdAt"]) if message.get("createdAt") else None
         except (ValueError, TypeError) as error:
-            raise TransferError(f"message {number + 1} can't be read: {error}") from None
+            raise TransferError(f"message {number + 1} can't be read: {shape_problem(error)}") from None
         log.add(draft, time=time)
 
 

@@ -30,6 +30,7 @@ from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name
 from harnpy.world import World
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from harnpy.session.transfer.admission import Loss
@@ -182,7 +183,7 @@ _BAD = (SessionError, StorageError, OSError, UnicodeDecodeError)
 
 
 def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)
+    return plain_reason(error)
 
 
 def _copied(store: Store, directory: str) -> ImportReport:
@@ -215,8 +216,8 @@ def _records(directory: str, world: World, report: ImportReport) -> dict[str, Js
             record = from_json(line)
             id = record["session_id"]
             files = {id, file_name(id)}
-        except (DecodeError, TypeError, KeyError, AttributeError) as error:
-            report.errors.append((path, f"line {number} is no record: {error}"))
+        except (DecodeError, TypeError, KeyError, AttributeError):
+            report.errors.append((path, f"line {number} is no record"))
             continue
         for file in files:
             found[posixpath.join(directory, f"{file}.jsonl")] = record

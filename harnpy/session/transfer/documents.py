@@ -34,8 +34,12 @@ def load_document(
         text = world.files.read_bytes(path_or_text).decode(encoding) if is_file else path_or_text
         document = read_text(text, language)
     except ValueError as error:
-        raise TransferError(f"Cannot load {language} {what}.\nError: {error}") from None
+        raise TransferError(f"Cannot load {language} {what}.\nError: {_said(error)}") from None
     return part_of(document, part)
+
+
+def _said(error: ValueError) -> str:
+    return "this is no text in its encoding" if isinstance(error, UnicodeError) else str(error)
 
 
 def path_or_text_of(given: Any) -> str:
@@ -66,7 +70,10 @@ def _json(text: str) -> Any:
         import json5
     except ImportError:
         raise ValueError("this isn't plain JSON; to read JSON5, pip install 'harnpy[import]'") from None
-    return json5.loads(text)
+    try:
+        return json5.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("this is neither JSON nor JSON5") from None
 
 
 def _yaml(text: str) -> Any:

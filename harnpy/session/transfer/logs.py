@@ -12,6 +12,8 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
+from harnpy.faults import shape_problem
+from harnpy.formats.mismatch import unread
 from harnpy.session.codec import decode_event, encode_event
 from harnpy.session.cuts import restored_payload
 from harnpy.session.errors import TransferError
@@ -110,7 +112,7 @@ def _read(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         try:
             row = from_json(line)
         except (DecodeError, UnicodeDecodeError) as error:
-            raise TransferError(f"line {number} isn't JSON: {error}") from None
+            raise TransferError(f"line {number} isn't JSON: {unread(line, Any)}") from error
         if not isinstance(row, dict) or not row.keys() >= _NEEDED:
             missing = ", ".join(sorted(_NEEDED - set(row if isinstance(row, dict) else ())))
             raise TransferError(f"line {number} is no event: it has no {missing}")
@@ -135,7 +137,7 @@ def event_of(row: dict[str, Any], number: int, origin: Origin, former: str) -> E
             event.supplement(id=event_id(owner.id, number, event.time))
         turn = position(row.get("turn_id", ""), former)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise TransferError(f"event {number} can't be read: {error}") from None
+        raise TransferError(f"event {number} can't be read: {shape_problem(error)}") from None
     turn = row.get("turn", turn)
     if turn is not None:
         event.turn = TurnRef(owner, turn)

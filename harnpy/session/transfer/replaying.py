@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import shape_problem
 from harnpy.session.codec import encode_event
 from harnpy.session.errors import SessionError, TransferError
 from harnpy.session.events import SESSION_CREATED, Event
@@ -59,7 +60,7 @@ class Replayer:
         except SessionError:
             raise
         except (Unreadable, ValueError, TypeError, LookupError, AttributeError) as error:
-            raise TransferError(f"replay: event {number} can't be read: {error}") from error
+            raise TransferError(f"replay: event {number} can't be read: {shape_problem(error)}") from error
 
     def _take(self, event: Event | Json) -> None:
         row = _shown(event) if isinstance(event, Event) else event

@@ -174,7 +174,9 @@ class FileLeases:
         try:
             return _PLACE.decode(line) if line else Place()  # a power cut may leave an empty file, or zeros
         except msgspec.DecodeError as error:
-            raise CorruptLog(self.folder.where(file + LEASE_SUFFIX), str(error)) from error
+            from harnpy.formats.mismatch import unread
+
+            raise CorruptLog(self.folder.where(file + LEASE_SUFFIX), unread(line, Place)) from error
 
     def _write(self, key: str, place: Place) -> None:
         # Not synced: a power cut ends the holder, too. A process that is killed has written all or nothing.

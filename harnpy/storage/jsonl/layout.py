@@ -407,6 +407,18 @@ class Brief(msgspec.Struct):
     log: Facts | None = None
 
 
+class _Members(msgspec.Struct):
+    """What the line of a row has."""
+
+    type: str
+    timestamp: str
+    seq: int = 0
+    more: int = 0
+    turn: Any = None
+    cost: float = 0
+    key: str = ""
+
+
 class BadLine(Exception):
     """A line that can't be read, and why."""
 
@@ -481,7 +493,9 @@ def brief_of(line: bytes) -> Brief:
     try:
         found = _BRIEF.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadLine(str(error)) from error
+        from harnpy.formats.mismatch import unread
+
+        raise BadLine(unread(line, Brief)) from error
     if found.v > _VERSION:
         raise SchemaTooNew("a line of the log", found.v, _VERSION)
     return found
@@ -495,8 +509,12 @@ def row_of(line: bytes, seq: int) -> Row | None:
     checked_line(line)
     try:
         return _row(line, seq)
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, KeyError) as error:
-        raise BadLine(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        from harnpy.formats.mismatch import unread
+
+        raise BadLine(unread(line, _Members)) from error
+    except ValueError as error:
+        raise BadLine("`timestamp` is no time") from error
 
 
 def _row(line: bytes, seq: int) -> Row | None:

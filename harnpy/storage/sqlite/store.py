@@ -120,8 +120,10 @@ def _head(row: tuple[Any, ...]) -> Head | str:
     """Return the head, or what is wrong with it."""
     try:
         data = decode(row[7])
-    except DecodeError as error:
-        return f"its head is not JSON: {error}"
+    except DecodeError:
+        from harnpy.formats.mismatch import unread
+
+        return f"its head is not JSON: {unread(row[7], Any)}"
     return Head(*row[:7])._replace(data=data) if isinstance(data, dict) else "its head is not a JSON object"
 
 

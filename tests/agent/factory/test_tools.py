@@ -82,13 +82,13 @@ class TestSignatures:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ({"where": {"name": "a"}}, "Object missing required field `text`"),
-            ({"text": 1, "where": {"name": "a"}}, "Expected `str`, got `int` - at `$.text`"),
-            ({"text": "a", "where": {"name": "a"}, "no": 1}, "Object contains unknown field `no`"),
+            ({"where": {"name": "a"}}, "`text` is missing"),
+            ({"text": 1, "where": {"name": "a"}}, "`text` must be a string, not an int"),
+            ({"text": "a", "where": {"name": "a"}, "no": 1}, "unknown key `no`"),
         ],
     )
     def test_arguments_that_do_not_fit(self, given: dict[str, Any], message: str) -> None:
-        with pytest.raises(ValueError, match=r"Object|Expected") as error:
+        with pytest.raises(ValueError, match="`") as error:
             tool(find).handler(given)
         assert str(error.value) == message
 
@@ -140,12 +140,14 @@ class TestSignatures:
     def test_types_that_json_does_not_have(self) -> None:
         def send(to: Iterator[int]) -> None: ...
 
-        with pytest.raises(InvalidArgument, match="tool 'send': its parameters have no JSON Schema: "):
+        with pytest.raises(InvalidArgument, match="tool 'send': there is no JSON Schema for `to`"):
             tool(send)
 
         def lost(to: Nowhere) -> None: ...  # type: ignore[name-defined] # noqa: F821
 
-        with pytest.raises(InvalidArgument, match="tool 'lost': a type of its parameters can't be found: "):
+        with pytest.raises(
+            InvalidArgument, match="tool 'lost': a type of its parameters can't be found: Nowhere"
+        ):
             tool(lost)
 
 

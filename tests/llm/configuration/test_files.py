@@ -171,14 +171,14 @@ def test_a_project_overrides_capabilities(world: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[", "/c: "),
+        ("[[", "/c: '[[' is not valid here at line 1 column 3"),
         ("defualt = 1", "/c: unknown key `defualt`"),
         ("[providers.x]\nbase_ulr = 1", "/c: unknown key `providers.x.base_ulr`"),
-        ("[providers.x]\nrpm = 1", "/c: providers.x: Object missing required field `base_url`"),
-        ("[providers.openai]\nrpm = ''", "/c: providers.openai: Expected `int | null`, got `str`"),
-        ("providers = 3", "/c: providers: Expected `object`, got `int`"),
+        ("[providers.x]\nrpm = 1", "/c: `providers.x.base_url` is missing"),
+        ("[providers.openai]\nrpm = ''", "/c: `providers.openai.rpm` must be an int, not a string"),
+        ("providers = 3", "/c: `providers` must be a dict, not an int"),
         ('[[inference]]\nglobe = "x"', "/c: unknown key `inference[0].globe`"),
-        ("default_provider = 3", "/c: default_provider: Expected `str`, got `int`"),
+        ("default_provider = 3", "/c: `default_provider` must be a string, not an int"),
     ],
 )  # fmt: skip
 def test_a_file_that_makes_no_sense(world: Any, text: str, message: str) -> None:

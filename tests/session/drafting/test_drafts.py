@@ -78,7 +78,7 @@ def test_a_payload_is_of_its_type_alone() -> None:
     with pytest.raises(EventDecodeError) as caught:
         free.payload(Rating)
     assert str(caught.value) == (
-        f"decode message_rated event {free.id}: Expected `int`, got `str` - at `$.stars`"
+        f"decode message_rated event {free.id}: `data.stars` must be an int, not a string"
     )
     assert (caught.value.code, str(pickle.loads(pickle.dumps(caught.value)))) == ("decode", str(caught.value))
     with pytest.raises(InvalidArgument, match="names its event type in `TYPE`: dict has none"):
@@ -107,9 +107,12 @@ def test_messages_by_role() -> None:
     [
         (EventDraft("message_added", {"content": "x"}), "session append: message has invalid role"),
         (EventDraft("message_added", "x"), "session append: message has invalid role"),
-        (EventDraft("context_added", {}), "session append: context_added: Object missing required field"),
-        (EventDraft("turn_completed"), "session append: turn_completed: Expected `object`, got `null`"),
-        (EventDraft("tool_started", {"tool": 1}), "session append: tool_started: Expected `str`, got `int`"),
+        (EventDraft("context_added", {}), "session append: context_added: `data.content` is missing"),
+        (EventDraft("turn_completed"), "session append: turn_completed: `data` must be a dict, not nil"),
+        (
+            EventDraft("tool_started", {"tool": 1}),
+            "session append: tool_started: `data.tool` must be a string, not an int",
+        ),
         (
             EventDraft("session_created", {}),
             "session append: session_created is the session's own: ",

@@ -212,7 +212,7 @@ def test_snapshots_that_count_for_nothing(snapshot: Any) -> None:
         ([line(A, "compaction_triggered", {"cutoff_event_id": "gone"})],
          'effective history: compaction cutoff "gone" not found'),
         ([said(A, "user", "a"), "{}\n"], "line 2 is no event: it needs id, session_id, timestamp, type"),
-        ([said(A, "user", "a").replace("2025-", "x")], "event 1 can't be read: Invalid isoformat string"),
+        ([said(A, "user", "a").replace("2025-", "x")], "event 1 can't be read: 'x"),
     ],
 )  # fmt: skip
 def test_what_is_no_log(lines: list[str], text: str) -> None:

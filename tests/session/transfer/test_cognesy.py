@@ -208,7 +208,7 @@ def test_a_running_execution_is_an_open_turn(without: bool) -> None:
         (
             "header.createdAt",
             "x",
-            "Missing or invalid header: 'createdAt' is no time: Invalid isoformat string: 'x'",
+            "Missing or invalid header: 'createdAt': 'x' is no RFC 3339 time stamp",
         ),
         ("header.status", "gone", 'unknown status "gone"'),
         (
