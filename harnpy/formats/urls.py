@@ -67,10 +67,10 @@ def build(parts: Url) -> str:
             _set(url, name, str(given))
     text: str = url.href
     if parts.query is not None:
-        url.search = parts.query
+        url.search = f"?{parts.query}"  # a setter drops the first sign
         text += url.search or "?"
     if parts.fragment is not None:
-        url.hash = parts.fragment
+        url.hash = f"#{parts.fragment}"
         text += url.hash or "#"
     return text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from harnpy.formats.urls import Url, UrlError, build, parse, read_query, written_query
@@ -17,6 +17,8 @@ PART = st.none() | TEXT
 
 
 @given(TEXT.map("http://a".__add__) | TEXT.map("x:".__add__) | TEXT)
+@example("http://a??")
+@example("http://a##")
 def test_what_is_parsed_is_built_again(text: str) -> None:
     try:
         parts = parse(text)
