@@ -68,7 +68,7 @@ def canonical(value: Any) -> str:
     try:
         return _SORTED.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise LogSerdeError(f"event log parse error: an event must be JSON: {error}") from None
+        raise LogSerdeError("event log parse error: an event must be JSON") from error
 
 
 def _stored(text: str) -> str:

@@ -302,8 +302,8 @@ def zip_unpacked(data: bytes, most: int, skip_special: bool) -> Iterator[Entry]:
                 check_path(number, info.orig_filename)
                 if _is_file(number, info, skip_special):
                     yield Entry(info.filename, _content(archive, info))
-    except (*malformed, NotImplementedError) as error:
-        raise DataError(f"not a zip archive, or damaged: {error}") from None
+    except (*malformed, NotImplementedError):
+        raise DataError("not a zip archive, or damaged") from None
 
 
 def _is_file(number: int, info: ZipInfo, skip_special: bool) -> bool:
@@ -333,5 +333,6 @@ def _content(archive: ZipFile, info: ZipInfo) -> bytes:
     with archive.open(info) as file:
         content = b"".join(iter(lambda: file.read(_PIECE), b""))
     if len(content) != info.file_size:
-        raise ValueError(f"{info.filename!r} has {len(content)} bytes instead of {info.file_size}")
+        found = f"{info.filename!r} has {len(content)} bytes instead of {info.file_size}"
+        raise DataError(f"not a zip archive, or damaged: {found}")
     return content

@@ -69,8 +69,8 @@ def _unpacked(member: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
             piece = member.unconsumed_tail
             if len(out) < _GZIP_PIECE:
                 return
-    except zlib.error as error:
-        raise DataError(f"not gzip data, or damaged: {str(error).rpartition(': ')[2]}") from None
+    except zlib.error:
+        raise DataError("not gzip data, or damaged") from None
 
 
 # Brotli (RFC 7932), by `brotli`: its authors' own binding. Spec: 04 §22.
@@ -144,7 +144,7 @@ def zstd_decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
                         frame = unpacker.decompressobj()
                     yield frame.decompress(left)
                     left = frame.unused_data if frame.eof else b""
-    except ZstdError as error:
-        raise DataError(f"not zstd data, or damaged: {str(error).rpartition(': ')[2]}") from None
+    except ZstdError:
+        raise DataError("not zstd data, or damaged") from None
     if not frame.eof:
         raise DataError("the data ends too early")

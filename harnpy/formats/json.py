@@ -54,6 +54,15 @@ def parse_json(text: str) -> Any:
     return _Reader(text).read()
 
 
+def json_problem(text: str) -> str:
+    """Return what is wrong with a text that another decoder refuses."""
+    try:
+        parse_json(text)
+    except JsonError as error:
+        return str(error)
+    return "this isn't JSON"
+
+
 def _is_plain(text: str) -> bool:
     """Return whether the standard decoder may have a go.
 

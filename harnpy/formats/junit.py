@@ -30,8 +30,8 @@ def read_cases(pieces: Iterable[bytes], encoding: str | None) -> list[dict[str, 
         for piece in pieces:
             parser.Parse(piece, False)
         parser.Parse(b"", True)
-    except (expat.ExpatError, LookupError) as error:
-        raise ValueError(str(error)) from None
+    except (expat.ExpatError, LookupError):
+        raise ValueError("this is no XML") from None
     return reader.cases
 
 

@@ -72,8 +72,9 @@ def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
         fold = regex.IGNORECASE if "i" in flags else 0
         found: re.Pattern[str] = regex.compile("(?-f)" + text, regex.VERSION1 | fold)
         return found
-    except regex.error as error:
-        raise PatternError(str(error)) from None
+    except regex.error:
+        _Rewriter(pattern, flags, diagnoses=True).rewritten()
+        raise PatternError("it can't be compiled") from None
 
 
 def _literal(character: str) -> str:
@@ -83,8 +84,9 @@ def _literal(character: str) -> str:
 class _Rewriter:
     """Reads ``pattern`` from ``at``; ``out`` has one piece for each atom, which a quantifier may follow."""
 
-    def __init__(self, pattern: str, flags: str) -> None:
+    def __init__(self, pattern: str, flags: str, *, diagnoses: bool = False) -> None:
         self.pattern = pattern
+        self.diagnoses = diagnoses
         self.at = 0
         self.depth = 0
         self.size = 0
@@ -99,6 +101,15 @@ class _Rewriter:
 
     def fail(self, why: str) -> NoReturn:
         raise PatternError(f"{why} at position {self.at}")
+
+    def compiles(self, text: str, otherwise: str) -> str:
+        """Return a part that is whole by itself. Of a refused pattern, the library must take each alone."""
+        if self.diagnoses:
+            try:
+                regex.compile(text, regex.VERSION1)
+            except regex.error:
+                self.fail(otherwise)
+        return text
 
     def peek(self, count: int = 1) -> str:
         return self.pattern[self.at : self.at + count]
@@ -182,9 +193,12 @@ class _Rewriter:
         digits = least + most
         if not (digits.isascii() and digits.isdecimal()) or not (least or comma):
             self.fail("repetition quantifier expects a valid decimal")
+        bounds = [bound.lstrip("0") for bound in (least, most)]
+        if most and (len(bounds[0]), bounds[0]) > (len(bounds[1]), bounds[1]):
+            self.fail("invalid repetition count range")
         self.at = end + 1
         # Seven digits exceed the limit anyway, and `int` refuses thousands.
-        copies = max(int(bound.lstrip("0")[:7] or 0) for bound in (least, most))
+        copies = max(int(bound[:7] or 0) for bound in bounds)
         return f"{{{least or 0}{comma}{most}}}", max(copies, 1)
 
     def atom(self) -> str:
@@ -269,7 +283,9 @@ class _Rewriter:
         """Read what follows a backslash, in a class or outside one."""
         letter = self.next()
         if letter in _CLASSES:
-            return "\\" + letter + (self.property_name() if letter in "pP" else "")
+            if letter not in "pP":
+                return "\\" + letter
+            return self.compiles("\\" + letter + self.property_name(), "Unicode property not found")
         if letter in _CONTROLS:
             return _literal(_CONTROLS[letter])
         if letter in _HEX_LENGTHS:
@@ -314,7 +330,7 @@ class _Rewriter:
             character = self.next()
             if character == "]" and not is_first:
                 self.depth -= 1
-                return out + "]"
+                return self.compiles(out + "]", "invalid character class")
             is_first = False
             if character == "[":
                 out += self.posix_class() if self.peek() == ":" else self.char_class()

@@ -302,7 +302,7 @@ class Frames:
         try:
             message = msgspec.msgpack.decode(body, ext_hook=self._ext_hook)
         except (msgspec.DecodeError, RecursionError, ValueError, TypeError) as error:
-            raise ProtocolError(str(error)) from None
+            raise ProtocolError("a message can't be read") from error
         if not isinstance(message, list) or not message or not isinstance(message[0], str):
             raise ProtocolError("a message is no list with a kind")
         return message

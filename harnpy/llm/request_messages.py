@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import compact_json, json_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -237,8 +237,8 @@ def read_arguments(name: str, text: str) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return {"__parse_error": f"The arguments of tool '{name}' are not valid JSON: {error}"}
+    except (ValueError, RecursionError):
+        return {"__parse_error": f"The arguments of tool '{name}' are not valid JSON: {json_problem(text)}"}
     if isinstance(value, dict):
         return value
     return {"__parse_error": f"The arguments of tool '{name}' are not a JSON object: {text[:200]}"}

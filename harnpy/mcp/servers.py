@@ -242,13 +242,15 @@ class Cards:
     async def _fetched(self, url: str) -> str:
         import httpx2
 
+        from harnpy.world.http_client import failure
+
         try:
             async with self._http().client("mcp_connect") as client:
                 response = await client.get(url, timeout=_PATIENCE)
                 if not response.is_success and _WELL_KNOWN not in url:
                     response = await client.get(url.rstrip("/") + _WELL_KNOWN + _CARD, timeout=_PATIENCE)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise NamedFault(f"http: {error or type(error).__name__}") from None
+            raise NamedFault(f"http: {failure(error).text}") from None
         if not response.is_success:
             raise NamedFault(f"http: {url} returned status {response.status_code}")
         return response.text

@@ -26,6 +26,8 @@ from pydantic import ValidationError
 from harnpy.formats.json import JsonError, parse_json, to_json
 from harnpy.mcp.server_spec import ConnectionFault, NotStarted, ServerError, ServerSpec, SessionLost
 from harnpy.world.egress import redacted_url
+from harnpy.world.files import system_reason
+from harnpy.world.http_client import failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -137,10 +139,8 @@ class Stdio:
         env = {**world.environment.all(), **added} if added else None
         try:
             return await world.processes.start(command, world.unguarded.files.cwd(), env)
-        except OSError as error:
-            reason = f"{error.strerror} (os error {error.errno})"
-        except ValueError as error:  # a text that no program can be given
-            reason = str(error)
+        except (OSError, ValueError) as error:  # or a text that no program can be given
+            reason = system_reason(error)
         raise NotStarted(f"failed to spawn '{command[0]}': {reason}")
 
 
@@ -314,10 +314,10 @@ class _Outgoing:
             try:
                 answer = await self._answer(request)
             except Exception as error:
-                failure = ErrorData(
+                found = ErrorData(
                     code=INTERNAL_ERROR, message=str(error), data=_failure(error, self._server.url)
                 )
-                answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=failure)
+                answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=found)
             finally:
                 del self._running[request.id]
             self._arriving.send_nowait(SessionMessage(answer))
@@ -438,8 +438,7 @@ def _answering(request: JSONRPCRequest, answer: Answer) -> Answer:
 def _failure(error: Exception, url: str) -> Exception:
     """Return the error that the caller gets."""
     if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL | httpx2.StreamError | OSError):
-        detail = str(error) or type(error).__name__
-        return ConnectionFault(f"MCP HTTP request error: {detail} ({redacted_url(url)})")
+        return ConnectionFault(f"MCP HTTP request error: {failure(error).text} ({redacted_url(url)})")
     return error
 
 

@@ -69,6 +69,6 @@ class _Git:
             ended: Ended = self._call(self._world.processes.run, argv, self._repo)
         except OSError as error:
             return error.strerror or str(error)
-        except RuntimeError as error:  # the loop that would wait for it is closed
-            return str(error)
+        except RuntimeError:
+            return "the event loop that would wait for it is closed"
         return None if ended.code == 0 else ended.err.decode(errors="replace").strip()

@@ -9,6 +9,7 @@ import re
 import socket
 import ssl
 from contextlib import aclosing
+from contextvars import ContextVar
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ from harnpy.world.connections import Failed, Settings, TooMuch, cut_off, misled,
 from harnpy.world.cookie_jars import no_jar
 from harnpy.world.egress import Egress, Forbidden
 from harnpy.world.egress_rules import address_in, host_in
+from harnpy.world.files import plain_reason
 from harnpy.world.responses import MOST_REDIRECTS, careful
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 # A name is resolved here, once, and the connection goes to an address that egress was asked about: a second
 # answer of the resolver, which might be another, is never asked for.
 
+
+#: Whether the last thing that this task has read from a connection was its end: a response that then can't
+#: be read is not malformed but incomplete.
+AT_END: ContextVar[bool] = ContextVar("AT_END", default=False)
 
 #: Seconds after which the next address is tried, too (RFC 8305).
 _HEAD_START = 0.25
@@ -144,7 +150,9 @@ class _Admitted(httpcore2.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         if self._egress.policy is not self._policy:
             self._ask_again(httpcore2.ReadError)
-        return await self._stream.read(max_bytes, timeout)
+        data = await self._stream.read(max_bytes, timeout)
+        AT_END.set(not data)
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if self._egress.policy is not self._policy:
@@ -255,11 +263,9 @@ def admitted(
                 return await super().send(request, **options)
             except Forbidden as error:
                 failure: Exception = egress.blocked(used, url, error)
-            except UnicodeError as error:
+            except UnicodeError:
                 # Of a name in `Location` that nobody could have registered; httpx2 lets it through.
-                failure = httpx2.RemoteProtocolError(
-                    f"Invalid URL in location header: {error}.", request=request
-                )
+                failure = httpx2.RemoteProtocolError("invalid URL in Location", request=request)
             raise failure
 
     return AdmittedClient
@@ -330,13 +336,17 @@ def _described(error: Exception) -> tuple[str, str]:
             return _misbehaved(error)
         case httpx2.DecodingError():
             return _OTHER, "the body isn't what its content-encoding says"
+        case httpx2.InvalidURL():
+            return _OTHER, "a URL isn't valid"
         case httpx2.UnsupportedProtocol():
             return misled().category, misled().text
         case httpx2.LocalProtocolError():
-            return _OTHER, f"it can't be sent: {_words(str(error))}"
+            return _OTHER, "it can't be sent as HTTP"
         case ssl.SSLError():
             return _OTHER, f"TLS: {_reason(error)}"
-    return _OTHER, f"{error}" or type(error).__name__
+        case OSError():
+            return _OTHER, plain_reason(error)
+    return _OTHER, f"it failed ({type(error).__name__})"
 
 
 def _not_connected(error: httpx2.ConnectError) -> tuple[str, str]:
@@ -354,10 +364,9 @@ def _not_connected(error: httpx2.ConnectError) -> tuple[str, str]:
 
 
 def _misbehaved(error: httpx2.RemoteProtocolError) -> tuple[str, str]:
-    text = str(error)
-    if "incomplete" in text or "peer closed" in text or "disconnected" in text:
+    if AT_END.get():
         return _NETWORK, f"connection closed{_at('by', error)} before the response was complete"
-    return _OTHER, f"malformed response{_at('from', error)}: {_words(text)}"
+    return _OTHER, f"malformed response{_at('from', error)}"
 
 
 def _words(text: str) -> str:
@@ -397,6 +406,10 @@ def _host(error: Exception) -> str:
 def _at(word: str, error: Exception) -> str:
     host = _host(error)
     return f" {word} {host}" if host else ""
+
+
+#: Characters of the longest URL that httpx2 takes.
+_LONGEST_URL = 65_536
 
 
 class Outgoing(Protocol):
@@ -464,6 +477,8 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
 
     Raises `Failed`, `EgressBlocked`, and what the client's ``permit`` does.
     """
+    if len(outgoing.canonical) > _LONGEST_URL:
+        raise Failed("generic", "URL too long")
     times = {"connect": outgoing.connect, "pool": outgoing.connect}
     follows = outgoing.redirects is not None
     try:
@@ -481,7 +496,9 @@ async def exchange(client: httpx2.AsyncClient, surface: str, outgoing: Outgoing)
         client.cookies.set_cookie_header(request)
         response = await client.send(request, stream=True, follow_redirects=follows)
     except FAILURES as error:
-        problem = cut_off() if client.is_closed else failure(error)
+        # The request's own URL is canonical: this one is a redirect's.
+        found = misled() if isinstance(error, httpx2.InvalidURL) else failure(error)
+        problem = cut_off() if client.is_closed else found
     except RuntimeError:
         # httpx2's word for a client that another task has closed.
         if not client.is_closed:

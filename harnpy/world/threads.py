@@ -50,8 +50,8 @@ class Ticker:
         try:
             # `Thread.start` waits until the thread runs: for ever where no memory was left for it to begin.
             start_new_thread(self._run, ())
-        except RuntimeError as error:  # none for its stack either
-            raise MemoryError(str(error)) from None
+        except RuntimeError:  # none for its stack either
+            raise MemoryError("no other thread can start") from None
 
     def stop(self) -> None:
         """After this `tick` is not called, and is not running either."""

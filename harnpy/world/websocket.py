@@ -106,8 +106,8 @@ class WebSocket:
                     protocol.send_close(code, reason)
         except InvalidState:
             raise NotSent("the connection is closed") from None
-        except ProtocolError as error:
-            raise NotSent(str(error)) from None
+        except ProtocolError:
+            raise NotSent("the protocol doesn't allow it") from None
         await self._flush()
 
     async def aclose(self) -> None:

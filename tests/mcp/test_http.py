@@ -209,7 +209,7 @@ def test_a_server_that_can_not_be_reached() -> None:
 
     assert asyncio.run(failure(run())) == (
         ConnectionFault,
-        "MCP HTTP request error: All connection attempts failed (http://127.0.0.1:1/mcp)",
+        "MCP HTTP request error: connection refused by 127.0.0.1 (http://127.0.0.1:1/mcp)",
     )
 
 

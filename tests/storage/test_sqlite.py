@@ -101,7 +101,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
 
 def test_a_file_that_is_no_database_is_a_corrupt_log(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("no database, but long enough to be taken for one\n" * 100)
-    with pytest.raises(CorruptLog, match="file is not a database"):
+    with pytest.raises(CorruptLog, match="this is no SQLite database"):
         open_store(f"sqlite:{tmp_path}/x")
 
 

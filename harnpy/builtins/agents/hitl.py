@@ -254,8 +254,8 @@ def _time(given: Dict, key: str) -> datetime | None:
         raise RuntimeFault(f"hitl_pending: invalid {key}: '{text}' is no RFC 3339 time")
     try:
         return _moment(text)
-    except ValueError as error:
-        raise RuntimeFault(f"hitl_pending: invalid {key}: {error}") from None
+    except ValueError:
+        raise RuntimeFault(f"hitl_pending: invalid {key}: '{text}' is no RFC 3339 time") from None
 
 
 def _moment(text: str) -> datetime:

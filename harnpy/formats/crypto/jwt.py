@@ -14,7 +14,12 @@ from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
 from harnpy.formats.json import JsonError, parse_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
+
+    Key = TypeVar("Key")
 
 #: Bytes of each of the two numbers of an ES256 signature.
 _NUMBER = 32
@@ -39,8 +44,8 @@ def signed(algorithm: str, claims: str, private_key: str) -> str:
     content = f"{_part(_header(algorithm))}.{_part(claims)}"
     try:
         signature = _signature(key, content.encode())
-    except ValueError as error:
-        raise SigningError(f"signing failed: {error}") from None
+    except ValueError:  # an RSA key of few bits
+        raise SigningError("signing failed: the key is too short") from None
     return f"{content}.{to_base64url(signature)}"
 
 
@@ -149,9 +154,9 @@ def _private_key(algorithm: str, pem: str) -> PrivateKeyTypes:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        key = load_pem_private_key(_pem(pem), password=None)
+        key = _loaded(load_pem_private_key, pem, password=None)
         _check_kind(algorithm, key)
-    except (ValueError, TypeError) as error:  # TypeError: the key is encrypted
+    except _BadKey as error:
         raise SigningError(f"invalid {algorithm} PEM private key: {error}") from None
     return key
 
@@ -160,22 +165,31 @@ def _public_key(algorithm: str, pem: str) -> PublicKeyTypes:
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        key = load_pem_public_key(_pem(pem))
+        key = _loaded(load_pem_public_key, pem)
         _check_kind(algorithm, key)
-    except ValueError as error:
+    except _BadKey as error:
         raise TokenRefused(f"invalid {algorithm} PEM public key: {error}") from None
     return key
 
 
-def _pem(text: str) -> bytes:
-    """Return the bytes of a PEM text. Raises ValueError for what can't be one."""
+class _BadKey(Exception):
+    """A text is no key, or not one of the algorithm's; ``str()`` says why."""
+
+
+def _loaded(load: Callable[..., Key], text: str, **options: Any) -> Key:
+    """Return the key in a PEM text. Raises _BadKey."""
     if not text.isascii() or "-----BEGIN " not in text:
-        raise ValueError("the text has no `-----BEGIN …-----` line")
-    return text.encode()
+        raise _BadKey("the text has no `-----BEGIN …-----` line")
+    try:
+        return load(text.encode(), **options)
+    except TypeError:
+        raise _BadKey("the key is encrypted") from None
+    except ValueError:
+        raise _BadKey("there is no such key in the text") from None
 
 
 def _check_kind(algorithm: str, key: PrivateKeyTypes | PublicKeyTypes) -> None:
-    """Raise ValueError when a key isn't one of the algorithm's."""
+    """Raise _BadKey when a key isn't one of the algorithm's."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if algorithm == "RS256":
@@ -184,4 +198,4 @@ def _check_kind(algorithm: str, key: PrivateKeyTypes | PublicKeyTypes) -> None:
         curves = ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey
         fits = isinstance(key, curves) and isinstance(key.curve, ec.SECP256R1)
     if not fits:
-        raise ValueError(f"the key is not {'an RSA' if algorithm == 'RS256' else 'a P-256'} key")
+        raise _BadKey(f"the key is not {'an RSA' if algorithm == 'RS256' else 'a P-256'} key")

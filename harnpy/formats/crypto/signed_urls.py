@@ -120,8 +120,8 @@ def _parsed(what: str, text: str) -> _Url:
     try:
         parts = urlsplit(text)
         origin = _origin(what, parts.scheme, parts.hostname, parts.port) if parts.netloc else ""
-    except ValueError as error:
-        raise UrlError(f"{what} is not a valid URL: {error}") from None
+    except ValueError:
+        raise UrlError(f"{what} is not a valid URL") from None
     if parts.netloc.rpartition("@")[1]:
         raise UrlError(f"{what} must not hold a user name or password")
     if not origin and (parts.scheme or not parts.path.startswith("/")):

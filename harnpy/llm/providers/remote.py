@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.display import display
+from harnpy.formats.json import JsonError, parse_json
 from harnpy.llm.call_options import Caps
 from harnpy.llm.configuration.known_providers import GOOGLE, IN_CLOUDS
 from harnpy.llm.errors import CallError
@@ -67,15 +68,20 @@ def _account(config: ProviderConfig) -> Any:
     """The service account whose key the configuration has. Raises `CallError` for anything else."""
     from google.auth.jwt import Credentials
 
+    lead = f"{config.name}: the file of credentials can't be used: "
     try:
-        key = json.loads(config.cloud.credentials or "")
-        kind = key.get("type") if isinstance(key, dict) else None
-        if kind != "service_account":
-            raise ValueError(f"expected the key of a service_account, found {kind or 'something else'}")
-        load: Any = Credentials.from_service_account_info  # has no types
+        key = parse_json(config.cloud.credentials or "")
+    except JsonError as error:
+        raise CallError("auth", f"{lead}{error}") from None
+    kind = key.get("type") if isinstance(key, dict) else None
+    if kind != "service_account":
+        found = kind or "something else"
+        raise CallError("auth", f"{lead}expected the key of a service_account, found {found}")
+    load: Any = Credentials.from_service_account_info  # has no types
+    try:
         return load(key, audience=None, additional_claims={"scope": _SCOPE})
-    except ValueError as error:
-        raise CallError("auth", f"{config.name}: the file of credentials can't be used: {error}") from None
+    except ValueError:
+        raise CallError("auth", f"{lead}it has no private key that can be read") from None
 
 
 #: Seconds that making a connection may take.

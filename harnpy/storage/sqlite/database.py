@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _UNREACHABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 
 
@@ -60,13 +59,15 @@ def translated(error: sqlite3.Error, url: StoreUrl) -> StorageError:
         return StoreBusy(str(url), url.timeout)
     if code == sqlite3.SQLITE_FULL:
         return StoreFull(str(url))
-    if code in _CORRUPT or isinstance(error, sqlite3.IntegrityError):
-        return CorruptLog(url.target, str(error))
+    if code == sqlite3.SQLITE_NOTADB:
+        return CorruptLog(url.target, "this is no SQLite database")
+    if code == sqlite3.SQLITE_CORRUPT or isinstance(error, sqlite3.IntegrityError):
+        return CorruptLog(url.target, f"the database is damaged (SQLite: {error})")
     if code in _UNREACHABLE:
-        return StoreUnreachable(str(url), str(error))
+        return StoreUnreachable(str(url), f"it can't be opened or written (SQLite: {error})")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
         return StoreClosed(str(url))
-    return StorageError(f"{url}: {error}")
+    return StorageError(f"{url}: SQLite failed: {error}")
 
 
 def is_busy(error: sqlite3.Error) -> bool:

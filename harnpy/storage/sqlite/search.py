@@ -37,6 +37,12 @@ CREATE TABLE IF NOT EXISTS covered (
 """
 
 
+def _has_trigrams(connection: Connection) -> bool:
+    """Whether this SQLite has such indexes."""
+    known = connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone()
+    return known is not None and sqlite3.sqlite_version_info >= (3, 34)
+
+
 class Index:
     """The index in a file, or in memory."""
 
@@ -62,11 +68,12 @@ class Index:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = OFF")
-            connection.executescript(_TABLES)
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if "fts5" in str(error) or "trigram" in str(error):
+            if not _has_trigrams(connection):
+                connection.close()
                 return None
+            connection.executescript(_TABLES)
+        except sqlite3.OperationalError:
+            connection.close()
             raise
         except sqlite3.DatabaseError:
             connection.close()

@@ -105,7 +105,10 @@ def test_tool_calls_of_one_turn_keep_their_order_and_arguments(protocol: str, st
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ('{"path": ', "The arguments of tool 'look' are not valid JSON: Expecting value: line 1 column 10"),
+        (
+            '{"path": ',
+            "The arguments of tool 'look' are not valid JSON: EOF while parsing a value at line 1 column 9",
+        ),
         ("[1]", "The arguments of tool 'look' are not a JSON object: [1]"),
     ],
 )
