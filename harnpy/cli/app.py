@@ -10,6 +10,7 @@ import click
 from harnpy.cli import FAILED, USAGE, console
 from harnpy.cli.commands import run
 from harnpy.cli.console import complain, usage_error
+from harnpy.cli.usage import Group, named, problem
 from harnpy.version import __version__
 
 #: Command name to the module whose `command` it is, or what is named behind a colon.
@@ -47,7 +48,7 @@ def _version() -> None:
     click.echo(f"╭{'─' * width}╮\n│{title:^{width}}│\n│{motto:^{width}}│\n╰{'─' * width}╯")
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Imports a command's module when the command is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -90,9 +91,9 @@ def main(argv: Sequence[str]) -> int:
         return end.exit_code
     except click.UsageError as error:
         usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "harnpy <command> [args]"
-        return usage_error(_sentence(error.format_message()), usage)
+        return usage_error(problem(error, named(harnpy, argv)), usage)
     except click.ClickException as error:
-        complain(f"error: {error.format_message()}")
+        complain(f"error: {error.message}")
         return FAILED
     except OSError as error:
         if not error.filename:
@@ -100,8 +101,3 @@ def main(argv: Sequence[str]) -> int:
         complain(f"error: {console.error_text(error)}")
         return FAILED
     return status if isinstance(status, int) else 0
-
-
-def _sentence(message: str) -> str:
-    """click's message in our style: lower case first, no full stop."""
-    return message[:1].lower() + message[1:].removesuffix(".")

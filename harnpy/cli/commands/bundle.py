@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harnpy.cli import FAILED, OK, USAGE, run_records
 from harnpy.cli.console import complain, one_line, say
+from harnpy.cli.usage import Group
 from harnpy.faults import MisuseError
-from harnpy.formats.json import parse_json
+from harnpy.formats.json import json_problem, parse_json
 from harnpy.project import project_root
 from harnpy.session.transfer.sidecar import SidecarError, read_rows
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle
@@ -39,7 +41,7 @@ _OF_SESSIONS = (
 )  # fmt: skip
 
 
-class _Alias(click.Group):
+class _Alias(Group):
     """`harnpy session`, which knows what its namesake does."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -49,7 +51,9 @@ class _Alias(click.Group):
         return super().get_command(ctx, name)
 
 
-@click.group("bundle", short_help="Export, validate and import session bundles.", no_args_is_help=False)
+@click.group(
+    "bundle", cls=Group, short_help="Export, validate and import session bundles.", no_args_is_help=False
+)
 def command() -> None:
     """Carry a run to another machine, in one file without secrets."""
 
@@ -140,12 +144,13 @@ def _sidecar(run: str, world: World) -> list[Dict]:
 def _read(file: str) -> Any:
     """Return the JSON in a file. Raises ValueError if it is invalid, ClickException if it can't be read."""
     try:
-        with open(file, encoding="utf-8") as source:
-            return json.load(source)
-    except OSError as error:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(f"failed to read session bundle: {system_reason(error)}") from error
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(json_problem(text)) from error
 
 
 def _deliver(text: str, out: str | None, what: str) -> int:

@@ -15,6 +15,7 @@ import click
 
 from harnpy.cli import FAILED, OK, tables
 from harnpy.cli.console import complain, one_line, say
+from harnpy.cli.usage import Group
 from harnpy.eventlog.bearer import BearerSessions, CreateSession, utc_now
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
 from harnpy.eventlog.waitpoints import Changed, UnknownWaitpoint, Waitpoint, Waitpoints
@@ -61,7 +62,7 @@ _by = click.option("--by", metavar="NAME", help="Who says so.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("waitpoint", short_help="Complete what programs wait for.")
+@click.group("waitpoint", cls=Group, short_help="Complete what programs wait for.")
 @store_option
 @click.pass_context
 def waitpoint(context: click.Context, store: str | None) -> None:
@@ -172,7 +173,7 @@ def _value(context: click.Context, text: str | None) -> Any:
 # `harnpy tokens`: who may call a service, until when. Spec: 10 §C21, 08 §16.
 
 
-@click.group("tokens", short_help="Give out and revoke tokens of a service.")
+@click.group("tokens", cls=Group, short_help="Give out and revoke tokens of a service.")
 @store_option
 @click.pass_context
 def tokens(context: click.Context, store: str | None) -> None:

@@ -11,6 +11,7 @@ import click
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain
+from harnpy.cli.usage import Group
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,7 +31,7 @@ def _address(context: click.Context, parameter: click.Parameter, text: str) -> t
     return host.strip("[]"), int(port)
 
 
-@click.group("mcp", short_help="Serve a Harn file to MCP clients.")
+@click.group("mcp", cls=Group, short_help="Serve a Harn file to MCP clients.")
 def command() -> None:
     """The Model Context Protocol. Needs the extra: pip install 'harnpy[mcp]'."""
 

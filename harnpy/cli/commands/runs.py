@@ -18,6 +18,7 @@ from harnpy.cli import OK, run_records, tables
 from harnpy.cli import run_records as run_lines
 from harnpy.cli.command_options import html_option, write_page
 from harnpy.cli.console import one_line, say
+from harnpy.cli.usage import Group
 from harnpy.faults import MisuseError
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import run_directory
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 _WIDTHS = {"id": 40, "workflow": 32}
 
 
-@click.group("runs", no_args_is_help=False, short_help="List, inspect and compare runs of workflows.")
+@click.group(
+    "runs", cls=Group, no_args_is_help=False, short_help="List, inspect and compare runs of workflows."
+)
 def command() -> None:
     """List, inspect and compare the records that runs of workflows leave."""
 

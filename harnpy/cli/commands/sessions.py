@@ -20,6 +20,7 @@ from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.session_views import counted
+from harnpy.cli.usage import Group
 from harnpy.formats.json import compact_json
 from harnpy.session.codec import encode_event
 from harnpy.session.errors import EventNotFound, SessionError, SessionLeased
@@ -45,6 +46,7 @@ from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
 from harnpy.storage.opening import parse_url
 from harnpy.storage.upgrading import upgrade_store
 from harnpy.world import World
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -466,7 +468,7 @@ def import_(
             else:
                 _import_one(store, as_json, path, format, id, on_conflict, strict)
         except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:
-            complain(one_line(f"error: {path}: {getattr(error, 'strerror', None) or error}"))
+            complain(one_line(f"error: {path}: {plain_reason(error)}"))
             status = FAILED
     return status
 
@@ -523,7 +525,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DELETED = frozenset({"deleted"})
 
 
-@click.group("sessions", short_help="List, show and manage kept sessions.", no_args_is_help=False)
+@click.group("sessions", cls=Group, short_help="List, show and manage kept sessions.", no_args_is_help=False)
 @click.option("--store", metavar="URL", help="In place of HARN_SESSION_STORE and harn.toml.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
