@@ -9,6 +9,7 @@ simulated, so that what a program prints does not depend on how busy the machine
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,10 +29,23 @@ TIMEOUT_MS = PATIENCE * 1000
 EVALUATORS = {"compile": "", "walk": "[walk]"}
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
-    if file_path.suffix != ".harn" or ROOT not in file_path.parents:
-        return None
-    return ProgramFile.from_parent(parent, path=file_path)
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Directory | None:
+    return ProgramDirectory.from_parent(parent, path=path) if path == ROOT else None
+
+
+class ProgramDirectory(pytest.Directory):
+    """A directory of programs. No plugin is asked about each file, as pytest would: there are too many."""
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        with os.scandir(self.path) as entries:
+            found = {entry.name: entry.is_dir() for entry in entries}
+        for name, is_directory in sorted(found.items()):
+            if is_directory:
+                path = self.path / name
+                if not self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
+                    yield ProgramDirectory.from_parent(self, path=path)
+            elif name.endswith(".harn"):
+                yield ProgramFile.from_parent(self, path=self.path / name)
 
 
 class ProgramFile(pytest.File):

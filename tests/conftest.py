@@ -6,7 +6,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from harnpy.vm.vm import RECURSION_LIMIT
 from tests import postgres as postgres_server
 from tests.clock import SimulatedClock, simulated_time
 from tests.counts import COUNT
+from tests.forked import Forks, fits
 from tests.support import PATIENCE, ROOT, Command
 
 # Containers often forbid to keep what modules are compiled to. The suite starts thousands of processes: each
@@ -56,22 +57,43 @@ def clock() -> Iterator[SimulatedClock]:
         yield clock
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Callable[[], Forks]]:
+    """What `harnpy` commands are forked from; started by the first."""
+    started: list[Forks] = []
+
+    def forks() -> Forks:
+        if not started:
+            started.append(Forks(ROOT))
+        return started[0]
+
+    yield forks
+    for each in started:
+        each.end()
+
+
 @pytest.fixture
-def harnpy(tmp_path: Path) -> Command:
-    """Run `harnpy ARGS` in `tmp_path`, as a user would; return the finished process."""
+def harnpy(tmp_path: Path, forks: Callable[[], Forks]) -> Command:
+    """Run `harnpy ARGS` in `tmp_path`, as a user would; return the finished process.
+
+    In a campaign each has an interpreter of its own: nothing that a command needs is there before.
+    """
 
     def run(*args: str | Path, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         # The user's own cache of parsed programs serves here too; everything else of HOME is the test's.
         cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
         home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)}
+        words, environment = list(map(str, args)), {**os.environ, **home, **env}
+        if fits(stdin, env) and not COUNT.campaign:
+            return forks().run(words, stdin, tmp_path, environment, PATIENCE)
         return subprocess.run(
-            [sys.executable, "-m", "harnpy", *map(str, args)],
+            [sys.executable, "-m", "harnpy", *words],
             cwd=tmp_path,
             input=stdin,
             capture_output=True,
             encoding="utf-8",
             timeout=PATIENCE,
-            env={**os.environ, **home, **env},
+            env=environment,
         )
 
     return run

@@ -17,7 +17,7 @@ import brotli
 Behaviour = Callable[["Server", asyncio.StreamWriter, str], Awaitable[None]]
 
 BOMB = gzip.compress(bytes(1 << 26))
-BROTLI_BOMB = brotli.compress(bytes(1 << 26))
+BROTLI_BOMB = brotli.compress(bytes(1 << 26), quality=5)
 
 
 class Server:
