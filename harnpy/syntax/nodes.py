@@ -1,8 +1,9 @@
 """What each production of the grammar builds, and how a builder refuses a text. Spec: 01 §5-§8, §9.2.
 
 A builder gets the offsets of its production and the values of its children, in the order of the grammar.
-A production whose children are just the fields of a node has none: `tables.builder` finds the class. Rules of
-syntax that a grammar cannot express are checked here, at the token where the specification reports them.
+Those that only arrange what they get are a table, at the end. A production whose children are just the fields
+of a node has none: `tables.builder` finds the class. Rules of syntax that a grammar cannot express are
+checked here, at the token where the specification reports them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from harnpy.syntax.lexer import RESERVED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 # What stops a parser; `harnpy.syntax.explain` finds the reason. Spec: 01 §8, §9.2.
@@ -68,72 +70,16 @@ class Failure(Exception):
 Maybe = list[Node] | None
 
 
-def first(start: int, end: int, item: Any) -> list[Any]:
-    return [item]
-
-
 def more(start: int, end: int, items: list[Any], item: Any) -> list[Any]:
     # In place: there is no other holder yet, and a copy each time would make long lists quadratic.
     items.append(item)
     return items
 
 
-def two(start: int, end: int, left: Any, right: Any) -> list[Any]:
-    return [left, right]
-
-
-def pair(start: int, end: int, left: Any, right: Any) -> tuple[Any, Any]:
-    return left, right
-
-
-def sequence(start: int, end: int, items: list[Any] | None) -> tuple[Any, ...]:
-    return tuple(items or ())
-
-
-def present(start: int, end: int, mark: Any = None) -> bool:
-    return True
-
-
-def program(start: int, end: int, items: Maybe) -> ast.Program:
-    return ast.Program(start, end, tuple(items or ()))
-
-
-def block(start: int, end: int, statements: Maybe) -> Block:
-    return Block(start, end, tuple(statements or ()))
-
-
 # Imports, attributes, declarations, parameters. Spec: 01 §7.2, §7.4, §7.8.
 
 
 Nodes = list[Node]
-
-
-def import_all(start: int, end: int, path: str) -> ast.Import:
-    return ast.Import(start, end, None, path, False)
-
-
-def import_names(start: int, end: int, names: list[str] | None, path: str) -> ast.Import:
-    return ast.Import(start, end, tuple(names or ()), path, False)
-
-
-def import_decl(start: int, end: int, tail: ast.Import) -> Node:
-    return _replace(tail, start)
-
-
-def attribute(start: int, end: int, name: str, args: list[ast.AttrArg] | None) -> ast.Attribute:
-    return ast.Attribute(start, end, name, tuple(args or ()))
-
-
-def attr_arg(start: int, end: int, value: Node) -> ast.AttrArg:
-    return ast.AttrArg(start, end, None, value)
-
-
-def named_attr_arg(start: int, end: int, name: str, value: Node) -> ast.AttrArg:
-    return ast.AttrArg(start, end, name, value)
-
-
-def name_attr_arg(start: int, end: int, name: str) -> ast.AttrArg:
-    return ast.AttrArg(start, end, None, ast.Name(start, end, name))
 
 
 def attributed(start: int, end: int, attrs: list[ast.Attribute], target: Node) -> Node:
@@ -167,10 +113,6 @@ def pipeline(
     return ast.Pipeline(start, end, (), False, name, tuple(params or ()), returns, extends, body)
 
 
-def override(start: int, end: int, name: str, params: list[str] | None, body: Block) -> ast.Override:
-    return ast.Override(start, end, name, tuple(params or ()), body)
-
-
 def fn_decl(
     start: int,
     end: int,
@@ -187,26 +129,6 @@ def fn_decl(
     return ast.FnDecl(start, end, (), False, gen is not None, name, generic, params, returns, bounds, body)
 
 
-def method(start: int, end: int, *fields: Any) -> ast.FnDecl:
-    return fn_decl(start, end, None, *fields)
-
-
-def pub_method(start: int, end: int, *fields: Any) -> Node:
-    return pub(start, end, fn_decl(start, end, None, *fields))
-
-
-def tool_body(start: int, end: int, body: Block) -> tuple[str | None, Block]:
-    return None, body
-
-
-def described(start: int, end: int, description: str) -> tuple[str | None, Block]:
-    return description, Block(start, end, ())
-
-
-def described_body(start: int, end: int, description: str, statements: Nodes) -> tuple[str | None, Block]:
-    return description, Block(start, end, tuple(statements))
-
-
 def tool(
     start: int,
     end: int,
@@ -218,18 +140,10 @@ def tool(
     return ast.ToolDecl(start, end, (), False, name, params, returns, *body)
 
 
-def skill(start: int, end: int, name: str, fields: list[ast.SkillField] | None) -> ast.SkillDecl:
-    return ast.SkillDecl(start, end, (), False, name, tuple(fields or ()))
-
-
 class _Summarize(Node):
     """An eval pack's ``summarize`` block, until the pack is complete."""
 
     body: Block
-
-
-def eval_name(start: int, end: int, name: str, id: str | None) -> tuple[str, str | None]:
-    return name, id
 
 
 def eval_id(start: int, end: int, id: str) -> tuple[str, str | None]:
@@ -238,14 +152,6 @@ def eval_id(start: int, end: int, id: str) -> tuple[str, str | None]:
     if not name or name in RESERVED or name[0].isdigit():
         name = "eval_pack_" + name
     return name, id
-
-
-def eval_field(start: int, end: int, name: str, value: Node) -> ast.SkillField:
-    return ast.SkillField(start, end, name, value)
-
-
-def summarize(start: int, end: int, body: Block) -> _Summarize:
-    return _Summarize(start, end, body)
 
 
 def more_eval_items(start: int, end: int, items: Nodes, item: Node) -> Nodes:
@@ -261,16 +167,8 @@ def eval_pack(start: int, end: int, names: tuple[str, str | None], items: Maybe)
     return ast.EvalPack(start, end, (), False, *names, fields, body, summaries[0] if summaries else None)
 
 
-def variant(start: int, end: int, name: str, params: tuple[Param, ...] | None) -> ast.Variant:
-    return ast.Variant(start, end, name, params or ())
-
-
 def enum(start: int, end: int, name: str, type_params: Any, variants: Maybe) -> ast.EnumDecl:
     return ast.EnumDecl(start, end, (), False, name, type_params or (), tuple(variants or ()))
-
-
-def field(start: int, end: int, name: str, optional: bool | None, type: Node | None) -> ast.Field:
-    return ast.Field(start, end, name, optional is not None, type)
 
 
 def struct(start: int, end: int, name: str, type_params: Any, fields: Maybe) -> ast.StructDecl:
@@ -285,30 +183,6 @@ def method_sig(
 
 def interface(start: int, end: int, name: str, type_params: Any, members: Maybe) -> ast.InterfaceDecl:
     return ast.InterfaceDecl(start, end, (), name, type_params or (), tuple(members or ()))
-
-
-def impl(start: int, end: int, name: str, methods: list[ast.FnDecl] | None) -> ast.ImplDecl:
-    return ast.ImplDecl(start, end, (), name, tuple(methods or ()))
-
-
-def type_decl(start: int, end: int, name: str, type_params: Any, type: Node) -> ast.TypeDecl:
-    return ast.TypeDecl(start, end, (), name, type_params or (), type)
-
-
-def invariant(start: int, end: int, name: str) -> ast.TypeParam:
-    return ast.TypeParam(start, end, name, "")
-
-
-def type_in(start: int, end: int, name: str) -> ast.TypeParam:
-    return ast.TypeParam(start, end, name, "in")
-
-
-def type_out(start: int, end: int, name: str) -> ast.TypeParam:
-    return ast.TypeParam(start, end, name, "out")
-
-
-def params(start: int, end: int, items: list[Param] | None) -> tuple[Param, ...]:
-    return tuple(items or ())
 
 
 def more_params(start: int, end: int, items: list[Param], item: Param) -> list[Param]:
@@ -327,14 +201,6 @@ def _refuse_rest(last: Param) -> None:
     """Nothing may follow a rest parameter, not even a comma."""
     if last.rest:
         raise Reject("Rest parameter must be the last parameter", last.end)
-
-
-def param(start: int, end: int, name: str, type: Node | None, default: Node | None) -> Param:
-    return Param(start, end, name, type, default, False)
-
-
-def rest_param(start: int, end: int, name: str, type: Node | None, default: Node | None) -> Param:
-    return Param(start, end, name, type, default, True)
 
 
 # Statements and the patterns of `let`, `var` and `for`. Spec: 01 §7.5, §7.6.
@@ -356,61 +222,6 @@ def target(start: int, end: int, value: Node) -> Node:
     raise Reject(SEPARATOR)
 
 
-def let(start: int, end: int, binding: tuple[Node, Node | None], value: Node) -> ast.Let:
-    return ast.Let(start, end, *binding, value, False)
-
-
-def var(start: int, end: int, binding: tuple[Node, Node | None], value: Node) -> ast.Let:
-    return ast.Let(start, end, *binding, value, True)
-
-
-def untyped(start: int, end: int, name: str) -> tuple[Node, Node | None]:
-    return ast.NamePattern(start, end, name), None
-
-
-def typed(start: int, end: int, name: str, type: Node) -> tuple[Node, Node | None]:
-    return ast.NamePattern(start, start + len(name), name), type
-
-
-def bind_pattern(start: int, end: int, pattern: Node) -> tuple[Node, Node | None]:
-    return pattern, None
-
-
-def name_pattern(start: int, end: int, name: str) -> ast.NamePattern:
-    return ast.NamePattern(start, end, name)
-
-
-_Names = tuple[tuple[ast.PatternEntry, ...], str | None]
-
-
-def dict_pattern(start: int, end: int, names: _Names | None) -> ast.DictPattern:
-    return ast.DictPattern(start, end, *(names or ((), None)))
-
-
-def list_pattern(start: int, end: int, names: _Names | None) -> ast.ListPattern:
-    return ast.ListPattern(start, end, *(names or ((), None)))
-
-
-def pattern_names(start: int, end: int, names: list[ast.PatternEntry]) -> _Names:
-    return tuple(names), None
-
-
-def pattern_names_rest(start: int, end: int, names: list[ast.PatternEntry], rest: str) -> _Names:
-    return tuple(names), rest
-
-
-def pattern_rest(start: int, end: int, rest: str) -> _Names:
-    return (), rest
-
-
-def dict_name(start: int, end: int, key: str, alias: str | None, default: Node | None) -> ast.PatternEntry:
-    return ast.PatternEntry(start, end, key, alias or key, default)
-
-
-def list_name(start: int, end: int, name: str, default: Node | None) -> ast.PatternEntry:
-    return ast.PatternEntry(start, end, None, name, default)
-
-
 def select(start: int, end: int, cases: list[ast.SelectCase] | None) -> ast.Select:
     """A later ``timeout`` or ``default`` replaces an earlier one (01 §7.6)."""
     if not cases:
@@ -422,73 +233,7 @@ def select(start: int, end: int, cases: list[ast.SelectCase] | None) -> ast.Sele
     return ast.Select(start, end, tuple(kept))
 
 
-def receive(start: int, end: int, name: str, source: Node, body: Block) -> ast.SelectCase:
-    return ast.SelectCase(start, end, "receive", name, source, body)
-
-
-def timeout(start: int, end: int, source: Node, body: Block) -> ast.SelectCase:
-    return ast.SelectCase(start, end, "timeout", None, source, body)
-
-
-def default(start: int, end: int, body: Block) -> ast.SelectCase:
-    return ast.SelectCase(start, end, "default", None, None, body)
-
-
 # Expressions and literals. Spec: 01 §5, §7.7.
-
-
-def closed_range(start: int, end: int, first: Node, last: Node) -> ast.RangeTo:
-    return ast.RangeTo(start, end, first, last, False)
-
-
-def open_range(start: int, end: int, first: Node, last: Node) -> ast.RangeTo:
-    return ast.RangeTo(start, end, first, last, True)
-
-
-def binary(start: int, end: int, left: Node, op: str, right: Node) -> ast.Binary:
-    return ast.Binary(start, end, op, left, right)
-
-
-def not_(start: int, end: int, operand: Node) -> ast.Unary:
-    return ast.Unary(start, end, "!", operand)
-
-
-def negative(start: int, end: int, operand: Node) -> ast.Unary:
-    return ast.Unary(start, end, "-", operand)
-
-
-def member(start: int, end: int, object: Node, name: str) -> ast.Member:
-    return ast.Member(start, end, object, name, False)
-
-
-def optional_member(start: int, end: int, object: Node, name: str) -> ast.Member:
-    return ast.Member(start, end, object, name, True)
-
-
-def method_call(start: int, end: int, object: Node, name: str, args: tuple[Node, ...]) -> ast.MethodCall:
-    return ast.MethodCall(start, end, object, name, args, False)
-
-
-def optional_call(start: int, end: int, object: Node, name: str, args: tuple[Node, ...]) -> ast.MethodCall:
-    return ast.MethodCall(start, end, object, name, args, True)
-
-
-def index(start: int, end: int, object: Node, index: Node) -> ast.Index:
-    return ast.Index(start, end, object, index, False)
-
-
-def optional_index(start: int, end: int, object: Node, index: Node) -> ast.Index:
-    return ast.Index(start, end, object, index, True)
-
-
-def call(start: int, end: int, name: str, args: tuple[Node, ...]) -> ast.Call:
-    return ast.Call(start, end, name, (), args)
-
-
-def generic_call(
-    start: int, end: int, name: str, type_args: tuple[Node, ...], args: tuple[Node, ...]
-) -> ast.Call:
-    return ast.Call(start, end, name, type_args, args)
 
 
 def callee(start: int, end: int, value: Node) -> str:
@@ -497,50 +242,10 @@ def callee(start: int, end: int, value: Node) -> str:
     return value.name
 
 
-def struct_literal(start: int, end: int, name: str, entries: Maybe) -> ast.StructLit:
-    return ast.StructLit(start, end, name, tuple(entries or ()))
-
-
-def list_(start: int, end: int, items: Maybe) -> ast.List:
-    return ast.List(start, end, tuple(items or ()))
-
-
-def dict_(start: int, end: int, entries: Maybe) -> ast.Dict:
-    return ast.Dict(start, end, tuple(entries or ()))
-
-
-def entry(start: int, end: int, key: str, value: Node) -> ast.DictEntry:
-    return ast.DictEntry(start, end, ast.Str(start, start + len(key), key, False), value, False)
-
-
 def computed_entry(start: int, end: int, key: Node, value: Node) -> ast.DictEntry:
     # `["k"]: v` and `k: v` are one entry, and the printer needs the freedom to choose.
     written = isinstance(key, ast.Str) and not key.raw
     return ast.DictEntry(start, end, key, value, not written)
-
-
-def closure(start: int, end: int, params: tuple[Param, ...], body: Block) -> ast.Closure:
-    return ast.Closure(start, end, params, body)
-
-
-def arm(start: int, end: int, patterns: Nodes, guard: Node | None, body: Block) -> ast.Arm:
-    return ast.Arm(start, end, tuple(patterns), guard, body)
-
-
-def match(start: int, end: int, value: Node, arms: list[ast.Arm] | None) -> ast.Match:
-    return ast.Match(start, end, value, tuple(arms or ()))
-
-
-def catch(start: int, end: int, body: Block) -> ast.Catch:
-    return ast.Catch(start, end, None, None, body)
-
-
-def catch_name(start: int, end: int, name: str, body: Block) -> ast.Catch:
-    return ast.Catch(start, end, name, None, body)
-
-
-def catch_typed(start: int, end: int, name: str, type: Node | None, body: Block) -> ast.Catch:
-    return ast.Catch(start, end, name, type, body)
 
 
 def option_name(start: int, end: int, name: str) -> str:
@@ -552,26 +257,6 @@ def option_name(start: int, end: int, name: str) -> str:
             name,
         )
     return name
-
-
-def option(start: int, end: int, name: str, value: Node) -> Node:
-    return value
-
-
-def with_(start: int, end: int, options: Maybe) -> Node | None:
-    return options[-1] if options else None
-
-
-def parallel_body(start: int, end: int, param: str, body: Block) -> tuple[str | None, Block]:
-    return param, body
-
-
-def parallel_bare(start: int, end: int, statements: Maybe) -> tuple[str | None, Block]:
-    return None, Block(start, end, tuple(statements or ()))
-
-
-def as_stream(start: int, end: int, word: str) -> int:
-    return start
 
 
 def parallel(
@@ -588,72 +273,106 @@ def parallel(
     return ast.Parallel(start, end, mode or "count", source, max_concurrent, *body, stream is not None)
 
 
-def name(start: int, end: int, name: str) -> ast.Name:
-    return ast.Name(start, end, name)
-
-
-def string(start: int, end: int, value: str) -> ast.Str:
-    return ast.Str(start, end, value, False)
-
-
-def raw_string(start: int, end: int, value: str) -> ast.Str:
-    return ast.Str(start, end, value, True)
-
-
-def int_(start: int, end: int, value: int) -> ast.Int:
-    return ast.Int(start, end, value)
-
-
-def float_(start: int, end: int, value: float) -> ast.Float:
-    return ast.Float(start, end, value)
-
-
-def true(start: int, end: int) -> ast.Bool:
-    return ast.Bool(start, end, True)
-
-
-def false(start: int, end: int) -> ast.Bool:
-    return ast.Bool(start, end, False)
-
-
-# Types. Spec: 01 §7.9.
-
-
-def union(start: int, end: int, members: Nodes) -> ast.TypeUnion:
-    return ast.TypeUnion(start, end, tuple(members))
-
-
-def type_name(start: int, end: int, name: str) -> ast.TypeName:
-    return ast.TypeName(start, end, name, ())
-
-
-def type_generic(start: int, end: int, name: str, args: tuple[Node, ...]) -> ast.TypeName:
-    return ast.TypeName(start, end, name, args)
-
-
-def type_nil(start: int, end: int) -> ast.TypeName:
-    return ast.TypeName(start, end, "nil", ())
-
-
-def type_bool(start: int, end: int) -> ast.TypeName:
-    return ast.TypeName(start, end, "bool", ())
-
-
-def type_negative(start: int, end: int, value: int) -> ast.TypeLiteral:
-    return ast.TypeLiteral(start, end, -value)
-
-
-def type_list(start: int, end: int, item: Node) -> ast.TypeName:
-    return ast.TypeName(start, end, "list", (item,))
-
-
-def type_shape(start: int, end: int, fields: list[ast.ShapeField] | None) -> ast.TypeShape:
-    return ast.TypeShape(start, end, tuple(fields or ()))
-
-
-def shape_field(start: int, end: int, name: str, optional: bool | None, type: Node) -> ast.ShapeField:
-    return ast.ShapeField(start, end, name, optional is not None, type)
-
-
-def type_fn(start: int, end: int, params: Maybe, returns: Node) -> ast.TypeFn:
-    return ast.TypeFn(start, end, tuple(params or ()), returns)
+#: Builders that refuse nothing; ``s`` and ``e`` are where the production starts and ends.
+ARRANGED: dict[str, Callable[..., Any]] = {
+    # Sequences, blocks and the program.
+    "first": lambda s, e, item: [item],
+    "two": lambda s, e, left, right: [left, right],
+    "pair": lambda s, e, left, right: (left, right),
+    "sequence": lambda s, e, items: tuple(items or ()),
+    "present": lambda s, e, mark=None: True,
+    "program": lambda s, e, items: ast.Program(s, e, tuple(items or ())),
+    "block": lambda s, e, statements: Block(s, e, tuple(statements or ())),
+    # Imports, attributes, declarations, parameters. Spec: 01 §7.2, §7.4, §7.8.
+    "import_all": lambda s, e, path: ast.Import(s, e, None, path, False),
+    "import_names": lambda s, e, names, path: ast.Import(s, e, tuple(names or ()), path, False),
+    "import_decl": lambda s, e, tail: _replace(tail, s),
+    "attribute": lambda s, e, name, args: ast.Attribute(s, e, name, tuple(args or ())),
+    "attr_arg": lambda s, e, value: ast.AttrArg(s, e, None, value),
+    "named_attr_arg": ast.AttrArg,
+    "name_attr_arg": lambda s, e, name: ast.AttrArg(s, e, None, ast.Name(s, e, name)),
+    "override": lambda s, e, name, params, body: ast.Override(s, e, name, tuple(params or ()), body),
+    "method": lambda s, e, *fields: fn_decl(s, e, None, *fields),
+    "pub_method": lambda s, e, *fields: pub(s, e, fn_decl(s, e, None, *fields)),
+    "tool_body": lambda s, e, body: (None, body),
+    "described": lambda s, e, description: (description, Block(s, e, ())),
+    "described_body": lambda s, e, description, statements: (description, Block(s, e, tuple(statements))),
+    "skill": lambda s, e, name, fields: ast.SkillDecl(s, e, (), False, name, tuple(fields or ())),
+    "eval_name": lambda s, e, name, id: (name, id),
+    "eval_field": ast.SkillField,
+    "summarize": _Summarize,
+    "variant": lambda s, e, name, params: ast.Variant(s, e, name, params or ()),
+    "field": lambda s, e, name, optional, type: ast.Field(s, e, name, optional is not None, type),
+    "impl": lambda s, e, name, methods: ast.ImplDecl(s, e, (), name, tuple(methods or ())),
+    "type_decl": lambda s, e, name, type_params, type: ast.TypeDecl(s, e, (), name, type_params or (), type),
+    "invariant": lambda s, e, name: ast.TypeParam(s, e, name, ""),
+    "type_in": lambda s, e, name: ast.TypeParam(s, e, name, "in"),
+    "type_out": lambda s, e, name: ast.TypeParam(s, e, name, "out"),
+    "params": lambda s, e, items: tuple(items or ()),
+    "param": lambda s, e, name, type, default: Param(s, e, name, type, default, False),
+    "rest_param": lambda s, e, name, type, default: Param(s, e, name, type, default, True),
+    # Statements and the patterns of `let`, `var` and `for`. Spec: 01 §7.5, §7.6.
+    "let": lambda s, e, binding, value: ast.Let(s, e, *binding, value, False),
+    "var": lambda s, e, binding, value: ast.Let(s, e, *binding, value, True),
+    "untyped": lambda s, e, name: (ast.NamePattern(s, e, name), None),
+    "typed": lambda s, e, name, type: (ast.NamePattern(s, s + len(name), name), type),
+    "bind_pattern": lambda s, e, pattern: (pattern, None),
+    "name_pattern": ast.NamePattern,
+    "dict_pattern": lambda s, e, names: ast.DictPattern(s, e, *(names or ((), None))),
+    "list_pattern": lambda s, e, names: ast.ListPattern(s, e, *(names or ((), None))),
+    "pattern_names": lambda s, e, names: (tuple(names), None),
+    "pattern_names_rest": lambda s, e, names, rest: (tuple(names), rest),
+    "pattern_rest": lambda s, e, rest: ((), rest),
+    "dict_name": lambda s, e, key, alias, default: ast.PatternEntry(s, e, key, alias or key, default),
+    "list_name": lambda s, e, name, default: ast.PatternEntry(s, e, None, name, default),
+    "receive": lambda s, e, name, source, body: ast.SelectCase(s, e, "receive", name, source, body),
+    "timeout": lambda s, e, source, body: ast.SelectCase(s, e, "timeout", None, source, body),
+    "default": lambda s, e, body: ast.SelectCase(s, e, "default", None, None, body),
+    # Expressions and literals. Spec: 01 §5, §7.7.
+    "closed_range": lambda s, e, first, last: ast.RangeTo(s, e, first, last, False),
+    "open_range": lambda s, e, first, last: ast.RangeTo(s, e, first, last, True),
+    "binary": lambda s, e, left, op, right: ast.Binary(s, e, op, left, right),
+    "not_": lambda s, e, operand: ast.Unary(s, e, "!", operand),
+    "negative": lambda s, e, operand: ast.Unary(s, e, "-", operand),
+    "member": lambda s, e, object, name: ast.Member(s, e, object, name, False),
+    "optional_member": lambda s, e, object, name: ast.Member(s, e, object, name, True),
+    "method_call": lambda s, e, object, name, args: ast.MethodCall(s, e, object, name, args, False),
+    "optional_call": lambda s, e, object, name, args: ast.MethodCall(s, e, object, name, args, True),
+    "index": lambda s, e, object, index: ast.Index(s, e, object, index, False),
+    "optional_index": lambda s, e, object, index: ast.Index(s, e, object, index, True),
+    "call": lambda s, e, name, args: ast.Call(s, e, name, (), args),
+    "generic_call": ast.Call,
+    "struct_literal": lambda s, e, name, entries: ast.StructLit(s, e, name, tuple(entries or ())),
+    "list_": lambda s, e, items: ast.List(s, e, tuple(items or ())),
+    "dict_": lambda s, e, entries: ast.Dict(s, e, tuple(entries or ())),
+    "entry": lambda s, e, key, value: ast.DictEntry(s, e, ast.Str(s, s + len(key), key, False), value, False),
+    "closure": ast.Closure,
+    "arm": lambda s, e, patterns, guard, body: ast.Arm(s, e, tuple(patterns), guard, body),
+    "match": lambda s, e, value, arms: ast.Match(s, e, value, tuple(arms or ())),
+    "catch": lambda s, e, body: ast.Catch(s, e, None, None, body),
+    "catch_name": lambda s, e, name, body: ast.Catch(s, e, name, None, body),
+    "catch_typed": ast.Catch,
+    "option": lambda s, e, name, value: value,
+    "with_": lambda s, e, options: options[-1] if options else None,
+    "parallel_body": lambda s, e, param, body: (param, body),
+    "parallel_bare": lambda s, e, statements: (None, Block(s, e, tuple(statements or ()))),
+    "as_stream": lambda s, e, word: s,
+    "name": ast.Name,
+    "string": lambda s, e, value: ast.Str(s, e, value, False),
+    "raw_string": lambda s, e, value: ast.Str(s, e, value, True),
+    "int_": ast.Int,
+    "float_": ast.Float,
+    "true": lambda s, e: ast.Bool(s, e, True),
+    "false": lambda s, e: ast.Bool(s, e, False),
+    # Types. Spec: 01 §7.9.
+    "union": lambda s, e, members: ast.TypeUnion(s, e, tuple(members)),
+    "type_name": lambda s, e, name: ast.TypeName(s, e, name, ()),
+    "type_generic": ast.TypeName,
+    "type_nil": lambda s, e: ast.TypeName(s, e, "nil", ()),
+    "type_bool": lambda s, e: ast.TypeName(s, e, "bool", ()),
+    "type_negative": lambda s, e, value: ast.TypeLiteral(s, e, -value),
+    "type_list": lambda s, e, item: ast.TypeName(s, e, "list", (item,)),
+    "type_shape": lambda s, e, fields: ast.TypeShape(s, e, tuple(fields or ())),
+    "shape_field": lambda s, e, name, optional, type: ast.ShapeField(s, e, name, optional is not None, type),
+    "type_fn": lambda s, e, params, returns: ast.TypeFn(s, e, tuple(params or ()), returns),
+}

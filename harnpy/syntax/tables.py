@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 
 def builder(name: str) -> Callable[..., Any]:
-    """The builder of that name: a function of `nodes`, or the node class that it names."""
-    found = vars(nodes).get(name)
+    """Return the builder of that name: one in the table or a function of `nodes`, or else a node class."""
+    found: Callable[..., Any] | None = vars(nodes).get(name)
     if found is not None and found.__module__ == nodes.__name__:
-        function: Callable[..., Any] = found
-        return function
+        return found
+    if name in nodes.ARRANGED:
+        return nodes.ARRANGED[name]
     node_class: Callable[..., Any] = vars(ast)["".join(part.title() for part in name.split("_"))]
     return node_class
 
