@@ -320,7 +320,7 @@ def needs_session(name: str) -> bool:
 
 
 def _may_open(name: str) -> bool:
-    """Whether a builtin may open a session."""
+    """Return True if a builtin may open a session."""
     return name in _OPEN or (name.startswith(_MAY_OPEN) and not name.startswith(_PREFIX))
 
 

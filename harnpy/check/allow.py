@@ -38,12 +38,12 @@ _OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
 
 
 def is_own(code: str) -> bool:
-    """Whether a finding is harnpy's own: the language's specification knows nothing of it."""
+    """Return True if a finding is harnpy's own: the language's specification knows nothing of it."""
     return code not in SPECIFIED
 
 
 def silenced(source: str, findings: Sequence[Finding]) -> list[Finding]:
-    """What is left of the findings, and a warning for each code that is allowed but doesn't exist."""
+    """Return what is left of the findings, and a warning for each code that is allowed but doesn't exist."""
     if "harnpy:" not in source:
         return list(findings)
     permits = list(_permits(source))
@@ -82,7 +82,7 @@ def _permits(source: str) -> Iterator[_Permit]:
 
 
 def _reach(source: str, tokens: Tokens, comment: Comment) -> tuple[int, int]:
-    """What a comment speaks of."""
+    """Return what a comment speaks of."""
     if comment.start < tokens.starts[0]:
         return 0, len(source) + 1
     line = source.rfind("\n", 0, comment.start) + 1

@@ -97,7 +97,7 @@ def check_program(
 
 
 def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
-    """What there is to say of one of the items of ``environment``; nothing is remembered between calls."""
+    """Return the findings in one of the items of ``environment``; nothing is remembered between calls."""
     if sys.getrecursionlimit() < FRAMES:
         sys.setrecursionlimit(FRAMES)
     walk = Walk(environment, item, VISITS, ABOVE)
@@ -113,7 +113,7 @@ def check_item(item: ast.Node, environment: Environment) -> list[Finding]:
 
 
 def check_together(environment: Environment) -> list[Finding]:
-    """What there is to say of the items as a sequence, beside what is said of each; takes little time."""
+    """Return the findings in the items as a sequence, beside those in each; takes little time."""
     findings = Findings()
     Agents(environment.knowledge, findings).items(environment.items)
     return findings.found

@@ -105,7 +105,7 @@ class Draft:
         return True
 
     def place(self, offset: int) -> int:
-        """Where an offset of any reading is in the text now; that of a node that is gone is left alone."""
+        """Return where an offset of any reading is in the text now; one of a node that is gone stays."""
         for item in self.items:
             if item.node.start <= offset <= item.node.end:
                 return offset + item.moved
@@ -135,7 +135,7 @@ def _copied(field: Any, copies: Mapping[int, ast.Node]) -> Any:
 
 
 def _common(left: str, right: str) -> int:
-    """How many characters two texts begin with in common."""
+    """Return how many characters two texts begin with in common."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2

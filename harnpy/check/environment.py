@@ -65,7 +65,7 @@ class Environment:
         self._written = {name: node for surface in self.surfaces for name, node in surface.written.items()}
 
     def _imported_functions(self) -> frozenset[str]:
-        """What the imports bring to the whole file."""
+        """Return what the imports bring to the whole file."""
         if self.imported is None:
             return frozenset()
         bound_by = self.imported.bound_by
@@ -116,7 +116,7 @@ class Environment:
         return bindings, order
 
     def is_callable(self, name: str) -> bool:
-        """Whether a call of ``name`` may mean something whatever is in scope (03 §9)."""
+        """Return True if a call of ``name`` may mean something whatever is in scope (03 §9)."""
         return (
             name in self.called_anywhere
             or name in _CONSTRUCTORS
@@ -132,7 +132,7 @@ class Environment:
         )
 
     def is_value(self, name: str) -> bool:
-        """Whether something gives ``name`` a value that this file doesn't declare as a variable.
+        """Return True if something gives ``name`` a value that this file doesn't declare as a variable.
 
         A type's name may stand for its schema, wherever the type is declared.
         """
@@ -147,7 +147,7 @@ class Environment:
         )
 
     def is_declared_before(self, name: str, item: ast.Node) -> bool:
-        """Whether a name of the file has been declared when ``item`` is reached (02 §10.2)."""
+        """Return True if a name of the file has been declared when ``item`` is reached (02 §10.2)."""
         place = self.order.get(name)
         return place is not None and self._turn(place) < self._turn(self.index_of(item))
 
@@ -177,7 +177,7 @@ class Environment:
         return self._indices[id(item)]
 
     def yields(self, fn: ast.FnDecl) -> bool:
-        """Whether the body of a function yields itself, which makes it a generator."""
+        """Return True if the body of a function yields itself, which makes it a generator."""
         known = self._yields.get(id(fn))
         if known is None:
             known = self._yields[id(fn)] = fn, yields(fn.body)

@@ -262,7 +262,7 @@ def name(inference: Inference, node: ast.Name, scope: Scope) -> Type | None:
 
 
 def function_type(inference: Inference, fn: ast.FnDecl) -> Type:
-    """What a function is as a value; `_` where nothing is declared."""
+    """Return what a function is as a value; `_` where nothing is declared."""
     if any(param.rest or param.default is not None for param in fn.params) or fn.type_params:
         # It may be called in several ways.
         return CLOSURE
@@ -270,7 +270,7 @@ def function_type(inference: Inference, fn: ast.FnDecl) -> Type:
 
 
 def returned(inference: Inference, fn: ast.FnDecl) -> Type | None:
-    """What a call returns, as it is declared."""
+    """Return what a call returns, as it is declared."""
     if fn.returns is not None:
         return fn.returns
     if fn.gen:
@@ -321,7 +321,7 @@ def bindings(inference: Inference, fn: ast.FnDecl, node: ast.Call, scope: Scope)
 
 
 def explicit(params: Sequence[ast.TypeParam], node: ast.Call) -> dict[str, Type]:
-    """What ``f<A, B>(…)`` binds."""
+    """Return what ``f<A, B>(…)`` binds."""
     if len(params) != len(node.type_args):
         return {}
     return {param.name: arg for param, arg in zip(params, node.type_args, strict=True)}
@@ -555,7 +555,7 @@ class Inference:
         return None if step is None else step[1](self, node, left, scope)
 
     def begins(self, node: ast.Node, scope: Scope) -> bool:
-        """Whether a chain ends with ``node`` though it has something on its left: a variant of an enum."""
+        """Return True if a chain ends with ``node`` though something is on its left: a variant of an enum."""
         return isinstance(node, ast.Member | ast.MethodCall) and self.enum_of(node, scope) is not None
 
     def enum_of(self, node: ast.Member | ast.MethodCall, scope: Scope) -> ast.EnumDecl | None:
@@ -582,11 +582,11 @@ class Inference:
         return self.types.applied(enum.name, enum.type_params, given)
 
     def sides(self, cond: ast.Node, scope: Scope) -> tuple[Facts, Facts]:
-        """What holds where ``cond`` is true, and where it is false."""
+        """Return what holds where ``cond`` is true, and where it is false."""
         return facts_of(cond, scope.type_of, self.schemas(scope), self.types)
 
     def schemas(self, scope: Scope) -> Callable[[ast.Node], Type | None]:
-        """What reads a schema that an expression stands for: variables may hold one."""
+        """Return what reads a schema that an expression stands for: variables may hold one."""
         return lambda node: self.types.schema(node, scope.value_of)
 
     def narrowed(self, facts: Facts, scope: Scope) -> Scope:

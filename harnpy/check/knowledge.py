@@ -20,7 +20,7 @@ UNKNOWN_TIER = "unknown-tier"
 
 
 class Problem:
-    """What a builtin would say of an argument, in the words of the run.
+    """A fault that a builtin would find in an argument, in the words of the run.
 
     ``path`` leads to it: the argument's number, then keys and indexes. ``of_key``: the last key itself is
     wrong, not what stands under it. ``near`` is the word that was probably meant. ``node``: what it is
@@ -81,12 +81,12 @@ if TYPE_CHECKING:
         """The builtins, and the words that they take."""
 
         def signature(self, name: str) -> Signature | None:
-            """How a builtin is declared; None for other names."""
+            """Return how a builtin is declared; None for other names."""
 
         def is_builtin(self, name: str) -> bool: ...
 
         def is_global(self, name: str) -> bool:
-            """Whether a name is a value that programs are given: `argv`, `pi`, `stream`."""
+            """Return True if a name is a value that programs are given: `argv`, `pi`, `stream`."""
 
         def names(self) -> Collection[str]:
             """The names of all builtins."""
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
             """The names of the values that programs are given."""
 
         def absence(self, name: str) -> str | None:
-            """What to say of a builtin that the language has and harnpy has not."""
+            """Return what to say of a builtin that the language has and harnpy has not."""
 
         def methods(self, kind: str) -> Collection[str]:
             """The methods of a kind of value (`string`, `list`, `iter` …)."""
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
             """The properties of a kind of value, such as `count`."""
 
         def method_hint(self, kind: str, name: str, own: Collection[str] = ()) -> str:
-            """How the error of a call of an unknown method ends, "" or ` (did you mean …?)`.
+            """Return how the error of a call of an unknown method ends, "" or ` (did you mean …?)`.
 
             ``own`` are the keys of a dict, or the methods of a struct.
             """
@@ -113,10 +113,10 @@ if TYPE_CHECKING:
             """The modules that come with harnpy: `std/json` …"""
 
         def options(self, function: str) -> tuple[int, OptionTable] | None:
-            """Which argument of a builtin holds its options, counted from 0, and what those may be."""
+            """Return which argument of a builtin holds its options, counted from 0, and what those may be."""
 
         def passed_on(self, function: str) -> int | None:
-            """Which argument a builtin returns in another form: `workflow_graph` its graph."""
+            """Return which argument a builtin returns in another form: `workflow_graph` its graph."""
 
         def forwarded(self, module: str, function: str) -> tuple[str, Sequence[int | None]] | None:
             """The builtin that a function of a `std/…` module passes its arguments on to.
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
             """
 
         def problems(self, function: str, arguments: Sequence[Any]) -> Iterable[Problem]:
-            """What a builtin refuses in its arguments, as far as those are known.
+            """Return what a builtin refuses in its arguments, as far as those are known.
 
             They are Python values as they come from JSON. What is no literal stands there as its node: a
             closure, a call, a spread (under the key `...`, or as an item of a list).
@@ -135,7 +135,7 @@ if TYPE_CHECKING:
             """A text that changes whenever an answer does."""
 
     class Imported(Protocol):
-        """What the imports of one file bring.
+        """The names that the imports of one file bring.
 
         ``complete``: each import was found, so a call that nobody declares means nothing.
         ``whole``: all that they bring is known; a file that can't be parsed counts as found.

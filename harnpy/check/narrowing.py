@@ -30,12 +30,12 @@ _LEAVING = ast.Return | ast.Throw | ast.Break | ast.Continue
 
 
 def exits(block: ast.Block) -> bool:
-    """Whether the block *definitely exits*. Loops, `match`, `guard` and `try` don't count."""
+    """Return True if the block *definitely exits*. Loops, `match`, `guard` and `try` don't count."""
     return any(statement_exits(statement) for statement in block.statements)
 
 
 def statement_exits(statement: ast.Node) -> bool:
-    """Whether nothing behind the statement is reached: it leaves, or is an `if` whose branches all do."""
+    """Return True if nothing behind a statement is reached: it leaves, or all branches of an `if` do."""
     if not isinstance(statement, ast.If):
         return isinstance(statement, _LEAVING)
     otherwise = statement.otherwise
@@ -75,7 +75,7 @@ _KINDS: dict[type[ast.Node], str] = {
 
 
 def kind_of(type: ast.Node) -> str | None:
-    """What `type_of` says of the values of a type without aliases, if that is one word; else its name.
+    """Return what `type_of` says of the values of a type without aliases, if that is one word; else its name.
 
     A shape may hold a struct as well as a dict, and a function type a builtin as well as a closure.
     """
@@ -170,14 +170,14 @@ def tests(cond: ast.Node, holds: bool) -> Iterator[tuple[ast.Node, bool]]:
 
 
 def after_if(sides: tuple[Facts, Facts], then_exits: bool, else_exits: bool) -> Facts:
-    """What holds after an `if`: the facts of the one branch that doesn't definitely exit."""
+    """Return what holds after an `if`: the facts of the one branch that doesn't definitely exit."""
     if then_exits == else_exits:
         return NO_FACTS
     return sides[1] if then_exits else sides[0]
 
 
 def expected_by(statement: ast.Node, schemas: Schemas) -> Facts:
-    """What holds after a statement `schema_expect(x, S)`: the value of x has the type of S."""
+    """Return what holds after a statement `schema_expect(x, S)`: the value of x has the type of S."""
     facts = Facts()
     if isinstance(statement, ast.Call) and statement.name == "schema_expect" and len(statement.args) > 1:
         subject, type = statement.args[0], schemas(statement.args[1])
@@ -308,7 +308,7 @@ class _Side:
             self._choose(subject.name, members, rest)
 
     def _type(self, name: str) -> Type | None:
-        """What a variable is known to be so far. Of `any` nothing is known."""
+        """Return what a variable is known to be so far. Of `any` nothing is known."""
         type = self.facts.types.get(name) or self._variables(name)
         return None if is_named(type, "any") else type
 
@@ -339,7 +339,7 @@ _JUDGED = {
 
 
 def arm_facts(match: ast.Match, variables: Variables, types: Types) -> list[Facts]:
-    """What holds of the matched variable in the guard and the body of each arm."""
+    """Return what holds of the matched variable in the guard and the body of each arm."""
     value = match.value
     subject = value.object if isinstance(value, ast.Member) and not value.optional else value
     type = variables(subject.name) if isinstance(subject, ast.Name) else None
@@ -356,14 +356,14 @@ def arm_facts(match: ast.Match, variables: Variables, types: Types) -> list[Fact
 
 
 class _Choices:
-    """What the value may be, by the literals that it is compared with."""
+    """The types that a value may have, by the literals that it is compared with."""
 
     def __init__(self) -> None:
         self.values: dict[str | int | None, list[Type]] = {}
         self.kinds: dict[str | None, list[Type]] = {}
 
     def equal(self, pattern: ast.Node) -> list[Type]:
-        """What is of the literal that a pattern is, or else of its kind; none when that says nothing."""
+        """Return the types of a pattern's literal, or else of its kind; none if that says nothing."""
         return self.values.get(literal_value(pattern)) or self.kinds.get(literal_kind(pattern)) or []
 
 
@@ -388,7 +388,7 @@ def _variants(types: Types, type: Type, tag: str) -> _Choices:
 
 
 def check_arm(arm: ast.Arm, value_type: Type | None, types: Types, findings: Findings) -> None:
-    """What is wrong with the patterns of an arm: alternatives that aren't literals, wrong literals."""
+    """Report alternatives of an arm that aren't literals, and literals that the value can't be."""
     if len(arm.patterns) > 1:
         for pattern in arm.patterns:
             if literal_kind(pattern) is None and not _is_anything(pattern):
@@ -442,7 +442,7 @@ def check_exhaustive(
 def _missing(
     match: ast.Match, value_type: Type | None, object_type: Type | None, types: Types, params: Set[str]
 ) -> str | None:
-    """What is matched, and what is missing of it, for the message."""
+    """Return what is matched, and what is missing of it, for the message."""
     patterns = [pattern for arm in match.arms for pattern in arm.patterns]
     if isinstance(match.value, ast.Member) and object_type is not None:
         enum = _enum(object_type, types) if match.value.name == "variant" else None

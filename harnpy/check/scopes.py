@@ -108,7 +108,7 @@ class Scope:
         self.later: dict[str, ast.Node] = {}
 
     def find(self, name: str) -> Binding | None:
-        """What ``name`` is here, the facts considered."""
+        """Return what ``name`` is here, the facts considered."""
         scope: Scope | None = self
         hidden = False
         while scope is not None:

@@ -123,7 +123,7 @@ class _Strict:
             )
 
     def _learn(self, statement: ast.Node, scope: _Scope) -> None:
-        """What a statement does to the variables of the block that it stands in."""
+        """Note what a statement does to the variables of its block."""
         if isinstance(statement, ast.Let):
             names = bound_names(statement.target)
             scope.sources.update(dict.fromkeys(names))
@@ -177,7 +177,7 @@ def _named(node: ast.Node) -> list[str]:
 
 
 def _is_concrete(type: ast.Node | None) -> bool:
-    """Whether an annotation says what a value is: anything but `dict`, `any`, `_` and unions."""
+    """Return True if an annotation says what a value is: anything but `dict`, `any`, `_` and unions."""
     if type is None or isinstance(type, ast.TypeUnion):
         return False
     return not isinstance(type, ast.TypeName) or bool(type.args) or type.name not in ("dict", "any", "_")

@@ -37,7 +37,7 @@ _NAMED = (
 
 
 class Surface:
-    """What the rest of a file can see of one item. Two are equal when they look the same from outside."""
+    """The outside of one item, as the rest of a file sees it. Two are equal when they look the same."""
 
     __slots__ = (
         "brings_providers",
@@ -138,7 +138,7 @@ def file_variables(item: ast.Node) -> Iterator[ast.Let]:
 
 
 def _is_written(value: ast.Node) -> bool:
-    """Whether a value is a literal, or made of one in a call."""
+    """Return True if a value is a literal, or made of one in a call."""
     if isinstance(value, ast.Call):
         return bool(value.args) and isinstance(value.args[0], ast.Dict | ast.Name)
     return isinstance(value, ast.Dict | ast.List | ast.Str)
@@ -179,7 +179,7 @@ def match_names(pattern: ast.Node) -> Iterator[str]:
 
 
 def yields(body: ast.Block) -> bool:
-    """Whether the body of a function yields itself, which makes it a generator."""
+    """Return True if the body of a function yields itself, which makes it a generator."""
     stack: list[ast.Node] = [body]
     while stack:
         node = stack.pop()
@@ -191,7 +191,7 @@ def yields(body: ast.Block) -> bool:
 
 
 def _signature(node: ast.Node) -> object:
-    """What a call sees of a declaration: all but the body, of which it matters whether it yields."""
+    """Return what a call sees of a declaration: all but the body, of which it matters whether it yields."""
     if isinstance(node, ast.Pipeline):
         # Those that extend it see what its body declares.
         inside = [
@@ -210,7 +210,7 @@ def _signature(node: ast.Node) -> object:
 
 
 def _outside(node: ast.Node) -> object:
-    """What others see of a type's declaration: methods without their bodies."""
+    """Return what others see of a type's declaration: methods without their bodies."""
     if isinstance(node, ast.ImplDecl):
         return (node.name, tuple(_signature(method) for method in node.methods))
     return node

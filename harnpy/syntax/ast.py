@@ -77,7 +77,7 @@ class Node(metaclass=NodeType):
 
 
 def _may_equal(mine: Any, theirs: Any, pairs: list[tuple[Any, Any]]) -> bool:
-    """Whether two fields are equal, if the nodes in them are, which are added to ``pairs``."""
+    """Return True if two fields are equal, if the nodes in them are, which are added to ``pairs``."""
     if isinstance(mine, Node):
         pairs.append((mine, theirs))
         return type(mine) is type(theirs)

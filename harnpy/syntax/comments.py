@@ -33,7 +33,7 @@ class Comment(NamedTuple):
 
     @property
     def breaks_line(self) -> bool:
-        """Whether nothing may follow it on its line."""
+        """Return True if nothing may follow it on its line."""
         return self.kind in ("line", "doc-line")
 
 
@@ -94,7 +94,7 @@ class Unwritten:
     """The answers for a tree without source."""
 
     def commented(self, span: tuple[int, int]) -> bool:
-        """Whether a comment within ``span`` needs the lines that it stands on."""
+        """Return True if a comment within ``span`` needs the lines that it stands on."""
         return False
 
     def brackets(self, start: int, opening: str = "(") -> tuple[int, int]:
@@ -106,15 +106,15 @@ class Unwritten:
         return 0, 0
 
     def apart(self, left: Node, right: Node) -> bool:
-        """Whether ``right`` begins on a later line than ``left`` ends."""
+        """Return True if ``right`` begins on a later line than ``left`` ends."""
         return False
 
     def parenthesised(self, operand: Node) -> bool:
-        """Whether an operand stands in parentheses of its own."""
+        """Return True if an operand stands in parentheses of its own."""
         return False
 
     def dotted(self, receiver: Node) -> bool:
-        """Whether the ``.`` behind a receiver begins a line."""
+        """Return True if the ``.`` behind a receiver begins a line."""
         return False
 
     def literal(self, start: int, end: int) -> str | None:
@@ -125,7 +125,7 @@ class Unwritten:
         return None
 
     def first_string(self, start: int) -> tuple[int, int]:
-        """Where the first string behind ``start`` stands."""
+        """Return where the first string behind ``start`` stands."""
         return 0, 0
 
     def text(self, start: int, end: int) -> str | None:
@@ -192,7 +192,7 @@ class Written(Unwritten):
         return bisect_left(self.tokens.starts, offset)
 
     def begins_line(self, comment: Comment) -> bool:
-        """Whether no token stands before it on its line."""
+        """Return True if no token stands before it on its line."""
         before = self.at(comment.start) - 1
         while before >= 0 and self.tokens.kinds[before] == "NL":
             before -= 1
@@ -200,7 +200,7 @@ class Written(Unwritten):
         return before < 0 or self.tokens.ends[before] <= line
 
     def ends_line(self, comment: Comment) -> bool:
-        """Whether no token stands behind it on its line."""
+        """Return True if no token stands behind it on its line."""
         behind = self.at(comment.end)
         while self.tokens.kinds[behind] == "NL":
             behind += 1

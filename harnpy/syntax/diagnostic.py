@@ -118,7 +118,7 @@ class Edit:
 
 
 class Fix:
-    """What would mend the cause of a diagnostic. A ``safe`` one can't change what the program does."""
+    """A change that mends the cause of a diagnostic. A ``safe`` one can't change what the program does."""
 
     __slots__ = ("edits", "safe")
 
@@ -128,7 +128,7 @@ class Fix:
 
 
 class Diagnostic:
-    """What is wrong, where, and what to do about it.
+    """An error or a warning: what is wrong, where, and what to do about it.
 
     ``severity`` is ``"error"``, ``"warning"`` or ``"note"``. Without a ``span`` only the headline, the
     help and the notes are printed; without a ``label`` there is no caret line. There is a caret for each
@@ -233,7 +233,7 @@ class _Rendering:
 
 
 def _mending(fix: Fix, source: str) -> str:
-    """What a fix does, for a diagnostic that says nothing else of what to do. Secrets are hidden."""
+    """Return what a fix does, for a diagnostic that says nothing else of what to do. Secrets are hidden."""
     from harnpy.formats.secrets.forms import hidden
 
     if len(fix.edits) == 1:

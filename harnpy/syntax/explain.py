@@ -51,7 +51,7 @@ _UNKNOWN = -1
 
 
 def unclosed(tokens: Tokens) -> int:
-    """How many brackets are opened and not closed."""
+    """Return how many brackets are opened and not closed."""
     found, open_ = 0, list[str]()
     for kind in tokens.kinds:
         if kind in CLOSERS:
@@ -120,7 +120,7 @@ def _left(tokens: Tokens, open_: list[_Open], i: int, indent: int) -> Iterator[U
 
 
 def _shows_nothing(tokens: Tokens, bracket: _Open, i: int) -> bool:
-    """Whether token ``i`` is the first one inside, not indented as it should be."""
+    """Return True if token ``i`` is the first one inside, not indented as it should be."""
     return bracket.at == i - 2 and tokens.kinds[i] not in _DECLARES
 
 
@@ -206,7 +206,7 @@ def _end(tokens: Tokens, first: int, failed: int) -> int:
 
 
 def _begins(tokens: Tokens, i: int, indent: int) -> bool:
-    """Whether a statement begins at token ``i`` that stands no deeper than ``indent``."""
+    """Return True if a statement begins at token ``i`` that stands no deeper than ``indent``."""
     return tokens.kinds[i] in STATEMENT_STARTS and _column(tokens, i) <= indent
 
 
@@ -418,7 +418,7 @@ class Explainer:
         return f"{self._separated(tokens, at, states)} {SEPARATED}"
 
     def _separated(self, tokens: Tokens, at: int, states: list[int]) -> str:
-        """What stands before the token that should have been a separator."""
+        """Return what stands before the token that should have been a separator."""
         if tokens.kinds[at - 2 : at] == ["DESCRIPTION", "STRING"]:
             return "tool body item"
         taken = self.table.trial(states, "NL")
@@ -433,7 +433,7 @@ class Explainer:
 
 
 def _code(got: str, expected: str) -> str:
-    """What `harnpy explain` knows the error by."""
+    """Return what `harnpy explain` knows the error by."""
     if expected == "expression":
         return "missing-expression"
     if expected.endswith(SEPARATED):

@@ -132,7 +132,7 @@ def paragraphs(notes: Sequence[Note], line_width: int, separator_width: int) -> 
 
 
 def is_heading(paragraph: Sequence[str]) -> bool:
-    """Whether a paragraph is a bar, which has a blank line behind it whatever follows."""
+    """Return True if a paragraph is a bar, which has a blank line behind it whatever follows."""
     return bool(_BAR.fullmatch(paragraph[-1]))
 
 
@@ -203,7 +203,7 @@ def _word(tokens: Tokens, number: int) -> str:
 
 
 def _next_common(left: Sequence[str], i: int, right: Sequence[str], j: int) -> tuple[int, int] | None:
-    """How many tokens to skip on either side: few for the sake of several in common, more for one."""
+    """Return how many tokens to skip on either side: few for the sake of several in common, more for one."""
     for alike, reach in _REACHES:
         for skipped in range(1, reach):
             for first in range(skipped + 1):
@@ -393,11 +393,11 @@ class _Weaver:
         return bisect_right(self.starts, offset) - 1
 
     def may_begin(self, line: int) -> bool:
-        """Whether a line can stand before this one: no literal spans the two, and no ``\\`` joins them."""
+        """Return True if a line can stand before this one: no literal spans both, no ``\\`` joins them."""
         return line == 0 or self.may_end(line - 1)
 
     def may_end(self, line: int) -> bool:
-        """Whether a comment can stand at the end of a line."""
+        """Return True if a comment can stand at the end of a line."""
         if line + 1 == len(self.lines):
             return True
         end = self.starts[line] + len(self.lines[line])
@@ -494,7 +494,7 @@ def check_kept(written: Written, program: ast.Program, text: str) -> None:
 
 
 def leading_imports(program: ast.Program) -> int:
-    """How many items at the beginning are imports."""
+    """Return how many items at the beginning are imports."""
     return len(list(takewhile(lambda item: isinstance(item, ast.Import), program.items)))
 
 
@@ -546,7 +546,7 @@ def _said(tokens: Tokens) -> Counter[object]:
 
 
 def _unsaid(tokens: Tokens) -> Counter[object]:
-    """What need not be said again: the second name of ``{a: a}`` in patterns, other names of types."""
+    """Return what need not be said again: the second name of ``{a: a}`` in patterns, other names of types."""
     names = zip(tokens.values, tokens.values[1:], tokens.values[2:], strict=False)
     again = Counter(name for name, colon, other in names if colon == ":" and name == other)
     said = _said(tokens)
@@ -671,7 +671,7 @@ class _Document:
         return [*found, _Item(None, notes, "", parted)] if notes else found
 
     def belongs(self, comment: Comment, node: Node, following: Node | None) -> bool:
-        """Whether a comment stands within an item, or behind it at the end of its last line."""
+        """Return True if a comment stands within an item, or behind it at the end of its last line."""
         if comment.start < node.end:
             return True
         if following is not None and comment.start > following.start:

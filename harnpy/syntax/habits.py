@@ -256,7 +256,7 @@ def _of_words(source: str, tokens: Tokens, at: int, expected: str) -> str | None
 
 
 def is_reserved(tokens: Tokens, at: int, expected: str) -> bool:
-    """Whether token ``at`` is a word of the language where a name was ``expected``."""
+    """Return True if token ``at`` is a word of the language where a name was ``expected``."""
     return tokens.kinds[at] in RESERVED and ("name" in expected or expected.endswith("variable"))
 
 

@@ -23,7 +23,7 @@ _LITERALS = frozenset("nil true false STRING RAW_STRING INT".split())
 
 
 def closes_type_args(kinds: list[str], i: int) -> bool:
-    """Whether ``type {, type} > (`` stands at token ``i``."""
+    """Return True if ``type {, type} > (`` stands at token ``i``."""
     end = _type_list(kinds, i, ">", 0)
     return end >= 0 and kinds[end] == "("
 
@@ -150,7 +150,7 @@ class _Layout:
         return self.kinds[i] if i >= 0 else ""
 
     def starts_line(self, i: int) -> bool:
-        """Whether token ``i`` begins a statement, field or item of a body."""
+        """Return True if token ``i`` begins a statement, field or item of a body."""
         before = self.before(i)
         return before in OPEN_BRACES or before in ("NL", ";")
 
@@ -161,7 +161,7 @@ class _Layout:
         return i
 
     def declares(self, word: str) -> bool:
-        """Whether the innermost bracket is the body of a ``word NAME`` or ``word NAME "id"``."""
+        """Return True if the innermost bracket is the body of a ``word NAME`` or ``word NAME "id"``."""
         if not self.open:
             return False
         name = self.previous(self.open[-1])
@@ -183,12 +183,12 @@ class _Layout:
             self.kinds[i] = ""
 
     def ends_param(self, i: int) -> bool:
-        """Whether the one name of a closure stands before the line break ``i``, and its arrow behind."""
+        """Return True if a closure's one name stands before the line break ``i``, and its arrow behind."""
         inside = self.kinds[self.open[-1]] if self.open else ""
         return inside == "LB_ARROW1" and self.kinds[i + 1] == "->"
 
     def negates(self, i: int) -> bool:
-        """Whether token ``i`` is a sign; its operand must stand on the same line."""
+        """Return True if token ``i`` is a sign; its operand must stand on the same line."""
         return self.kinds[i] == "-" and self.before(i) not in _OPERAND_ENDS
 
     # Brackets

@@ -95,7 +95,7 @@ def scan_triple(source: str, at: int, end: int) -> tuple[list[Piece], int]:
 
 
 def _closing_brace(source: str, begin: int, end: int, opening: int) -> int:
-    """Where the interpolation ends whose text begins at ``begin``: braces count, quotes don't."""
+    """Return where the interpolation ends whose text begins at ``begin``: braces count, quotes don't."""
     depth = 1
     for found in _BRACE.finditer(source, begin, end):
         depth += 1 if found[0] == "{" else -1
@@ -192,7 +192,7 @@ class Tokens:
         self.ends.append(end)
 
     def breaks_line(self, i: int) -> bool:
-        """Whether token ``i`` starts on a later line than the token before it ends."""
+        """Return True if token ``i`` starts on a later line than the token before it ends."""
         return self.source.find("\n", self.ends[i - 1], self.starts[i]) >= 0
 
     def insert(self, i: int, kind: str, value: Any, at: int) -> None:
@@ -217,7 +217,7 @@ class Tokens:
 
 
 def shebang_end(source: str) -> int:
-    """Where the program begins: behind the text of a first line ``#!…``, before its line break."""
+    """Return where the program begins: behind the text of a first line ``#!…``, before its line break."""
     if not source.startswith("#!"):
         return 0
     end = source.find("\n")

@@ -314,7 +314,7 @@ def match_parts(pattern: ast.Node, enums: Collection[str]) -> list[ast.Node]:
 
 
 def is_computed(pattern: ast.Node) -> bool:
-    """Whether a match pattern has a spread or a computed key, so is a value to compare with (02 §12)."""
+    """Return True if a match pattern, with a spread or computed key, is a value to compare with (02 §12)."""
     return any(
         isinstance(part, ast.Spread) or (isinstance(part, ast.DictEntry) and part.computed)
         for part in pattern.children()
@@ -360,7 +360,7 @@ def lineage(program: ast.Program, entry: ast.Pipeline) -> list[ast.Pipeline]:
 
 
 def setup_order(program: ast.Program) -> list[ast.Node]:
-    """What a file with pipelines does before its entry: imports, lets, declarations (02 §10.2)."""
+    """Return what a file with pipelines does before its entry: imports, lets, declarations (02 §10.2)."""
     items = program.items
     return [
         *(item for item in items if isinstance(item, ast.Import)),
@@ -370,5 +370,5 @@ def setup_order(program: ast.Program) -> list[ast.Node]:
 
 
 def script_order(program: ast.Program) -> list[ast.Node]:
-    """What a file without pipelines does: imports, then all else as it stands (06 §1)."""
+    """Return what a file without pipelines does: imports, then all else as it stands (06 §1)."""
     return sorted(program.items, key=lambda item: not isinstance(item, ast.Import))

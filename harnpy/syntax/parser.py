@@ -150,7 +150,7 @@ class Parser:
         return None
 
     def _failure(self, tokens: Tokens, at: int, before: Failure | None = None) -> Failure | None:
-        """How parsing fails from token ``at`` on, with the stacks of a failure ``before``."""
+        """Return how parsing fails from token ``at`` on, with the stacks of a failure ``before``."""
         try:
             self.run(tokens, at, "program", before)
         except Failure as failure:

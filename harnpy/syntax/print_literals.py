@@ -45,7 +45,7 @@ def widest(text: str) -> int:
 
 
 def same_code(text: str, other: str) -> bool:
-    """Whether two texts differ in blanks, parentheses and commas only."""
+    """Return True if two texts differ in blanks, parentheses and commas only."""
     return text.translate(_UNSPOKEN) == other.translate(_UNSPOKEN)
 
 
@@ -73,7 +73,7 @@ def is_identifier(text: str) -> bool:
 
 
 def is_bare_key(text: str) -> bool:
-    """Whether a dict key can stand without quotes."""
+    """Return True if a dict key can stand without quotes."""
     return is_identifier(text) and (text not in RESERVED or text in MEMBER_WORDS)
 
 

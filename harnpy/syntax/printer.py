@@ -100,7 +100,7 @@ class Expressions:
         return f"({text})" if _level(node) < least else text
 
     def head(self, node: Node, body: Block) -> str:
-        """What stands before the ``{`` of ``body``."""
+        """Return what stands before the ``{`` of ``body``."""
         text = self.expression(node, 1)
         # `Name {}` would be a struct literal.
         return f"({text})" if not body.statements and _ends_in_type_name(node) else text
@@ -211,7 +211,7 @@ class Expressions:
     visit_Member = visit_MethodCall = visit_Index = visit_Slice = postfix
 
     def link(self, node: ast.Member | ast.MethodCall | ast.Index | ast.Slice) -> str | _MethodCall:
-        """What stands behind the receiver."""
+        """Return what stands behind the receiver."""
         mark = "" if isinstance(node, ast.Slice) or not node.optional else "?"
         if isinstance(node, ast.Member):
             return f"{mark}.{node.name}"
@@ -226,7 +226,7 @@ class Expressions:
         return _MethodCall(f"{mark}.{node.name}", args, span, self.written.dotted(node.object))
 
     def too_long(self, receiver: str, links: Sequence[str | _MethodCall]) -> bool:
-        """Whether the calls go to lines of their own: several, on one line that is too long."""
+        """Return True if the calls go to lines of their own: several, on one line that is too long."""
         calls = [link for link in links if isinstance(link, _MethodCall)]
         if len(calls) < 2 or any(call.dotted or self.written.commented(call.span) for call in calls):
             return False
@@ -349,7 +349,7 @@ class Expressions:
         return f"{head} {self.block(block)}"
 
     def on_one_line(self, head: str, body: Sequence[str], node: Node) -> bool:
-        """Whether the statements of a block can stand behind its head: one at most, and no comment."""
+        """Return True if the statements of a block can stand behind its head: one at most, and no comment."""
         if len(body) > 1 or self.written.commented((node.start, node.end)):
             return False
         width = len(head) - head.rfind("\n") + 5 + sum(map(len, body))
@@ -417,7 +417,7 @@ def _ternary_word(text: str) -> bool:
 
 
 def _ends_in_type_name(node: Node) -> bool:
-    """Whether the last token is a capitalised name."""
+    """Return True if the last token is a capitalised name."""
     last: Node | None = node
     while last is not None and not isinstance(last, ast.Name):
         children = list(last.children())

@@ -81,7 +81,7 @@ class Table:
         return roles
 
     def climb(self, below: int, state: int, kind: str) -> int:
-        """Where a chain of such rules leads from ``state``, which stands on ``below``.
+        """Return where a chain of such rules leads from ``state``, which stands on ``below``.
 
         An operand passes through a rule for each level of precedence. The way depends only on these
         three, so it is gone once.
@@ -97,8 +97,8 @@ class Table:
         return found
 
     def trial(self, states: list[int], kind: str) -> tuple[list[int], set[str]] | None:
-        """What a parser with this stack would do for a token of ``kind``: the stack from which it would
-        take it, and the rules it would complete before. None when it would not take it.
+        """Return the stack from which a parser with this one would take a token of ``kind``, and the rules
+        that it would complete before; None if it would not take it.
         """
         states = states.copy()
         completed: set[str] = set()

@@ -100,7 +100,7 @@ def _prepared(key: str, source: str, file: str, table: BuiltinTable) -> str:
 def compile_program(
     source: str, file: str, entry: str | None, table: BuiltinTable, checks: str, imports: Imports | None
 ) -> CompiledUnit:
-    """What `program_unit` keeps, made anew."""
+    """Return what `program_unit` keeps, made anew."""
     from harnpy.vm.emit.program import program_lines
     from harnpy.vm.front_end import resolved_program
 
@@ -116,7 +116,7 @@ def compile_program(
 
 
 def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
-    """What `module_unit` keeps, made anew."""
+    """Return what `module_unit` keeps, made anew."""
     from harnpy.vm.emit.program import module_lines
     from harnpy.vm.front_end import resolved_module
 
@@ -174,7 +174,7 @@ class _Written:
 def _written(
     tree: Resolved, table: BuiltinTable, write: Callable[[UnitDraft], list[Line]], file: str
 ) -> _Written:
-    """What ``write`` makes of a tree. Functions that Python cannot express are walked instead."""
+    """Return what ``write`` makes of a tree. Functions that Python cannot express are walked instead."""
     from harnpy.vm.emit.emitter import TooDeep
     from harnpy.vm.emit.program import draft_of
     from harnpy.vm.emit.source_map import render
@@ -229,7 +229,7 @@ def _code(text: str, file: str) -> CodeType:
 
 
 def _is_limit(error: Exception) -> bool:
-    """Whether Python refuses a text only because of how deep it is nested."""
+    """Return True if Python refuses a text only because of how deep it is nested."""
     return not isinstance(error, SyntaxError) or "nested" in str(error) or "indent" in str(error)
 
 

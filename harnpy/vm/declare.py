@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
     class Catalog(Protocol):
-        """What a Vm needs of the table of all builtins."""
+        """The table of all builtins, as far as a Vm needs it."""
 
         def names(self) -> Mapping[str, str]: ...
         def find(self, name: str, module: str = "") -> Declaration | None: ...

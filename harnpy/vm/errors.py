@@ -81,7 +81,7 @@ class Interrupted(Thrown):
         self.deadline = deadline
 
     def outside(self, deadline: float) -> Thrown:
-        """What it becomes outside a `deadline` block: outside its own, a throw like any other (05 §9)."""
+        """Return what it becomes outside a `deadline` block: outside its own a plain throw (05 §9)."""
         return Thrown(self.value).with_traceback(self.__traceback__) if self.deadline == deadline else self
 
 

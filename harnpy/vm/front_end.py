@@ -103,7 +103,7 @@ def _resolution(resolve: Callable[[], Resolution], source: str, file: str) -> Re
 
 
 def too_long(source: str, file: str) -> Exception:
-    """What is wrong with a program whose tree is deeper than Python recurses.
+    """Return what is wrong with a program whose tree is deeper than Python recurses.
 
     The syntax limits the nesting of brackets and blocks, so that is a chain of tens of thousands of operators
     or calls (01 §10).
@@ -128,7 +128,7 @@ def _resolver(table: BuiltinTable) -> Resolver:
 def warnings_of(
     tree: Resolved, source: str, file: str, table: BuiltinTable, imports: Imported | None, checks: str
 ) -> list[Finding]:
-    """What to warn of before the program runs. Raises SourceFault, with everything found, for an error.
+    """Return the warnings for a program that is to run. Raises SourceFault, with all findings, for an error.
 
     ``checks`` is ALL, or LANGUAGE to be silent on what the language itself leaves to the run.
     """
@@ -157,7 +157,7 @@ def _fault(error: Finding, found: Sequence[Finding], source: str, file: str) -> 
 
 
 class EarlierInputs:
-    """What an input of a REPL sees of the ones before it, and of its own imports.
+    """The names that an input of a REPL sees: those of the inputs before it, and of its own imports.
 
     It is never ``complete``: a name that nobody has declared yet may be by the time a function is called.
     """

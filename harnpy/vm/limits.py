@@ -48,7 +48,7 @@ class Growth:
             self._meter.exceed("items")
 
     def sizes(self) -> Sizes:
-        """What refuses results that are known to be too large before they are made."""
+        """Return what refuses results that are known to be too large before they are made."""
         return _LimitedSizes(self, self._most)
 
 
@@ -82,7 +82,7 @@ _UNITS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What one run of a program may use; None is no limit. Raises ValueError for what is not positive.
+    """The limits of one run of a program; None is no limit. Raises ValueError for what is not positive.
 
     ``seconds``: time on the world's clock. ``steps``: turns of loops and calls. ``output``: characters on
     standard output and error. ``items``: in one collection. ``sessions`` and ``tasks``: at once.
@@ -119,7 +119,7 @@ class LimitReached(Leaving):
 
 
 class Meter:
-    """What the current run of a Vm has used."""
+    """The resources that the current run of a Vm has used."""
 
     def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
         self._limits = limits
@@ -133,7 +133,7 @@ class Meter:
         self.polls = limits.seconds is not None or limits.steps is not None
 
     def growth(self) -> Growth | None:
-        """What holds collections to their limit, None when there is none."""
+        """Return what holds collections to their limit, None when there is none."""
         most = self._limits.items
         if most is None:
             return None
@@ -174,7 +174,7 @@ class Meter:
         raise self.excess(what)
 
     def excess(self, what: str) -> LimitReached:
-        """What leaves the program."""
+        """Return what leaves the program."""
         limit = getattr(self._limits, what)
         text = f"the program exceeded its limit of {limit if type(limit) is int else format(limit, 'g')}"
         return LimitReached(LimitExceeded(what, f"{text} {_UNITS[what]}"))

@@ -49,7 +49,7 @@ _ENTRANCE = "lib" + EXTENSION
 
 
 class Place:
-    """Where a module is. ``name`` is its identity, and what messages call it; ``path`` the file to read."""
+    """The place of a module. ``name`` is its identity, also in messages; ``path`` the file to read."""
 
     __slots__ = ("bundled", "name", "path")
 
@@ -88,7 +88,7 @@ def _file(files: Files, path: str) -> Place:
 
 
 def bundled_names() -> list[str]:
-    """What `import "std/…"` may name, sorted."""
+    """Return what `import "std/…"` may name, sorted."""
     top = shipped.directory("stdlib")
     files = (file.removeprefix(top).lstrip("/") for file in RealFiles().files_under(top))
     return sorted(BUNDLED + file.removesuffix(EXTENSION) for file in files if file.endswith(EXTENSION))
@@ -111,7 +111,7 @@ def _bundled(path: str) -> Place | None:
 
 
 def _installed(files: Files, path: str, directory: str) -> Place | None:
-    """What the packages of this directory or one above offer; the search ends at a repository's root."""
+    """Return what the packages of this directory or one above offer, up to a repository's root."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts or os.path.isabs(path) or "\\" in path or ".." in parts:
         return None
@@ -198,7 +198,7 @@ class Surface:
 
     @property
     def is_open(self) -> bool:
-        """Whether it exports all its functions, because none is `pub`."""
+        """Return True if it exports all its functions, because none is `pub`."""
         return not self.public and not any(pub for _, _, pub, _ in self.requests)
 
 
@@ -327,11 +327,11 @@ class Modules:
         self._surface = surface
 
     def imports_of(self, vm: Vm, source: str, directory: str) -> Imports:
-        """What the imports of a text in ``directory`` bring."""
+        """Return what the imports of a text in ``directory`` bring."""
         return self.brought(vm, self._surface(source).requests, directory)
 
     def brought(self, vm: Vm, requests: tuple[Request, ...], directory: str) -> Imports:
-        """What the imports that a file of ``directory`` asks for bring."""
+        """Return what the imports that a file of ``directory`` asks for bring."""
         brought = Imports()
         for path, names, _, start in requests:
             module = self.look(vm, path, directory)
@@ -341,7 +341,7 @@ class Modules:
         return brought
 
     def offer(self, vm: Vm, module: Module, names: Names) -> Offer:
-        """What importing all of a module, or the listed names, brings."""
+        """Return what importing all of a module, or the listed names, brings."""
         exported = self._exported(vm, module, set())
         if names is None:
             return exported
@@ -401,7 +401,7 @@ class Modules:
 
 
 def _own(surface: Surface, every: bool) -> Offer:
-    """What a module offers of its own; ``every``: also what has to be listed."""
+    """Return what a module offers of its own; ``every``: also what has to be listed."""
     offer = Offer(whole=surface.is_program)
     chosen = surface.functions if every or surface.is_open else surface.public
     offer.functions = {name: surface.functions[name] for name in chosen}
@@ -437,7 +437,7 @@ class Linker:
         self._passed_on: dict[str, Module] = {}
 
     def helpers(self) -> dict[str, Any]:
-        """What generated code calls, by the names it uses."""
+        """Return what generated code calls, by the names it uses."""
         return {
             "bound": self.bound,
             "bring": self.bring,
@@ -561,7 +561,7 @@ def _compiled(vm: Vm, module: Module, brought: Imports) -> Unit:
 
 
 def _stage(fault: SourceFault) -> str:
-    """Which stage of compiling a module failed, in the words of 06 §6."""
+    """Return which stage of compiling a module failed, in the words of 06 §6."""
     if not isinstance(fault, CompileFault):
         return "lex" if isinstance(fault, LexFault) else "parse"
     return "init compile" if _in_initialiser(fault) else "compile"

@@ -72,7 +72,7 @@ class Unit:
     def main(
         self, vm: Vm, impls: dict[str, dict[str, Fn]], linker: Linker | None, table: dict[str, Value]
     ) -> Callable[[int], Value]:
-        """What runs the unit, called with the depth of calls.
+        """Return what runs the unit, called with the depth of calls.
 
         ``impls`` collects its `impl` methods, ``linker`` does its imports, ``table`` holds the variables that
         its functions share with one another or with other inputs.

@@ -235,7 +235,7 @@ class Vm:
         return os.path.dirname(os.path.normpath(os.path.join(self.unguarded.files.cwd(), file)))
 
     def imports_of(self, source: str, directory: str | None) -> Imports | None:
-        """What the imports of a text in ``directory`` bring; None for a text without any."""
+        """Return what the imports of a text in ``directory`` bring; None for a text without any."""
         if "import" not in source:
             return None
         from harnpy.vm.modules import Modules
@@ -377,7 +377,7 @@ class Vm:
 
     @property
     def sizes(self) -> Sizes:
-        """How large the results of builtins may be."""
+        """Return how large the results of builtins may be."""
         if self._sizes is None:
             from harnpy.vm.values.operators import Sizes
 
@@ -405,7 +405,7 @@ class Vm:
         return nearest_at_run_time(name, candidates)
 
     def suggest_name(self, name: str, candidates: Iterable[str]) -> str | None:
-        """What an undefined name may mean: a habit of another language, or the nearest (02 §9.3)."""
+        """Return what an undefined name may mean: a habit of another language, or the nearest (02 §9.3)."""
         from harnpy.syntax.habits import name_for
 
         return name_for(name) or self.suggest(name, candidates)
@@ -461,7 +461,7 @@ class Vm:
 
     @property
     def task_context(self) -> TaskContext | None:
-        """What the running task works under, None when nothing is in force in it."""
+        """Return what the running task works under, None when nothing is in force in it."""
         return None if self._tasks is None else self._tasks.current.context
 
 

@@ -43,7 +43,7 @@ def unused_pattern_binding(subject: Subject) -> Iterator[Remark]:
 
 
 def _left_out(binding: Binding) -> bool:
-    """Whether a name is there to be missing in the pattern's rest, or catches what no other arm matches."""
+    """Return True if a name keeps a field out of the pattern's rest, or catches what no other arm matches."""
     node = binding.node
     pattern = (
         node.target if isinstance(node, ast.Let) else node.pattern if isinstance(node, ast.For) else None
@@ -132,7 +132,7 @@ def unused_import(subject: Subject) -> Iterator[Remark]:
 
 
 def _without(subject: Subject, node: ast.Import, unused: list[str]) -> Edit:
-    """What drops names from an import; all of its line, if no name is left."""
+    """Return what drops names from an import; all of its line, if no name is left."""
     left = [name for name in node.names or () if name not in unused]
     if left:
         opening = subject.source.index("{", node.start)
@@ -154,7 +154,7 @@ def unused_function(subject: Subject) -> Iterator[Remark]:
 
 
 def _offered(subject: Subject, node: ast.FnDecl | ast.ToolDecl | ast.SkillDecl) -> bool:
-    """Whether others may use a declaration: importing files, and clients of a server (06 §2, 09 §11.4)."""
+    """Return True if importing files or clients of a server may use a declaration (06 §2, 09 §11.4)."""
     if subject.parent(node) is not subject.program:
         return False
     if node.pub or subject.is_library or node.name in subject.consumed:

@@ -64,7 +64,7 @@ def _apart(fixes: Sequence[Fix]) -> list[Fix]:
 
 
 def _is_free(edit: Edit, taken: Sequence[tuple[int, int]]) -> bool:
-    """Whether no place in ``taken``, which is sorted, overlaps; two insertions at one offset do."""
+    """Return True if no place in ``taken``, which is sorted, overlaps; two insertions at one offset do."""
     at = bisect_left(taken, (edit.start, edit.start))
     before, after = taken[at - 1 : at], taken[at : at + 1]
     return all(end <= edit.start for _, end in before) and all(
@@ -73,7 +73,7 @@ def _is_free(edit: Edit, taken: Sequence[tuple[int, int]]) -> bool:
 
 
 def _holds(before: str, after: str) -> bool:
-    """Whether an edited text is still a program, with all of its comments."""
+    """Return True if an edited text is still a program, with all of its comments."""
     try:
         program = parse(after)
     except SyntaxFault:

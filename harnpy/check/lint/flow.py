@@ -54,7 +54,7 @@ def _dead(statements: Sequence[ast.Node]) -> ast.Node | None:
 
 
 def _ends(statement: ast.Node | None) -> bool:
-    """Whether what follows a statement is never reached."""
+    """Return True if what follows a statement is never reached."""
     if isinstance(statement, ast.Block):
         return any(_ends(one) for one in statement.statements)
     if isinstance(statement, ast.If):
@@ -119,7 +119,7 @@ def _returns(block: ast.Block) -> bool:
 
 
 def _without_else(subject: Subject, node: ast.If, then: ast.Block, otherwise: ast.Block) -> Sequence[Edit]:
-    """What moves the statements of an else behind the if; nothing where that could change what they mean."""
+    """Return edits that move the statements of an else behind the if; none if the meaning could change."""
     body = subject.source[otherwise.start + 1 : otherwise.end - 1]
     declares = any(isinstance(one, (ast.Let, *_DECLARATIONS)) for one in otherwise.statements)
     if declares or '"""' in body:
@@ -221,7 +221,7 @@ def require_in_test(subject: Subject) -> Iterator[Remark]:
 
 
 def _is_test(node: ast.Node) -> bool:
-    """Whether a node is a pipeline that `harnpy test` runs (09 §3.1)."""
+    """Return True if a node is a pipeline that `harnpy test` runs (09 §3.1)."""
     if not isinstance(node, ast.Pipeline):
         return False
     marked = any(attr.name == "test" for attr in node.attrs)

@@ -39,7 +39,7 @@ _TIGHT = (
 
 
 def around(subject: Subject, left: ast.Node, mark: str, extent: Extent) -> tuple[Extent, Extent] | None:
-    """What stands on the two sides of ``mark``, the first one behind ``left``, within ``extent``.
+    """Return what stands on the two sides of ``mark``, the first one behind ``left``, within ``extent``.
 
     With the parentheses, which are no part of the nodes. None where a comment is in the way.
     """
@@ -62,7 +62,7 @@ def as_operand(subject: Subject, extent: Extent, node: ast.Node) -> str:
 
 
 def may_comment(subject: Subject, *extents: Extent) -> bool:
-    """Whether a comment could be in what is taken away; a string that looks like one counts as well."""
+    """Return True if a comment could be in what is taken away; a string that looks like one counts, too."""
     return any(mark in subject.source[slice(*extent)] for extent in extents for mark in ("//", "/*"))
 
 
@@ -71,7 +71,7 @@ def is_literal(node: ast.Node) -> bool:
 
 
 def only_names(node: ast.Node) -> bool:
-    """Whether the node only names a value: names, literals, their fields and elements."""
+    """Return True if the node only names a value: names, literals, their fields and elements."""
     while isinstance(node, ast.Member | ast.Index):
         if isinstance(node, ast.Index) and not only_names(node.index):
             return False
@@ -80,7 +80,7 @@ def only_names(node: ast.Node) -> bool:
 
 
 def cannot_fail(node: ast.Node) -> bool:
-    """Whether evaluating the node does and raises nothing: names and literals, compared and connected."""
+    """Return True if evaluating the node does and raises nothing: names and literals, compared, connected."""
     if isinstance(node, ast.Binary):
         return node.op in _CONNECTIVES and cannot_fail(node.left) and cannot_fail(node.right)
     if isinstance(node, ast.Unary):
@@ -147,7 +147,7 @@ def _is_bool(node: ast.Node) -> bool:
 
 
 def _opens_struct(subject: Subject, text: str, end: int) -> bool:
-    """Whether a block behind ``text`` would read as the fields of a struct: `if Done { … }`."""
+    """Return True if a block behind ``text`` would read as the fields of a struct: `if Done { … }`."""
     name = text.lstrip("!")
     return name.isidentifier() and name[0].isupper() and subject.source[end:].lstrip().startswith("{")
 
@@ -266,7 +266,7 @@ def _slots(subject: Subject) -> Iterator[tuple[ast.Node, ast.Node]]:
 
 
 def _is_iterator(node: ast.Node) -> bool:
-    """Whether the node is a chain of lazy methods over `iter(…)`, `x.iter()` or a range."""
+    """Return True if the node is a chain of lazy methods over `iter(…)`, `x.iter()` or a range."""
     steps = 0
     while isinstance(node, ast.MethodCall) and node.name in _LAZY and not node.optional:
         if node.name == "iter" and not node.args:
@@ -331,14 +331,14 @@ def _removal(subject: Subject, node: ast.Node) -> list[Edit]:
 
 
 def _is_constant(node: ast.Node) -> bool:
-    """Whether going through the items has no effect: they are written down, no iterator's."""
+    """Return True if going through the items has no effect: they are written down, no iterator's."""
     if isinstance(node, ast.RangeTo):
         return isinstance(node.first, ast.Int) and isinstance(node.last, ast.Int)
     return isinstance(node, ast.List) and all(map(is_literal, node.items))
 
 
 def _has_no_use(subject: Subject, node: ast.Node) -> bool:
-    """Whether nobody can ask for the statement's value: only the last one of a block has one."""
+    """Return True if nobody can ask for the statement's value: only the last one of a block has one."""
     parent = subject.parent(node)
     if isinstance(parent, ast.Block):
         return any(statement is node for statement in parent.statements[:-1])

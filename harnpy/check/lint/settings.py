@@ -33,7 +33,7 @@ class Settings:
         self.complexity = complexity
 
     def wants(self, rule: str, default: bool) -> bool:
-        """Whether a rule is to be looked for; ``default``: whether it is unless somebody asks."""
+        """Return True if a rule is to be looked for; ``default``: whether it is unless somebody asks."""
         if rule in self.disabled:
             return False
         return rule in self.selected if self.selected else default or rule in self.enabled

@@ -102,7 +102,7 @@ def legacy_doc_comment(subject: Subject) -> Iterator[Remark]:
 
 
 def _line(comment: str) -> str:
-    """What a line comment says, with the indentation behind its first blank."""
+    """Return what a line comment says, with the indentation behind its first blank."""
     return comment.lstrip("/").removeprefix(" ").rstrip()
 
 

@@ -74,14 +74,14 @@ class Subject:
         return self._parents.get(id(node))
 
     def above(self, node: ast.Node) -> Iterator[ast.Node]:
-        """What encloses ``node``, from the inside out."""
+        """Yield what encloses ``node``, from the inside out."""
         parent = self.parent(node)
         while parent is not None:
             yield parent
             parent = self.parent(parent)
 
     def is_discarded(self, node: ast.Node) -> bool:
-        """Whether ``node`` is a statement whose value nobody can get.
+        """Return True if ``node`` is a statement whose value nobody can get.
 
         The last statement of a block may be the block's value, and a function's result.
         """
@@ -94,11 +94,11 @@ class Subject:
         return loops or node is not block.statements[-1]
 
     def means_builtin(self, call: ast.Call) -> bool:
-        """Whether a call is surely one of a builtin, since nothing else has the name."""
+        """Return True if a call is surely one of a builtin, since nothing else has the name."""
         return call.name not in self.own_names and self._imports_none_of(call.name)
 
     def _imports_none_of(self, name: str) -> bool:
-        """Whether no import of a whole module can bring a name."""
+        """Return True if no import of a whole module can bring a name."""
         if self._foreign is None:
             return all(node.names is not None for node in self.each(ast.Import))
         return name not in self._foreign
@@ -119,7 +119,7 @@ class Subject:
         return self.source[node.start : node.end]
 
     def name_span(self, node: ast.Node, name: str) -> tuple[int, int]:
-        """Where ``node``, which declares ``name``, has it."""
+        """Return where ``node``, which declares ``name``, has it."""
         attrs = getattr(node, "attrs", ())
         start = attrs[-1].end if attrs else node.start
         if isinstance(node, ast.PatternEntry) and node.key not in (None, name):
@@ -162,7 +162,7 @@ class Subject:
 
     @cached_property
     def is_library(self) -> bool:
-        """Whether the file only declares: then others may use whatever it exports (06 §2)."""
+        """Return True if the file only declares: then others may use whatever it exports (06 §2)."""
         return all(isinstance(item, _DECLARATIONS) for item in self.program.items)
 
 
@@ -191,7 +191,7 @@ _DECLARATIONS = (
 
 
 def _words(source: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where ``name`` stands as a word in ``source[start:end]``."""
+    """Yield where ``name`` stands as a word in ``source[start:end]``."""
     while (at := source.find(name, start, end)) >= 0:
         start = at + len(name)
         if not (_in_word(source[at - 1 : at]) or _in_word(source[start : start + 1])):
@@ -203,7 +203,7 @@ def _in_word(letter: str) -> bool:
 
 
 class Remark:
-    """What a rule says of ``source[start:end]``. ``edits`` mend it; ``safe`` ones change nothing else."""
+    """A finding of a rule in ``source[start:end]``. ``edits`` mend it; ``safe`` ones change nothing else."""
 
     __slots__ = ("end", "fix", "help", "message", "places", "start")
 

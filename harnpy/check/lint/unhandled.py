@@ -129,7 +129,7 @@ def rebuilt_list(subject: Subject) -> Iterator[Remark]:
 
 
 def _is_list(subject: Subject, value: ast.Node) -> bool:
-    """Whether a value is surely a list, so that its `map` and `filter` give lists."""
+    """Return True if a value is surely a list, so that its `map` and `filter` give lists."""
     if isinstance(value, ast.Name):
         binding = subject.uses.meaning.get(id(value))
         if binding is None or binding.writes:
@@ -166,7 +166,7 @@ def _method(name: str, item: str, statement: ast.Node) -> str | None:
 
 
 def _added(name: str, statement: ast.Node) -> ast.Node | None:
-    """What ``xs = xs + [item]``, ``xs += [item]`` or ``xs = xs.push(item)`` adds."""
+    """Return what ``xs = xs + [item]``, ``xs += [item]`` or ``xs = xs.push(item)`` adds."""
     match statement:
         case (
             ast.Assign(
@@ -193,7 +193,7 @@ def _mentions(node: ast.Node, name: str) -> bool:
 
 
 def _jumps(node: ast.Node) -> bool:
-    """Whether a closure in the place of a loop's body would do something else."""
+    """Return True if a closure in the place of a loop's body would do something else."""
     jumps = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.Emit, ast.Propagate, ast.TryStar, ast.Assign)
     return any(isinstance(one, jumps) for one in below(node))
 
@@ -219,7 +219,7 @@ def untyped_dict_access(subject: Subject) -> Iterator[Remark]:
 
 
 def _has_schema(call: ast.Call) -> bool:
-    """Whether a model's answer is validated before the program gets it."""
+    """Return True if a model's answer is validated before the program gets it."""
     options = call.args[2] if len(call.args) > 2 else None
     if not call.name.startswith("llm_") or options is None:
         return False
@@ -288,14 +288,14 @@ def _session(subject: Subject, binding: Binding) -> ast.Node | None:
 
 
 def _opens(subject: Subject, value: ast.Node) -> bool:
-    """Whether a value is a session of its own: one without an id that others could use."""
+    """Return True if a value is a session of its own: one without an id that others could use."""
     if not isinstance(value, ast.Call) or value.name != _OPEN or not subject.means_builtin(value):
         return False
     return not value.args or isinstance(value.args[0], ast.Nil)
 
 
 def _works_in(subject: Subject, use: ast.Node) -> bool:
-    """Whether a use of a session's id leaves it open, and here."""
+    """Return True if a use of a session's id leaves it open, and here."""
     parent = subject.parent(use)
     if isinstance(parent, ast.Interp):
         return True

@@ -78,7 +78,7 @@ class Binding:
         return bool(self.reads or self.writes or self.by_callees)
 
     def used_outside(self, node: ast.Node) -> bool:
-        """Whether it is used anywhere but within ``node``."""
+        """Return True if it is used anywhere but within ``node``."""
         outside = any(not node.start <= use.start < node.end for use in (*self.reads, *self.writes))
         return outside or self.by_callees
 

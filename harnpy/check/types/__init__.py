@@ -42,11 +42,11 @@ class Types:
     # Fitting (03 §4)
 
     def fits(self, actual: Type, expected: Type, params: Set[str] = _NONE) -> bool:
-        """Whether ``actual`` may flow into ``expected``; ``params`` are the type parameters in scope."""
+        """Return True if ``actual`` may flow into ``expected``; ``params``: the type parameters in scope."""
         return actual is expected or Fitting(self, params).fits(actual, expected)
 
     def accepts(self, expected: Type, node: ast.Node, actual: Type, params: Set[str] = _NONE) -> bool:
-        """Whether the value of ``node``, of type ``actual``, may flow into ``expected``.
+        """Return True if the value of ``node``, of type ``actual``, may flow into ``expected``.
 
         What a literal holds is compared item by item: `[1]` fits `list<int | nil>`, a `list<int>` doesn't.
         """
@@ -118,7 +118,7 @@ class Types:
         return type_nodes.without(type, member)
 
     def intersection(self, type: Type, other: Type) -> Type | None:
-        """What a value of ``type`` is once it is known to be of ``other`` (03 §6); maybe `never`.
+        """Return what a value of ``type`` is once it is known to be of ``other`` (03 §6); maybe `never`.
 
         None when that can't be said: an `unknown` stays one before a shape.
         """
@@ -135,7 +135,7 @@ class Types:
     # Interfaces, generics, variance (03 §7)
 
     def unsatisfied(self, type: Type, interface: str, args: Sequence[Type] = ()) -> str | None:
-        """Why ``type`` does not satisfy an interface, in the words of 03 §7.1; None when it does."""
+        """Return why ``type`` does not satisfy an interface, in the words of 03 §7.1; None when it does."""
         key = (type, interface, tuple(args))
         if key not in self._satisfied:
             from harnpy.check.types.fitting import unsatisfied

@@ -204,7 +204,7 @@ class Declared:
         self.foreign.update(types)
 
     def inner(self, nodes: Iterable[ast.Node]) -> Declared:
-        """What is declared inside a body that has these statements; itself when they declare no type."""
+        """Return what is declared inside a body with these statements; itself when they declare no type."""
         declarations = [node for node in nodes if isinstance(node, ast.ImplDecl | Generic)]
         if not declarations:
             return self
@@ -216,7 +216,7 @@ class Declared:
         return inner
 
     def is_open(self, name: str) -> bool:
-        """Whether ``name`` may be a type that nothing is known of."""
+        """Return True if ``name`` may be a type that nothing is known of."""
         return self.open and name not in KNOWN and self.generic(name) is None
 
     def generic(self, name: str) -> Generic | None:

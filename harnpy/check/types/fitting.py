@@ -72,7 +72,7 @@ def settled(type: Type, names: Iterable[str], bound: Mapping[str, Type]) -> Type
 
 
 def arguments(params: Sequence[ast.TypeParam], args: Sequence[Type]) -> dict[str, Type]:
-    """What each type parameter of a declaration stands for; `any` when the arguments aren't as many."""
+    """Return what each type parameter of a declaration stands for; `any` if there are fewer arguments."""
     if len(params) != len(args):
         return {param.name: ANY for param in params}
     return {param.name: arg for param, arg in zip(params, args, strict=True)}
@@ -327,7 +327,7 @@ class Fitting:
         return variance == "out" or self.fits(expected, actual)
 
     def _widens(self, actual: Type, expected: Type) -> bool:
-        """Whether ints would have to become floats, which those in a list don't."""
+        """Return True if ints would have to become floats, which those in a list don't."""
         actual, expected = self._types.unfolded(actual), self._types.unfolded(expected)
         return is_named(actual, "int") and is_named(expected, "float")
 
@@ -390,7 +390,7 @@ def variances(types: Questions, name: str, count: int) -> tuple[str, ...]:
 
 
 def is_fresh(node: ast.Node) -> bool:
-    """Whether an expression is a literal with parts, or a choice between such."""
+    """Return True if an expression is a literal with parts, or a choice between such."""
     if isinstance(node, ast.Ternary):
         return is_fresh(node.then) and is_fresh(node.otherwise)
     return isinstance(node, ast.List | ast.Dict | ast.StructLit)

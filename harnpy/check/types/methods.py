@@ -129,7 +129,7 @@ def _of_iterator(item: Type, method: str) -> Type | None:
 
 
 def _of_declared(types: Questions, type: ast.TypeName, method: str) -> Type | None:
-    """What an `impl` method declares, or the method of an interface."""
+    """Return what an `impl` method declares, or the method of an interface."""
     interface = types.declared.interfaces.get(type.name)
     methods: Iterable[ast.Node] = (
         interface.members if interface else types.declared.impls.get(type.name, {}).values()

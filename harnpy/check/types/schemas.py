@@ -115,7 +115,7 @@ def _shape(entries: dict[str, ast.Node], local: Local) -> Type | None:
 
 
 def _named(node: ast.Node | None) -> Type | None:
-    """What `type: "…"` or `type: ["…", …]` names."""
+    """Return what `type: "…"` or `type: ["…", …]` names."""
     if isinstance(node, ast.List):
         members = [_named(item) for item in node.items]
         return union(member for member in members if member) if members and all(members) else None
@@ -219,7 +219,7 @@ def _merged(one: ast.TypeShape, two: ast.TypeShape) -> ast.TypeShape:
 
 
 def _meet(types: Questions, type: Type, other: Type) -> bool:
-    """Whether a value may be of both of two types that are neither unions nor aliases."""
+    """Return True if a value may be of both of two types that are neither unions nor aliases."""
     if isinstance(type, ast.TypeLiteral) and isinstance(other, ast.TypeLiteral):
         return type == other
     if isinstance(type, ast.TypeShape) and isinstance(other, ast.TypeShape):
@@ -229,7 +229,7 @@ def _meet(types: Questions, type: Type, other: Type) -> bool:
 
 
 def _tags_meet(types: Questions, type: ast.TypeShape, other: ast.TypeShape) -> bool:
-    """Whether no field that both shapes require is a different literal in each."""
+    """Return True if no field that both shapes require is a different literal in each."""
     tags = _literals(types, type)
     return all(tags.get(name, tag) == tag for name, tag in _literals(types, other).items())
 

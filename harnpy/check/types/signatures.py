@@ -70,7 +70,7 @@ def _written(text: str) -> Type:
 
 
 def _unbound(type: Type) -> Type | None:
-    """What is left of a type when its parameters are unknown."""
+    """Return what is left of a type when its parameters are unknown."""
     if isinstance(type, ast.TypeShape):
         return DICT
     return named(type.name) if isinstance(type, ast.TypeName) and type.args else None

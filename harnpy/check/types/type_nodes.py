@@ -104,7 +104,7 @@ def literal(value: str | int) -> ast.TypeLiteral:
 
 
 def is_named(type: Type | None, name: str) -> bool:
-    """Whether a type is the bare name ``name``."""
+    """Return True if a type is the bare name ``name``."""
     return isinstance(type, ast.TypeName) and type.name == name and not type.args
 
 

@@ -109,12 +109,12 @@ class Walk(Binder):
 
     @property
     def at_file_level(self) -> bool:
-        """Whether what is declared here belongs to the file, which knows it already."""
+        """Return True if what is declared here belongs to the file, which knows it already."""
         return self.scope is self.base
 
     @property
     def in_order(self) -> bool:
-        """Whether this runs where it stands among the items of the file."""
+        """Return True if this runs where it stands among the items of the file."""
         return not self.depth and (self.environment.is_script or isinstance(self.item, ast.Let))
 
     @property
@@ -129,7 +129,7 @@ class Walk(Binder):
         return self.types.fits(actual, expected, self.function.type_params)
 
     def accepts(self, expected: Type, node: ast.Node, actual: Type) -> bool:
-        """Whether the value of ``node``, of type ``actual``, may flow into ``expected``."""
+        """Return True if the value of ``node``, of type ``actual``, may flow into ``expected``."""
         return self.types.accepts(expected, node, actual, self.function.type_params)
 
     def visit(self, node: ast.Node) -> object:
@@ -199,7 +199,7 @@ class Walk(Binder):
 
     @property
     def depth(self) -> int:
-        """How many functions are around."""
+        """Return how many functions are around."""
         return len(self._functions)
 
     def enter_function(self, node: ast.Node, name: str | None) -> None:

@@ -52,7 +52,7 @@ def check_attributes(declaration: ast.Node, findings: Findings) -> None:
 
 
 def _flow_faults(attrs: dict[str, ast.Attribute]) -> Iterator[tuple[ast.Attribute, str]]:
-    """What is wrong with a Flow predicate, which a bare `@invariant` marks."""
+    """Yield what is wrong with a Flow predicate, which a bare `@invariant` marks."""
     if "deterministic" in attrs and "semantic" in attrs:
         yield (
             attrs["semantic"],

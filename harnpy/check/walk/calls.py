@@ -121,7 +121,7 @@ def argument(walk: Walk, arg: ast.Node, handled: bool) -> None:
 
 
 def _is_builtin(walk: Walk, node: ast.Call) -> bool:
-    """Whether a call surely calls a builtin."""
+    """Return True if a call surely calls a builtin."""
     environment = walk.environment
     return (
         environment.knowledge.is_builtin(node.name)
@@ -280,7 +280,7 @@ def _of_module(walk: Walk, node: ast.Call) -> None:
 
 
 def _written(walk: Walk, name: str) -> ast.Node | None:
-    """What a name is bound to for good, as far as that is known here."""
+    """Return what a name is bound to for good, as far as that is known here."""
     found = walk.scope.find(name)
     if found is None or found.mutable:
         return None
@@ -330,12 +330,12 @@ def _unknown(walk: Walk, node: ast.MethodCall) -> None:
 
 
 def _members(walk: Walk, type: Type) -> tuple[Type, ...]:
-    """What values of a certain type may be. A literal dict, which may be large, is one thing."""
+    """Return what values of a certain type may be. A literal dict, which may be large, is one thing."""
     return (type,) if isinstance(type, ast.TypeShape) else walk.types.members(walk.types.unfolded(type))
 
 
 def _refusal(walk: Walk, type: Type, node: ast.MethodCall) -> str | None:
-    """What the run would say of the method on a value of ``type``; None when there is such a method."""
+    """Return what the run would say of the method on a value of ``type``; None if there is such a method."""
     environment = walk.environment
     kind, own = kind_of(walk, type), []
     struct, is_field = "", False
@@ -364,7 +364,7 @@ def _refusal(walk: Walk, type: Type, node: ast.MethodCall) -> str | None:
 
 
 def kind_of(walk: Walk, type: Type) -> str | None:
-    """What `type_of` says of values of a certain type."""
+    """Return what `type_of` says of values of a certain type."""
     if isinstance(type, ast.TypeShape):
         return "dict"
     if isinstance(type, ast.TypeFn):

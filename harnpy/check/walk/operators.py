@@ -181,12 +181,12 @@ def _fits_binding(walk: Walk, node: ast.Assign, found: Binding, actual: Type) ->
 
 
 def _is_same(declared: Type | None, actual: Type | None) -> bool:
-    """Whether a variable without annotation is after an assignment what it was before."""
+    """Return True if a variable without annotation is after an assignment what it was before."""
     return actual == declared or (is_named(declared, "float") and is_named(actual, "int"))
 
 
 def _is_alike(walk: Walk, one: Type, other: Type) -> bool:
-    """Whether a variable that has begun with ``one`` may go on with ``other``."""
+    """Return True if a variable that has begun with ``one`` may go on with ``other``."""
     kinds = _kinds(walk, one)
     return None not in kinds and _kinds(walk, other) <= kinds
 

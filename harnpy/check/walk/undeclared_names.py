@@ -41,7 +41,7 @@ def assigned(walk: Walk, node: ast.Name) -> None:
 
 
 def is_missing(walk: Walk, name: str) -> bool:
-    """Whether reading ``name`` here is sure to fail."""
+    """Return True if reading ``name`` here is sure to fail."""
     environment = walk.environment
     if not environment.complete or environment.declared.open or walk.quiet or environment.is_value(name):
         return False
@@ -75,7 +75,7 @@ def called(walk: Walk, node: ast.Call) -> None:
 
 
 def _callable(walk: Walk) -> Iterator[str]:
-    """What a call may have meant, the likelier first among equally near ones."""
+    """Yield what a call may have meant, the likelier first among equally near ones."""
     environment = walk.environment
     yield from sorted(name for name in environment.knowledge.names() if not name.startswith("__"))
     yield from walk.scope.visible()
@@ -105,7 +105,7 @@ def _report(walk: Walk, node: ast.Node, name: str, text: str, hint: str | None) 
 
 
 def _elsewhere(walk: Walk, name: str) -> list[Place]:
-    """Where the name is declared, out of reach."""
+    """Return where the name is declared, out of reach."""
     declared = walk.environment.places.get(name)
     return [declared_here(declared)] if declared is not None else []
 

@@ -114,13 +114,13 @@ def method_table(name: str, count: int) -> str:
 
 
 def knows(name: str) -> bool:
-    """Whether generated text may use the global ``name``."""
+    """Return True if generated text may use the global ``name``."""
     plain = GIVEN | OF_IMPORTS | OF_THE_WALKER | OF_PYTHON | HELPERS.keys()
     return name in plain or (name[:2] in _PREFIXES and name.endswith("_")) or _is_numbered(name)
 
 
 def is_slot(name: str) -> bool:
-    """Whether a generated function may have a variable ``name``."""
+    """Return True if a generated function may have a variable ``name``."""
     variable, _, number = name.removesuffix("_given").rpartition("_")
     return name in OWN_SLOTS or _is_numbered(name) or (variable != "" and number.isdigit())
 
@@ -173,12 +173,12 @@ class Operand:
 
     @property
     def is_slot(self) -> bool:
-        """Whether it is a Python variable, which an assignment may stand for and a guard may ask about."""
+        """Return True if it is a Python variable, which can be assigned and asked about by a guard."""
         return self.kind == SLOT or self.kind == TEMP
 
     @property
     def is_fixed(self) -> bool:
-        """Whether nothing that runs in between can change its value."""
+        """Return True if nothing that runs in between can change its value."""
         return self.kind == TEMP or self.kind == CONSTANT
 
 
@@ -191,12 +191,12 @@ def constant(value: object) -> Operand:
 
 
 def reading(variable: Variable) -> Operand:
-    """What reads a variable of the program, and may be assigned."""
+    """Return what reads a variable of the program, and may be assigned."""
     return Operand(variable.python, ENTRY if variable.in_table else SLOT)
 
 
 def at_hand(text: Text) -> bool:
-    """Whether ``text`` may be written several times, or later, and computes nothing."""
+    """Return True if ``text`` may be written several times, or later, and computes nothing."""
     return isinstance(text, Operand) and text.kind != ENTRY
 
 

@@ -92,7 +92,7 @@ def known_call(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> str
 
 
 def missing(params: Sequence[ast.Param]) -> list[str]:
-    """What stands for arguments that are not given."""
+    """Return what stands for arguments that are not given."""
     return ["MISSING" if param.default else "None" for param in params]
 
 
@@ -120,7 +120,7 @@ def value_call(e: Emitter, ref: Reference, args: list[Text]) -> str:
 
 
 def fallback(e: Emitter, ref: Reference) -> str:
-    """What a call falls back on when the nearest variable holds no callable, from the inside out: a tuple."""
+    """Return the text of a tuple: what a call falls back on if the nearest variable holds no callable."""
     others: list[Text] = []
     outer = ref.outer
     while outer is not None:
@@ -306,7 +306,7 @@ def tail_call(e: Emitter, node: ast.Node) -> bool:
 
 
 def called_by_calls(e: Emitter) -> bool:
-    """Whether the callers of the function being written make the tail call that it returns."""
+    """Return True if the callers of the function being written make the tail call that it returns."""
     return e.function.parent is not None and not isinstance(e.function.node, ast.Spawn | ast.Parallel)
 
 
@@ -321,7 +321,7 @@ def known_tail(e: Emitter, fn: ast.FnDecl, target: str, args: list[Text]) -> Non
 
 
 def is_self(e: Emitter, ref: Reference) -> bool:
-    """Whether a name means the function being written."""
+    """Return True if a name means the function being written."""
     own = e.function.own_variable
     return own is not None and ref.variable is not None and ref.variable.captured_from is own
 

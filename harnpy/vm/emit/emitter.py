@@ -119,7 +119,7 @@ def release(slots: list[Operand]) -> str:
 
 
 def part_of(refs: dict[int, Reference], node: ast.Node) -> str:
-    """What reads the variable that ``node`` reads a part of; nothing for any other node."""
+    """Return what reads the variable that ``node`` reads a part of; nothing for any other node."""
     while isinstance(node, ast.Member | ast.Index):
         node = node.object
     ref = refs.get(id(node)) if isinstance(node, ast.Name) else None
@@ -284,7 +284,7 @@ class Deferring:
 
 
 class Goal:
-    """Where a value goes when no variable takes it."""
+    """A place for a value that no variable takes."""
 
     __slots__ = ("name",)
 
@@ -539,7 +539,7 @@ class Emitter:
         return self.unit.resolution.variables[id(node), name]
 
     def refuses(self, node: ast.Node, name: str) -> bool:
-        """Whether ``node`` may not declare ``name``, which is taken (02 §8); if so, write the error."""
+        """Write the error and return True if ``node`` may not declare ``name``, which is taken (02 §8)."""
         if (id(node), name) not in self.unit.resolution.redeclared:
             return False
         self.line(f"redeclared({name!r})")

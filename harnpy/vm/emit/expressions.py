@@ -85,7 +85,7 @@ def list_text(items: Sequence[ast.Node], texts: Sequence[Text]) -> str:
 
 
 def spread(e: Emitter, node: ast.Spread, into: Operand | None) -> Text:
-    """What is spread in a list or in arguments."""
+    """Return what is spread in a list or in arguments."""
     return e.mark(node, f"spread_list({e.expr(node.value)})")
 
 
@@ -381,7 +381,7 @@ def is_ring(node: ast.Node) -> bool:
 
 
 def fuses(e: Emitter, parent: ast.Binary, side: ast.Node) -> bool:
-    """Whether ``side`` may be computed together with its parent.
+    """Return True if ``side`` may be computed together with its parent.
 
     Not when the tree grows too large, and a left side not when evaluating the right one could have
     effects that an error of the left must prevent.
@@ -403,7 +403,7 @@ def leaf_count(node: ast.Node) -> int:
 
 
 def all_simple(e: Emitter, node: ast.Node) -> bool:
-    """Whether ``node`` only reads constants, and variables that are surely there."""
+    """Return True if ``node`` only reads constants, and variables that are surely there."""
     if isinstance(node, ast.Binary) and node.op in RING:
         return all_simple(e, node.left) and all_simple(e, node.right)
     if isinstance(node, ast.Name):
@@ -461,7 +461,7 @@ def logic_value(e: Emitter, node: ast.Binary) -> Text:
 
 
 def decides(e: Emitter, node: ast.Node) -> bool:
-    """Whether `condition` gives a bool for ``node``, and not just something truthy or falsy."""
+    """Return True if `condition` gives a bool for ``node``, and not just something truthy or falsy."""
     if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
         return decides(e, node.left) and decides(e, node.right)
     return e.kind(node) == "bool"

@@ -34,7 +34,7 @@ _QUICK = {
 
 
 class Check:
-    """How to check one parameter."""
+    """The check of one parameter."""
 
     __slots__ = ("spec",)
 
@@ -65,7 +65,7 @@ class Maker:
 
 
 def is_rest(params: Sequence[ast.Param]) -> bool:
-    """Whether the last parameter takes the rest of the arguments."""
+    """Return True if the last parameter takes the rest of the arguments."""
     return bool(params) and params[-1].rest
 
 

@@ -35,7 +35,7 @@ _FUNCTIONS = (ast.Closure, ast.FnExpr, ast.Spawn)
 
 
 class Writers:
-    """Which function writes which node.
+    """The functions that write nodes, by the class of the node.
 
     ``expressions`` return Python text; ``forms`` (blocks with a value) put it into a destination;
     ``statements`` have no value.
@@ -119,13 +119,13 @@ class UnitDraft:
         return number
 
     def calls_out(self, fn: ast.FnDecl) -> bool:
-        """Whether running ``fn`` may call user code."""
+        """Return True if running ``fn`` may call user code."""
         if id(fn) not in self._calling:
             self._calling[id(fn)] = calls_out(fn)
         return self._calling[id(fn)]
 
     def assigns_locals(self, node: ast.Node) -> bool:
-        """Whether evaluating ``node`` can assign to a variable of the function around it."""
+        """Return True if evaluating ``node`` can assign to a variable of the function around it."""
         known = self._assigning.get(id(node))
         if known is None:
             below = () if isinstance(node, _FUNCTIONS) else node.children()
@@ -136,7 +136,7 @@ class UnitDraft:
         return known
 
     def may_change(self, variable: Variable, node: ast.Node) -> bool:
-        """Whether evaluating ``node`` can assign to ``variable``; what a module shares, any call can."""
+        """Return True if evaluating ``node`` can assign to ``variable``; any call can if it is shared."""
         if variable.shared and any(isinstance(part, CALLS) for part in walk(node)):
             return True
         return self.assigns_locals(node)

@@ -47,7 +47,7 @@ def mark(text: str, node: ast.Node) -> str:
 
 
 def is_marked(text: str) -> bool:
-    """Whether ``text`` has a part on a line of its own."""
+    """Return True if ``text`` has a part on a line of its own."""
     return _OPEN in text
 
 

@@ -50,7 +50,7 @@ def while_loop(e: Emitter, node: ast.While) -> None:
 
 
 def _may_leave(cond: ast.Node) -> bool:
-    """Whether a condition may leave the loop around its own: it is not inside that yet."""
+    """Return True if a condition may leave the loop around its own: it is not inside that yet."""
     return any(isinstance(each, ast.Break | ast.Continue) for each in walk(cond))
 
 

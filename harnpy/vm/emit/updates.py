@@ -79,7 +79,7 @@ class Sum(Form):
         self.grows = [kind for kind in ("dict", "list", "str") if self.kinds <= {"any", kind}]
 
     def fits(self, e: Emitter) -> bool:
-        """Whether it may be more than arithmetic, and its strings can be put together first."""
+        """Return True if it may be more than arithmetic, and its strings can be put together first."""
         if any(isinstance(node, ast.Binary) and node.op in RING for node in self.added):
             return False
         if len(self.added) > 1:
@@ -233,7 +233,7 @@ def _form(e: Emitter, node: ast.Node) -> Form | None:
 
 
 def may_update(variable: Variable) -> bool:
-    """Whether one holder of the value counts as one: a slot, or a module's table of variables."""
+    """Return True if one holder of the value counts as one: a slot, or a module's table of variables."""
     return variable.shared or not variable.in_table
 
 
@@ -245,7 +245,7 @@ def reads(e: Emitter, node: ast.Node, variable: Variable) -> bool:
 
 
 class Target:
-    """What a form changes: the ``value`` before, in a slot, and the branches written so far."""
+    """The place that a form changes: the ``value`` before, in a slot, and the branches written so far."""
 
     def __init__(self, e: Emitter, value: Operand, sole: str) -> None:
         self.e = e
@@ -451,7 +451,7 @@ def let_go(e: Emitter, variable: Variable, before: int, used: Sequence[Operand])
 
 
 def same_place(e: Emitter, a: ast.Node, b: ast.Node) -> bool:
-    """Whether both read one place: the same properties and elements of one variable.
+    """Return True if both read one place: the same properties and elements of one variable.
 
     A heuristic, which need not look into the indexes: `sole_holder` sees when they led elsewhere.
     """

@@ -72,7 +72,7 @@ class Variable:
 
     @property
     def in_box(self) -> bool:
-        """Whether a closure reads it through the box that it captured."""
+        """Return True if a closure reads it through the box that it captured."""
         return self.late and self.captured_from is not None
 
     @property
@@ -121,7 +121,7 @@ class FunctionScope:
 
 
 class Reference:
-    """What a use of a name means.
+    """The meaning of a use of a name.
 
     ``kind``: ``"local"`` (``variable``), ``"builtin"``, ``"global"`` (a value the host supplies),
     ``"dynamic"`` (found at run time among the names of a REPL), ``"schema"`` (a type, by the dict
@@ -148,7 +148,7 @@ class Reference:
 
 
 class Declared:
-    """What the inputs of a REPL session have declared so far."""
+    """The names that the inputs of a REPL session have declared so far."""
 
     __slots__ = ("aliases", "enums", "interfaces", "names", "structs")
 

@@ -122,7 +122,7 @@ class Lookup:
         return self.in_module and self.function.parent is None and len(self.function.scopes) == 1
 
     def lookup(self, name: str, called: bool = False) -> Reference:
-        """What ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
+        """Return what ``name`` means; when it is ``called`` also what else it may mean (02 §7.4)."""
         found = self.visible_variables(name, called)
         callable_ = any(variable.known_fn or variable.struct for variable in found)
         if not found or (called and not callable_):
@@ -173,7 +173,7 @@ class Lookup:
         return inner
 
     def find_pending(self, function: FunctionScope, name: str, own: bool) -> Variable | None:
-        """What an enclosing block will declare as ``name``; ``own`` looks in this function too."""
+        """Return what an enclosing block will declare as ``name``; ``own`` looks in this function too."""
         depth, current = 0, function
         while current:
             for scope in reversed(current.scopes):
@@ -248,7 +248,7 @@ class Visitor(Lookup, Binder):
 
 
 def counts(r: Visitor, node: ast.For) -> bool:
-    """Whether a loop surely gives its variable ints."""
+    """Return True if a loop surely gives its variable ints."""
     if not isinstance(node.pattern, ast.NamePattern):
         return False
     iterable = node.iterable
@@ -289,7 +289,7 @@ def call(r: Visitor, node: ast.Call) -> None:
 
 
 def call_target(r: Visitor, node: ast.Call) -> None:
-    """What a call calls. A function declared anywhere in the file may be in reach at run time."""
+    """Note what a call calls. A function declared anywhere in the file may be in reach at run time."""
     if node.name in TASK_CALLS:
         return
     r.out.refs[id(node)] = r.lookup(node.name, called=True)
@@ -443,7 +443,7 @@ CALLS = (ast.Call, ast.MethodCall, ast.Pipe, ast.Spawn, ast.Parallel)
 
 
 def tail_target(resolution: Resolution, node: ast.Node) -> Reference | None:
-    """What ``f(…)`` or ``x |> f`` calls, if that is a variable; None for all that is no tail call."""
+    """Return what ``f(…)`` or ``x |> f`` calls, if that is a variable; None for all that is no tail call."""
     if isinstance(node, ast.Pipe) and isinstance(node.right, ast.Name):
         if (id(node), "_") in resolution.variables:
             return None
@@ -460,7 +460,7 @@ def tail_target(resolution: Resolution, node: ast.Node) -> Reference | None:
 
 
 def calls_out(fn: ast.FnDecl) -> bool:
-    """Whether running ``fn`` may call user code: if not, calling it in tail position is no risk.
+    """Return True if running ``fn`` may call user code: if not, calling it in tail position is no risk.
 
     An empty body may stand for a function of another file, of which nothing is known.
     """
@@ -547,7 +547,7 @@ def _begin(r: Visitor, program: ast.Program) -> None:
 
 
 def _setup(r: Visitor, program: ast.Program) -> None:
-    """What a file does before its entry, or before others may use it."""
+    """Visit what a file does before its entry, or before others may use it."""
     declarations = setup_order(program)
     r.statements(declarations)
     r.out.bound_only.update(map(id, declarations))

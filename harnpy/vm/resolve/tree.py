@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Preparation(Protocol):
-        """What is done to every file of a program; `BuiltinTable.preparation`."""
+        """A change of every file of a program before it is compiled; `BuiltinTable.preparation`."""
 
         def key(self, source: str, file: str) -> str:
             """Return a text that differs whenever the same source is changed differently."""

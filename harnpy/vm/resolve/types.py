@@ -122,7 +122,7 @@ class Kinds:
 
 
 def _of_param(param: ast.Param) -> str:
-    """What a parameter surely holds: annotations are checked on entry (02 §20)."""
+    """Return what a parameter surely holds: annotations are checked on entry (02 §20)."""
     if param.rest:
         return "list"
     if isinstance(param.type, ast.TypeName) and not param.type.args:
@@ -151,7 +151,7 @@ SCALARS = frozenset(["int", "float", "string", "bool", "list", "set", "nil", "cl
 
 
 def annotation_spec(type_: ast.Node, resolution: Resolution) -> Spec | None:
-    """What an annotation demands of a value, or None when it is not enforced."""
+    """Return what an annotation demands of a value, or None when it is not enforced."""
     match type_:
         case ast.TypeName(name=name, args=()) if name in SCALARS:
             return ("scalar", name)

@@ -129,7 +129,7 @@ class Bridge:
         return _WAITING.get(None)
 
     def is_quiet(self) -> bool:
-        """Whether nothing in the loop can have a task of the program act. Not of a loop that others use."""
+        """Return True if nothing in the loop can have a task of the program act; False if others use it."""
         return False
 
     def arrived(self, task: Task) -> None:

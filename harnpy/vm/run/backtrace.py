@@ -73,7 +73,7 @@ def unit_of(function: FrameType | Walking) -> Unit:
 
 
 def name_of(function: FrameType | Walking) -> str:
-    """What backtraces call the function."""
+    """Return what backtraces call the function."""
     return function.name if isinstance(function, Walking) else function.f_code.co_qualname
 
 
@@ -201,14 +201,14 @@ def describe(error: BaseException, skip: int) -> str:
 
 
 def _as_vm_error(error: BaseException) -> VmError:
-    """What is too large or too deep for the host, as an error of the program."""
+    """Return what is too large or too deep for the host, as an error of the program."""
     if isinstance(error, TooLarge):
         return RuntimeFault(str(error))
     return PlainFault("Out of memory" if isinstance(error, MemoryError) else OVERFLOW)
 
 
 def caught(error: BaseException) -> Any:
-    """What ``catch (e)`` binds: the thrown value, or the error's text."""
+    """Return what ``catch (e)`` binds: the thrown value, or the error's text."""
     return error.value if isinstance(error, Thrown) else describe(error, 1)
 
 
@@ -225,7 +225,7 @@ def finish(error: BaseException) -> VmError:
 
 
 def limit_exceeded(leaving: Leaving) -> BaseException:
-    """What leaves the Vm: the error for an exceeded limit, with its Harn frames, or ``leaving`` itself."""
+    """Return what leaves the Vm: an error for an exceeded limit, with Harn frames, or ``leaving`` itself."""
     from harnpy.vm.limits import LimitReached
 
     if not isinstance(leaving, LimitReached):

@@ -31,7 +31,7 @@ class TaskAborted(Leaving):
 
 
 class Tail:
-    """What a function returns to have another one called instead: a tail call in the making."""
+    """A tail call in the making, which a function returns to have another one called."""
 
     __slots__ = ("args", "body")
     body: Callable[..., Value]
@@ -267,7 +267,7 @@ def constructor(name: str, declared: tuple[str, ...]) -> Fn:
 
 
 def alive() -> bool:
-    """Whether `finally` and `defer` blocks may run: not in what is being aborted or thrown away."""
+    """Return True if `finally` and `defer` blocks may run: not in what is being aborted or thrown away."""
     return not isinstance(sys.exc_info()[1], Leaving | GeneratorExit)
 
 

@@ -53,7 +53,7 @@ class Channel:
 
     @property
     def readable(self) -> bool:
-        """Whether there is an item for a receiver that isn't in line: nobody is, or it would overtake."""
+        """Return True if there is an item for a receiver that isn't in line: nobody is waiting for it."""
         return bool(self.items) and not self.receivers
 
     @property
@@ -62,7 +62,7 @@ class Channel:
         return self.closed and not self.items
 
     def ready(self) -> bool:
-        """Whether asking for the next item would not wait (see `harnpy.builtins.language.streams`)."""
+        """Return True if asking for the next item would not wait (see `harnpy.builtins.language.streams`)."""
         return self.readable or self.over
 
     def count(self) -> int:
@@ -99,11 +99,11 @@ class Channel:
         return item
 
     def _is_over(self) -> bool:
-        """Whether a receiver waits in vain."""
+        """Return True if a receiver waits in vain."""
         return self.over
 
     def has_item_for(self, task: Task) -> bool:
-        """Whether a task in the line of receivers may take an item: it is the first.
+        """Return True if a task in the line of receivers may take an item: it is the first.
 
         One that has an item, but others before it, is woken when they have left.
         """
@@ -163,7 +163,7 @@ class Channel:
         self._leave(line, task)
 
     def _is_within(self, line: deque[Task], task: Task, places: int) -> bool:
-        """Whether ``task`` is among the first ``places`` in ``line``; a long line is not gone through."""
+        """Return True if ``task`` is among the first ``places`` in ``line``; doesn't go through all of it."""
         return places > 0 and task in islice(line, places)
 
     def _leave(self, line: deque[Task], task: Task) -> None:
@@ -195,7 +195,7 @@ class Mailbox(Channel):
         self.sent = self.received = self.failed = 0
 
     def display(self) -> str:
-        """How messages name it."""
+        """Return how messages name it."""
         return f"mailbox '{self.name}'"
 
     def send(self, item: Value) -> bool:
@@ -229,12 +229,12 @@ class Mailboxes(dict[tuple[str, str], Mailbox]):
 
 
 def is_mailbox(value: Value) -> bool:
-    """Whether a value is the handle of a mailbox: `{_type: "mailbox", scope, key}`."""
+    """Return True if a value is the handle of a mailbox: `{_type: "mailbox", scope, key}`."""
     return type(value) is dict and value.get("_type") == "mailbox"
 
 
 def source_of(tasks: Scheduler, value: Value) -> Channel | None:
-    """What `select` receives from: a channel, or the mailbox of a handle; None for anything else."""
+    """Return what `select` receives from: a channel, or the mailbox of a handle; None for anything else."""
     if type(value) is Channel:
         return value
     if not is_mailbox(value):

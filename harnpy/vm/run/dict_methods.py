@@ -64,7 +64,7 @@ def dict_count(vm: Vm, self: Dict) -> int:
 
 @method("dict", "has(key: string) -> bool")
 def has(vm: Vm, self: Dict, key: str) -> bool:
-    """Whether there is an entry `key`, be it nil.
+    """Return true if there is an entry `key`, be it nil.
 
     Example:
         {a: nil}.has("a")  // true
@@ -159,7 +159,7 @@ def set_count(vm: Vm, self: Set) -> int:
 
 @method("set", "empty() -> bool")
 def empty(vm: Vm, self: Set) -> bool:
-    """Whether there is no member.
+    """Return true if there is no member.
 
     Example:
         set().empty()  // true
@@ -169,7 +169,7 @@ def empty(vm: Vm, self: Set) -> bool:
 
 @method("set", "contains(v) -> bool")
 def contains(vm: Vm, self: Set, v: Value) -> bool:
-    """Whether a member equals `v`.
+    """Return true if a member equals `v`.
 
     Example:
         set(1, 2).contains(2)  // true
@@ -244,7 +244,7 @@ def symmetric_difference(vm: Vm, self: Set, other: Value) -> Set:
 
 @method("set", "is_subset(other: set) -> bool")
 def is_subset(vm: Vm, self: Set, other: Value) -> bool:
-    """Whether `other` has every member.
+    """Return true if `other` has every member.
 
     Example:
         set(1).is_subset(set(1, 2))  // true
@@ -254,7 +254,7 @@ def is_subset(vm: Vm, self: Set, other: Value) -> bool:
 
 @method("set", "is_superset(other: set) -> bool")
 def is_superset(vm: Vm, self: Set, other: Value) -> bool:
-    """Whether every member of `other` is a member.
+    """Return true if every member of `other` is a member.
 
     Example:
         set(1, 2).is_superset(set(1))  // true
@@ -264,7 +264,7 @@ def is_superset(vm: Vm, self: Set, other: Value) -> bool:
 
 @method("set", "is_disjoint(other: set) -> bool")
 def is_disjoint(vm: Vm, self: Set, other: Value) -> bool:
-    """Whether no member is in `other`.
+    """Return true if no member is in `other`.
 
     Example:
         set(1).is_disjoint(set(2))  // true
@@ -306,7 +306,7 @@ def set_filter(vm: Vm, self: Set, f: Value) -> Set | None:
 
 @method("set", "any(f: callable) -> bool")
 def any_(vm: Vm, self: Set, f: Value) -> bool:
-    """Whether `f(member)` is truthy for some member.
+    """Return true if `f(member)` is truthy for some member.
 
     Example:
         set(1, 2).any({ n -> n > 1 })  // true
@@ -317,7 +317,7 @@ def any_(vm: Vm, self: Set, f: Value) -> bool:
 @method("set", "all(f: callable) -> bool")
 @method("set", "every(f: callable) -> bool")
 def all_(vm: Vm, self: Set, f: Value) -> bool:
-    """Whether `f(member)` is truthy for every member.
+    """Return true if `f(member)` is truthy for every member.
 
     Example:
         set(1, 2).all({ n -> n > 0 })  // true

@@ -208,7 +208,7 @@ def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
 
 @method("iter", "count() -> int")
 def count(vm: Vm, self: Iter) -> int:
-    """How many items there were.
+    """Return the number of items.
 
     Example:
         iter("abc").count()  // 3
@@ -294,7 +294,7 @@ def last(vm: Vm, self: Iter) -> Value:
 
 @method("iter", "any(f: callable) -> bool")
 def any_(vm: Vm, self: Iter, f: Value) -> bool:
-    """Whether `f(item)` is truthy for some item; stops there.
+    """Return true if `f(item)` is truthy for some item; stops there.
 
     Example:
         iter([1, 2]).any({ n -> n > 1 })  // true
@@ -305,7 +305,7 @@ def any_(vm: Vm, self: Iter, f: Value) -> bool:
 
 @method("iter", "all(f: callable) -> bool")
 def all_(vm: Vm, self: Iter, f: Value) -> bool:
-    """Whether `f(item)` is truthy for every item; stops at the first where it isn't.
+    """Return true if `f(item)` is truthy for every item; stops at the first where it isn't.
 
     Example:
         iter([1, 2]).all({ n -> n > 1 })  // false
@@ -417,7 +417,7 @@ def range_count(vm: Vm, self: Range) -> int:
 
 @method("range", "empty() -> bool")
 def range_empty(vm: Vm, self: Range) -> bool:
-    """Whether there is no item.
+    """Return true if there is no item.
 
     Example:
         range(0).empty()  // true
@@ -427,7 +427,7 @@ def range_empty(vm: Vm, self: Range) -> bool:
 
 @method("range", "contains(v) -> bool")
 def range_contains(vm: Vm, self: Range, v: Any) -> bool:
-    """Whether `v` is an int inside the range.
+    """Return true if `v` is an int inside the range.
 
     Example:
         (1 to 3).contains(3)  // true

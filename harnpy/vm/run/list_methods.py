@@ -82,7 +82,7 @@ def sum_of(numbers: Iterable[int | float]) -> int | float:
 
 
 def _is_native(keys: Sequence[Value]) -> bool:
-    """Whether Python orders the keys as Harn does."""
+    """Return true if Python orders the keys as Harn does."""
     kinds = set(map(type, keys))
     return kinds == {int} or kinds == {str} or (kinds == {float} and not [x for x in keys if x != x])
 
@@ -122,7 +122,7 @@ def count(vm: Vm, self: List) -> int:
 
 @method("list", "empty() -> bool")
 def empty(vm: Vm, self: List) -> bool:
-    """Whether there is no item.
+    """Return true if there is no item.
 
     Example:
         [].empty()  // true
@@ -206,7 +206,7 @@ def find_index(vm: Vm, self: List, f: Value) -> int:
 
 @method("list", "any(f: callable) -> bool")
 def any_(vm: Vm, self: List, f: Value) -> bool:
-    """Whether `f(item)` is truthy for some item.
+    """Return true if `f(item)` is truthy for some item.
 
     Example:
         [1, 2].any({ n -> n > 1 })  // true
@@ -217,7 +217,7 @@ def any_(vm: Vm, self: List, f: Value) -> bool:
 @method("list", "all(f: callable) -> bool")
 @method("list", "every(f: callable) -> bool")
 def all_(vm: Vm, self: List, f: Value) -> bool:
-    """Whether `f(item)` is truthy for every item.
+    """Return true if `f(item)` is truthy for every item.
 
     Example:
         [1, 2].all({ n -> n > 0 })  // true
@@ -232,7 +232,7 @@ def all_(vm: Vm, self: List, f: Value) -> bool:
 
 @method("list", "none(f: callable) -> bool")
 def none(vm: Vm, self: List, f: Value) -> bool:
-    """Whether `f(item)` is truthy for no item; without a callable, whether the list is empty.
+    """Return true if `f(item)` is truthy for no item; without a callable, whether the list is empty.
 
     Example:
         [1, 2].none({ n -> n > 2 })  // true
@@ -336,7 +336,7 @@ def join(vm: Vm, self: List, sep: str) -> str:
 
 @method("list", "contains(v) -> bool")
 def contains(vm: Vm, self: List, v: Value) -> bool:
-    """Whether an item equals `v`.
+    """Return true if an item equals `v`.
 
     Example:
         [1, 2].contains(2)  // true
@@ -549,7 +549,7 @@ def compact(vm: Vm, self: List) -> List:
 
 @method("list", "tally() -> dict")
 def tally(vm: Vm, self: List) -> dict[str, int]:
-    """How often each display text occurs among the items.
+    """Return the number of times that each display text occurs among the items.
 
     Example:
         ["a", "b", "a"].tally()  // {a: 2, b: 1}

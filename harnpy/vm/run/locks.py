@@ -71,7 +71,7 @@ class Permit:
 
 
 class Lock:
-    """What permits are taken of. ``line`` are those who wait, first come first."""
+    """Permits that tasks take and give back. ``line`` are those who wait, first come first."""
 
     def __init__(self, tasks: Scheduler, kind: str, key: str, capacity: int) -> None:
         self.tasks = tasks
@@ -84,7 +84,7 @@ class Lock:
         self.seconds_waited = self.seconds_held = 0.0
 
     def display(self) -> str:
-        """How messages name it."""
+        """Return how messages name it."""
         return f"{self.kind} '{self.key}'"
 
     def acquire(self, units: int, seconds: float | None = None) -> Grant | None:
@@ -151,7 +151,7 @@ class Lock:
         grant.task.held[grant] = None
 
     def metrics(self) -> dict[str, Value]:
-        """What `sync_metrics` reports; times are in ms."""
+        """Return what `sync_metrics` reports; times are in ms."""
         return {
             "kind": self.kind,
             "key": self.key,
@@ -205,7 +205,7 @@ _SNAPSHOT = "shared_snapshot"
 
 
 class Versioned:
-    """What is shared, and how often it was used."""
+    """A shared value, and how often it was used."""
 
     def __init__(self) -> None:
         self.version = self.reads = self.writes = self.swaps = self.refusals = self.stale = 0
@@ -229,7 +229,7 @@ class Versioned:
         return {"_type": _SNAPSHOT, "value": value, "version": self.version}
 
     def _is_as_expected(self, value: Value, expected: Value) -> bool:
-        """Whether a swap may go on: ``expected`` is a value, or a snapshot that nothing was written since."""
+        """Return True if a swap may go on: ``expected`` is the value, or a snapshot with its version."""
         is_old = False
         if type(expected) is dict and expected.get("_type") == _SNAPSHOT:
             is_old, expected = expected.get("version") != self.version, expected.get("value")

@@ -43,7 +43,7 @@ def check_parameter(name: str, value: Any, spec: Spec) -> None:
 
 
 def _fault_of(path: str, value: Any, spec: Spec, outer: bool) -> VmError | None:
-    """What is wrong with ``value``, or None; ``outer``: the outermost annotation is dict-like."""
+    """Return what is wrong with ``value``, or None; ``outer``: the outermost annotation is dict-like."""
     kind = spec[0]
     if kind == "dict":
         return _dict_fault(path, value, spec[1], outer)
@@ -128,7 +128,7 @@ def _similar(name: str, value: dict[str, Any]) -> str:
 
 
 def _fits(value: Any, spec: Spec) -> bool:
-    """Whether ``value`` is of ``spec`` at all, when the details of a failure don't matter."""
+    """Return True if ``value`` is of ``spec`` at all, when the details of a failure don't matter."""
     kind = spec[0]
     if kind == "scalar":
         return type(value) in SCALARS[spec[1]]
@@ -142,7 +142,7 @@ def _fits(value: Any, spec: Spec) -> bool:
 
 
 def _problems(path: str, value: Any, spec: Spec | None) -> Iterator[str]:
-    """What is wrong below a list item, one sentence each."""
+    """Yield what is wrong below a list item, one sentence each."""
     if spec is None:
         return
     if spec[0] == "list" and type(value) is list:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Value = Any
 
     class Bridge(Protocol):
-        """What waits for coroutines on behalf of tasks."""
+        """A bridge to an event loop, which waits for coroutines on behalf of tasks."""
 
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
         def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
@@ -118,13 +118,13 @@ def _line(tasks: Scheduler, task: Task, others: Sequence[Task]) -> str:
 
 
 def _holders(thing: object, others: Sequence[Task]) -> str:
-    """Who holds permits of a lock."""
+    """Return who holds permits of a lock."""
     holders = [task.id() for task in others if any(grant.lock is thing for grant in task.held or ())]
     return f", held by {' and '.join(holders)}," if holders else ""
 
 
 def _place(frame: FrameType | None) -> str:
-    """Where the innermost Harn function of a stack is."""
+    """Return where the innermost Harn function of a stack is."""
     for function in calling(frame):
         python = frame if isinstance(function, Walking) else function
         assert python
@@ -138,7 +138,7 @@ MOST_NESTED = 512
 
 
 class Closers:
-    """What is to be closed when a program ends; it belongs to the program, like all state of a Vm."""
+    """The things to close when a program ends; it belongs to the program, like all state of a Vm."""
 
     def __init__(self) -> None:
         self.coroutines: list[Callable[[], Awaitable[None]]] = []
@@ -271,7 +271,7 @@ class Scheduler:
         self.idle(max(self.timers[0][0] - now, 0) if self.timers else None)
 
     def is_awaited(self, timer: tuple[float, int, Task, int]) -> bool:
-        """Whether a task is going to act at that time, rather than stop waiting for the outside."""
+        """Return True if a task is going to act at that time, rather than stop waiting for the outside."""
         when, _, task, turn = timer
         lives = turn == task.turn and not task.done and when != self.ends_at
         return lives and (task.outside is None or task.is_limited())
@@ -368,7 +368,7 @@ class Scheduler:
         return self.bridge.wait_for(awaitable)
 
     def awaited(self, result: Value | Awaitable[Value]) -> Value:
-        """What a function of the embedder returned, which may be a coroutine."""
+        """Return what a function of the embedder returned, which may be a coroutine."""
         return self.await_coroutine(result) if hasattr(result, "__await__") else result
 
     def at_end(self, close: Callable[[], Awaitable[None]]) -> None:

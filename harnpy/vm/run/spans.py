@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def recorder(vm: Vm) -> Spans | None:
-    """Where spans are recorded now, if they are."""
+    """Return where spans are recorded now, if they are."""
     spans = vm.spans
     return spans if spans is not None and spans.on else None
 
 
 def recorded_pipeline(vm: Vm, name: str, main: Callable[[int], Value]) -> Callable[[int], Value]:
-    """What runs a program, in a span if spans are recorded when it starts."""
+    """Return what runs a program, in a span if spans are recorded when it starts."""
 
     def run(depth: int) -> Value:
         with _span(vm, "pipeline", name):

@@ -27,7 +27,7 @@ def count(vm: Vm, self: str) -> int:
 
 @method("string", "empty() -> bool")
 def empty(vm: Vm, self: str) -> bool:
-    """Whether there is no character.
+    """Return true if there is no character.
 
     Example:
         "".empty()  // true
@@ -37,7 +37,7 @@ def empty(vm: Vm, self: str) -> bool:
 
 @method("string", "contains(s: string) -> bool")
 def contains(vm: Vm, self: str, s: str) -> bool:
-    """Whether `s` is part of the string.
+    """Return true if `s` is part of the string.
 
     Example:
         "pipeline".contains("line")  // true
@@ -47,7 +47,7 @@ def contains(vm: Vm, self: str, s: str) -> bool:
 
 @method("string", "starts_with(s: string) -> bool")
 def starts_with(vm: Vm, self: str, s: str) -> bool:
-    """Whether the string begins with `s`.
+    """Return true if the string begins with `s`.
 
     Example:
         "today.md".starts_with("to")  // true
@@ -57,7 +57,7 @@ def starts_with(vm: Vm, self: str, s: str) -> bool:
 
 @method("string", "ends_with(s: string) -> bool")
 def ends_with(vm: Vm, self: str, s: str) -> bool:
-    """Whether the string ends with `s`.
+    """Return true if the string ends with `s`.
 
     Example:
         "today.md".ends_with(".md")  // true

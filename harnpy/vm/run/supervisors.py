@@ -194,7 +194,7 @@ class Child:
             self.supervisor.tasks.abort(task)
 
     def info(self) -> dict[str, Value]:
-        """What its closure receives."""
+        """Return what its closure receives."""
         return {
             "supervisor_id": self.supervisor.id,
             "child_name": self.spec.name,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Value = Any
 
     class Named(Protocol):
-        """What a message about a wait can name."""
+        """A thing that a message about a wait can name."""
 
         def display(self) -> str: ...
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     Wait = tuple[str, Sequence[Named]]
 
     class TaskContext(Protocol):
-        """What a task works under. A task that it starts begins with a branch of it."""
+        """The rules that a task works under. A task that it starts begins with a branch of it."""
 
         def branch(self) -> TaskContext: ...
 
         def refuses(self, builtin: str) -> str | None:
-            """Why the task may not call a builtin; None when it may."""
+            """Return why the task may not call a builtin; None when it may."""
 
         def refuses_effect(self, effect: str, target: str) -> str | None:
-            """Why the task may not have an effect on the world; None when it may."""
+            """Return why the task may not have an effect on the world; None when it may."""
 
         def refuses_path(self, effect: str, path: str, named: str) -> str | None:
             """The same for the file or directory ``path``, free of links, which ``named`` leads to."""
 
         @property
         def restricts(self) -> bool:
-            """Whether any effect may be refused."""
+            """Return True if any effect may be refused."""
 
     class Group(Protocol):
         """The tasks that run together. ``name`` is what started them."""
@@ -130,7 +130,7 @@ class Task:
         return None if self.batch is None else self.batch.group_id(self)
 
     def name(self) -> str:
-        """What started it."""
+        """Return what started it."""
         if self.batch:
             return self.batch.name
         return self.kind if self.parent else "root"
@@ -142,15 +142,15 @@ class Task:
             yield from child.family()
 
     def is_limited(self) -> bool:
-        """Whether its wait ends by itself: at a deadline, or since it was asked to end."""
+        """Return True if its wait ends by itself: at a deadline, or since it was asked to end."""
         return bool(self.deadlines) or self.cancel_requested
 
     def display(self) -> str:
-        """How messages name it."""
+        """Return how messages name it."""
         return self.id()
 
     def handle_id(self) -> str:
-        """How its handle shows."""
+        """Return how its handle shows."""
         return f"vm_task_{self.index}"
 
     def error_text(self) -> str:
@@ -177,7 +177,7 @@ _SHORTEST = 0.001
 
 
 class Overtime:
-    """What a task may still do. ``deadline`` is the one that has passed, None when the task is cancelled."""
+    """The turns that a task has left. ``deadline`` is the one that has passed, None if it is cancelled."""
 
     __slots__ = ("deadline", "turns", "until")
 
@@ -187,7 +187,7 @@ class Overtime:
         self.until = now + SECONDS
 
     def lasts(self, now: float, turns: int) -> bool:
-        """Whether the task may go on for so many more turns."""
+        """Return True if the task may go on for so many more turns."""
         self.turns -= turns
         return self.turns >= 0 and now < self.until
 
@@ -229,7 +229,7 @@ def _stop(tasks: Scheduler, task: Task, turns: int) -> None:
 
 
 def is_cleaning_up() -> bool:
-    """Whether the code that runs now was called to deal with an interruption."""
+    """Return True if the code that runs now was called to deal with an interruption."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, Interrupted):
         error = error.__context__
@@ -237,7 +237,7 @@ def is_cleaning_up() -> bool:
 
 
 def is_over(task: Task, now: float) -> bool:
-    """Whether something is due in ``task``."""
+    """Return True if something is due in ``task``."""
     if task.deadlines and now >= min(task.deadlines):
         return True
     return task.patience is not None and not task.patience.lasts(now, 0)
@@ -318,7 +318,7 @@ def resume_deadlines(tasks: Scheduler, paused: tuple[float, ...]) -> None:
 
 
 def _place(task: Task, token: float) -> int:
-    """Where ``token`` is among the deadlines of ``task``: the innermost of equal ones."""
+    """Return where ``token`` is among the deadlines of ``task``: the innermost of equal ones."""
     for place in reversed(range(len(task.deadlines))):
         if task.deadlines[place] == token:
             return place
@@ -493,7 +493,7 @@ class Batch:
         self._reader: Task | None = None
 
     def display(self) -> str:
-        """How messages name it."""
+        """Return how messages name it."""
         return f"the tasks of `{self.name}`"
 
     def __iter__(self) -> Iterator[Task]:

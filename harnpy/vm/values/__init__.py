@@ -247,7 +247,7 @@ class Iter:
 
 
 class Generator(Iter):
-    """What a `fn` with `yield` returns."""
+    """The result of a `fn` with `yield`."""
 
     __slots__ = ("wait",)
     type_name = "generator"
@@ -276,7 +276,7 @@ class Generator(Iter):
 
 
 class Stream(Generator):
-    """What a `gen fn` or `parallel each … as stream` returns."""
+    """The result of a `gen fn` or `parallel each … as stream`."""
 
     __slots__ = ()
     type_name = "stream"
@@ -333,7 +333,7 @@ class Builtin:
 
 
 class TaskHandle:
-    """What `spawn` returns; ``task`` is the scheduler's record, ``id`` is ``vm_task_N``."""
+    """The result of `spawn`; ``task`` is the scheduler's record, ``id`` is ``vm_task_N``."""
 
     __slots__ = ("id", "task")
     type_name = "task_handle"

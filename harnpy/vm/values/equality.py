@@ -70,7 +70,7 @@ def compare(a: Value, b: Value) -> int:
 
 
 def contains_value(items: Iterable[Value], x: Value) -> bool:
-    """Whether some item is ``==`` to ``x``."""
+    """Return True if some item is ``==`` to ``x``."""
     kind = type(x)
     # Where Python's `in` agrees with Harn's `==`: not for 0 and 1, which are False and True to Python,
     # nor beyond 2^53, where Harn compares ints with floats as floats.
@@ -83,7 +83,7 @@ def contains_value(items: Iterable[Value], x: Value) -> bool:
 
 
 def _is_exact(x: Value) -> bool:
-    """Whether Python's `==` and `hash` serve for comparing ``x`` with anything but a bool."""
+    """Return True if Python's `==` and `hash` serve for comparing ``x`` with anything but a bool."""
     return type(x) is str or (_is_number(x) and -_EXACT_FLOAT_LIMIT < x < _EXACT_FLOAT_LIMIT)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def items_of(value: Value) -> Iterable[Value]:
-    """What ``iter(value)`` runs over; a dict gives a `Pair` per key, in key order."""
+    """Return what ``iter(value)`` runs over; a dict gives a `Pair` per key, in key order."""
     kind = type(value)
     if kind is list or kind is str:
         return value  # type: ignore[no-any-return]
@@ -301,7 +301,7 @@ def handle(value: Value, signal: Signal, poll: Poll) -> Iter:
 
 
 def _are_many(items: Iterable[Value]) -> TypeGuard[Sequence[Value]]:
-    """Whether there are more than a batch of ``items``, which are at hand."""
+    """Return True if there are more than a batch of ``items``, which are at hand."""
     if isinstance(items, range):
         # Python has no `len` for the largest.
         return items.stop - items.start > BATCH

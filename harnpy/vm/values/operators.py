@@ -357,7 +357,7 @@ spread_dict = destructure_dict
 
 
 def iterate_for(v: Value) -> Iterable[Value]:
-    """What ``for`` runs over: nothing at all for a string, nil or anything else without items."""
+    """Return what ``for`` runs over: nothing at all for a string, nil or anything else without items."""
     kind = type(v)
     if kind is list:
         return v  # type: ignore[no-any-return]
@@ -433,7 +433,7 @@ def store_path(root: Any, path: Path, value: Any) -> Any:
 
 
 def sole_holder(root: Any, path: Path, value: Any) -> Any:
-    """What holds ``value`` at the place that ``path`` leads to, if nothing else holds it; otherwise None.
+    """Return what holds ``value`` at the place that ``path`` leads to; None if anything else holds it.
 
     Nothing else: the variable passed as ``root`` and each container on the way are the only holders of what
     is below them, and besides the place only the variable passed as ``value`` holds it. So nobody can tell
@@ -451,7 +451,7 @@ def sole_holder(root: Any, path: Path, value: Any) -> Any:
 
 
 def _stored(holder: Any, kind: str, key: Any) -> Any:
-    """What is stored in ``holder`` under ``key``; None for what is not, or computed."""
+    """Return what is stored in ``holder`` under ``key``; None for what is not, or computed."""
     if kind == "index" and type(holder) is dict and type(key) is not str:
         key = display(key)
     if not _plain(holder, kind, key):
@@ -477,7 +477,7 @@ def _store(holder: Any, path: Path, at: int, value: Any, sole: bool) -> Any:
 
 
 def _plain(holder: Any, kind: str, key: Any) -> bool:
-    """Whether ``holder[key] = value`` in Python is what the assignment means."""
+    """Return True if ``holder[key] = value`` in Python is what the assignment means."""
     if type(holder) is list:
         return kind == "index" and type(key) is int and 0 <= key < len(holder)
     if type(holder) is Struct:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Evaluator = Callable[[Any, Any], Value]
 
     class Observer(Protocol):
-        """What watches a program that is walked, such as a debugger.
+        """A watcher of a program that is walked, such as a debugger.
 
         ``statement`` is called before a statement of ``a`` is evaluated. ``failed`` is called when one has
         failed, for the innermost statement first, while the variables are still those of the failure.
@@ -188,7 +188,7 @@ class Activation(Walking):
             redeclared(name)
 
     def read(self, variable: Variable) -> Value:
-        """What a variable holds; `UNSET` when a closure reads it before it has been declared."""
+        """Return what a variable holds; `UNSET` when a closure reads it before it has been declared."""
         if variable.in_table:
             return self.walker.table[variable.name]
         return self.slots[variable][0] if variable.in_box else self.slots[variable]
@@ -205,7 +205,7 @@ class Activation(Walking):
     assign = declare
 
     def capture(self, outer: Variable, own: Variable) -> Value:
-        """What a closure made now gets for ``outer``: its value, or the box that it comes in (02 §7.3)."""
+        """Return what a closure made now gets for ``outer``: its value, or the box around it (02 §7.3)."""
         if own.late:
             return self.slots[outer] if outer.captured_from else self.boxes[outer]
         return self.read(outer)
@@ -243,7 +243,7 @@ class Walker:
         self.observer: Observer | None = vm.observer
 
     def spec_of(self, param: ast.Param) -> Spec | None:
-        """What the annotation of a parameter demands, None when that is nothing."""
+        """Return what the annotation of a parameter demands, None when that is nothing."""
         if param.type is None or param.rest:
             return None
         return annotation_spec(param.type, self.resolution)

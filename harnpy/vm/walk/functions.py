@@ -79,7 +79,7 @@ def call_named(a: Activation, ref: Reference, args: Sequence[Value]) -> Value:
 
 
 def fallback(a: Activation, ref: Reference) -> list[Value]:
-    """What else a name means, from the inside out, when the nearest variable holds no callable (02 §7.4)."""
+    """Return what else a name means, from the inside out, if the nearest holds no callable (02 §7.4)."""
     others: list[Value] = []
     outer = ref.outer
     while outer is not None:
@@ -343,7 +343,7 @@ def return_(a: Activation, node: ast.Return) -> None:
 
 
 def is_tail(a: Activation, node: ast.Node) -> bool:
-    """Whether ``return node`` calls after the function has ended, which takes no stack (02 §9.4)."""
+    """Return True if ``return node`` calls after the function has ended, which takes no stack (02 §9.4)."""
     function = a.function
     if a.protected or a.generates or function.defers or function.parent is None:
         return False

@@ -72,7 +72,7 @@ def bind_name(a: Activation, pattern: ast.Node, name: str, value: Value) -> None
 
 
 def fits(a: Activation, patterns: Sequence[ast.Node], value: Value) -> bool:
-    """Whether one of the patterns of an arm matches; a single one binds its names on the way (02 §12)."""
+    """Return True if a pattern of an arm matches; a single one binds its names on the way (02 §12)."""
     if len(patterns) == 1:
         return _fits_one(a, patterns[0], value)
     return any(_is_wildcard(pattern) or eq(value, a.value(pattern)) for pattern in patterns)

@@ -92,7 +92,7 @@ EVALUATORS: dict[type[ast.Node], Evaluator] = {
 
 
 def main_of(walker: Walker) -> Callable[[int], Value]:
-    """What runs the unit, called with the depth of functions."""
+    """Return what runs the unit, called with the depth of functions."""
     tree = walker.tree
     body = {"program": _program, "module": _module, "input": _input}[tree.role]
     shown = "module" if tree.role == "module" else "pipeline"
@@ -162,7 +162,7 @@ def walking_helpers(
     linker: Linker | None,
     table: dict[str, Value],
 ) -> dict[str, Any]:
-    """What generated code calls for the functions of its unit that Python cannot express."""
+    """Return what generated code calls for the functions of its unit that Python cannot express."""
     walker = Walker(vm, unit, tree, EVALUATORS, impls, linker, table)
     functions = list(tree.resolution.functions.values())
 
