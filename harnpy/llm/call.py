@@ -11,7 +11,7 @@ from harnpy.formats.schema_checks import SchemaValues
 from harnpy.llm.account import Account
 from harnpy.llm.call_options import read_transport
 from harnpy.llm.configuration.known_models import Configured
-from harnpy.llm.errors import BudgetSpent, CallError, retry_after_ms, retryable
+from harnpy.llm.errors import BudgetSpent, CallError, retryable
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment
 from harnpy.llm.native_tools import NativeSearch, native_style, read_tool_search, resolve_search, tool_entries
@@ -73,7 +73,8 @@ class Models:
         self.values = values or SchemaValues()
         self._env = env = world.environment.get
         self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
-        self.connections = Connections(http or world.http.behind(environment_egress(env)), waiting, caps)
+        http = http or world.http.behind(environment_egress(env))
+        self.connections = Connections(http, waiting, caps, world.unguarded.clock.now)
         self.provided = provided or {}
         self._admission = admission
         self._permit = permit
@@ -264,10 +265,8 @@ class Models:
             )
 
     def _back_off(self, request: Request, error: CallError, attempt: int) -> None:
-        wait = retry_after_ms(error.message, self.world.unguarded.clock.now())
-        if wait is None:
-            wait = request.backoff_ms * 2 ** min(attempt, 4)
-        self.waiting.sleep(wait / 1000)
+        usual = request.backoff_ms * 2 ** min(attempt, 4) / 1000
+        self.waiting.sleep(usual if error.retry_after is None else error.retry_after)
 
 
 def in_span(spans: Spans, request: Request, attempt: Callable[[], Reply]) -> Reply:

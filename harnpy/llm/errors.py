@@ -15,6 +15,7 @@ The language's own errors use the categories too: this module loads nothing. Spe
 from __future__ import annotations
 
 import re
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from harnpy.faults import CategorizedError, Fault, OptionError
@@ -133,29 +134,17 @@ def retryable(category: str, message: str) -> bool:
     return found.kind == "transient" or (found.reason == "unknown" and category in TRANSIENT)
 
 
-def retry_after_ms(message: str, now: float) -> int | None:
-    """The milliseconds that a ``retry-after:`` line asks for, within 0…60000; None without a usable one.
+_LONGEST_PAUSE = 60.0
 
-    The value is float seconds or an HTTP date; ``now`` is in epoch seconds.
-    """
+
+def _hinted(message: str) -> float | None:
+    """Return the seconds that a message has after ``retry-after:``, None without a finite number there."""
     found = re.search(r"retry-after:[ \t]*([^\r\n]*)", message, re.IGNORECASE)
-    if found is None:
-        return None
-    seconds = _seconds(found[1].strip(), now)
-    return None if seconds is None else round(min(max(seconds, 0.0), 60.0) * 1000)
-
-
-def _seconds(text: str, now: float) -> float | None:
-    from email.utils import parsedate_to_datetime
-
     try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return parsedate_to_datetime(text).timestamp() - now
+        seconds = nan if found is None else float(found[1])
     except ValueError:
         return None
+    return seconds if isfinite(seconds) else None
 
 
 #: The reason of a call whose request is too long for the model.
@@ -176,12 +165,16 @@ class FixtureError(Fault):
 
 
 class CallError(CategorizedError):
-    def __init__(self, category: str, message: str) -> None:
+    """``retry_after``: seconds to wait before another try, at most 60; by default those in the message."""
+
+    def __init__(self, category: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(category, message)
         self.kind, self.reason = cause(category, message)
+        after = _hinted(message) if retry_after is None else retry_after
+        self.retry_after = None if after is None else min(max(after, 0.0), _LONGEST_PAUSE)
 
-    def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
-        """What `llm_call` throws."""
+    def as_dict(self, provider: str, model: str) -> dict[str, Any]:
+        """Return the dict that `llm_call` throws."""
         error = {
             "category": self.category,
             "kind": self.kind,
@@ -190,8 +183,8 @@ class CallError(CategorizedError):
             "provider": provider,
             "model": model,
         }
-        after = retry_after_ms(self.message, now)
-        return error if after is None else {**error, "retry_after_ms": after}
+        after = self.retry_after
+        return error if after is None else {**error, "retry_after_ms": round(after * 1000)}
 
 
 class BudgetExceeded(CallError):
@@ -205,8 +198,8 @@ class BudgetExceeded(CallError):
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.message, self.details)
 
-    def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
-        return {**super().as_dict(provider, model, now), **self.details}
+    def as_dict(self, provider: str, model: str) -> dict[str, Any]:
+        return {**super().as_dict(provider, model), **self.details}
 
 
 class CallBlocked(CallError):
@@ -219,5 +212,5 @@ class CallBlocked(CallError):
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.message, self.place)
 
-    def as_dict(self, provider: str, model: str, now: float) -> dict[str, Any]:
-        return {**self.place, **super().as_dict(provider, model, now), "type": "EgressBlocked"}
+    def as_dict(self, provider: str, model: str) -> dict[str, Any]:
+        return {**self.place, **super().as_dict(provider, model), "type": "EgressBlocked"}

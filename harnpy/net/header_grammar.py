@@ -1,8 +1,9 @@
-"""The grammar that header values share: tokens, and `value; name=value; name="quoted"` (RFC 9110, 5.6)."""
+"""Header values: the grammar that they share, `value; name=value; name="quoted"`, and `Retry-After` (RFC 9110)."""
 
 from __future__ import annotations
 
 import re
+from math import isfinite
 
 from harnpy.faults import Fault
 
@@ -50,3 +51,33 @@ def value_and_parameters(text: str) -> tuple[str, dict[str, str]]:
             raise Malformed(f"has `{name.lower()}` twice")
         found[name.lower()] = plain.rstrip(" \t") if in_quotes is None else _ESCAPE.sub(r"\1", in_quotes)
     return start[0].strip(" \t"), found
+
+
+#: The most seconds that a service can make a program wait.
+LONGEST_PAUSE = 60.0
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Return the seconds that a `Retry-After` header asks to wait, from 0 to 60; None without a usable one.
+
+    It has seconds or a date; ``now`` is in epoch seconds.
+    """
+    seconds = None if value is None else _seconds(value, now)
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_PAUSE)
+
+
+def _seconds(text: str, now: float) -> float | None:
+    try:
+        seconds = float(text)
+        return seconds if isfinite(seconds) else None
+    except ValueError:
+        pass
+    from datetime import UTC
+    from email.utils import parsedate_to_datetime
+
+    try:
+        when = parsedate_to_datetime(text)
+        # A zone of -0000, or none, would else be taken for the machine's own.
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now
+    except (ValueError, OverflowError):
+        return None

@@ -9,16 +9,13 @@ import os.path
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from harnpy.formats.display import display
 from harnpy.formats.urls import UrlError, build, parse, written_query
 from harnpy.net.errors import HttpError
-from harnpy.net.header_grammar import is_token
+from harnpy.net.header_grammar import LONGEST_PAUSE, is_token, retry_after
 from harnpy.net.http_options import Given
 from harnpy.net.multipart import Part, chosen_boundary, encoded_form, form_content_type
 from harnpy.version import __version__
@@ -237,7 +234,6 @@ METHODS = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS"))
 #: Failures without a response that may pass, as categories of 02 §19.8.
 PASSING = ("timeout", "transient_network")
 _SAYS_WHEN = (429, 503)
-_LONGEST = 60.0
 _JITTER = 0.25
 
 
@@ -262,15 +258,12 @@ class Retries:
     def pause(self, attempt: int, chance: float) -> float:
         """Return the seconds to wait after ``attempt``; ``chance`` is from 0 to below 1."""
         # A float has no power of two for the thousandth attempt.
-        base = min(self.backoff * 2.0 ** min(attempt, 64), _LONGEST)
-        return min(base * (1 - _JITTER + 2 * _JITTER * chance), _LONGEST)
+        base = min(self.backoff * 2.0 ** min(attempt, 64), LONGEST_PAUSE)
+        return min(base * (1 - _JITTER + 2 * _JITTER * chance), LONGEST_PAUSE)
 
-    def asked_for(self, status: int, retry_after: str | None, now: float) -> float | None:
+    def asked_for(self, status: int, header: str | None, now: float) -> float | None:
         """Return the seconds that a response asks to wait, up to 60; ``now`` is in epoch seconds."""
-        if not self.respects or status not in _SAYS_WHEN or retry_after is None:
-            return None
-        seconds = _seconds(retry_after, now)
-        return None if seconds is None else min(max(seconds, 0.0), _LONGEST)
+        return retry_after(header, now) if self.respects and status in _SAYS_WHEN else None
 
 
 def read_retries(given: Given) -> Retries:
@@ -294,20 +287,6 @@ def _status(value: object) -> int:
     if type(value) is not int:
         raise HttpError(f"http: retry_on must be a list of statuses, got {display(value)}")
     return value
-
-
-def _seconds(text: str, now: float) -> float | None:
-    try:
-        seconds = float(text)
-        return seconds if isfinite(seconds) else None
-    except ValueError:
-        pass
-    try:
-        when = parsedate_to_datetime(text)
-        # A zone of -0000, or none, would else be taken for the machine's own.
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now
-    except (ValueError, OverflowError):
-        return None
 
 
 _TIMEOUT = 30.0

@@ -179,7 +179,7 @@ class LoopFactory(AgentFactory):
         for capability in self.capabilities.of(definition.capabilities):
             capability(build)
         models = self._models
-        models = models.beside(tasks, TurnConnections(call, models.connections.http, tasks, self._pools))
+        models = models.beside(tasks, TurnConnections(call, models, tasks, self._pools))
         sessions = SessionRegistry(world=world)
         sessions.admit(session)
         if self._events is not None:

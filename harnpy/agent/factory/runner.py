@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tasks import Tasks
     from harnpy.formats.dicts import Dict
+    from harnpy.llm.call import Models
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers import RemoteProvider
     from harnpy.llm.reply import Reply
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from harnpy.session.calling import Caller
     from harnpy.session.guards import ApprovalGate, InputGate
     from harnpy.world import World
-    from harnpy.world.http import Http
 
     #: Of each event loop: a connection belongs to the one that it was opened on.
     Pools = MutableMapping[asyncio.AbstractEventLoop, Connections]
@@ -97,8 +97,8 @@ class TurnTasks(OneTask):
 class TurnConnections(Connections):
     """The connections of the event loop that the turn waits on. They outlive it."""
 
-    def __init__(self, call: Caller, http: Http, waiting: TurnTasks, pools: Pools) -> None:
-        super().__init__(http, waiting)
+    def __init__(self, call: Caller, models: Models, waiting: TurnTasks, pools: Pools) -> None:
+        super().__init__(models.connections.http, waiting, now=models.world.unguarded.clock.now)
         self._call = call
         self._pools = pools
 
@@ -109,7 +109,7 @@ class TurnConnections(Connections):
         loop = self._call(here)
         pool = self._pools.get(loop)
         if pool is None:
-            pool = self._pools[loop] = Connections(self.http, self._waiting, self._caps)
+            pool = self._pools[loop] = Connections(self.http, self._waiting, self._caps, self._now)
         return pool.provider(config)
 
 

@@ -125,9 +125,7 @@ class CallErrors:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, CallError):
-            request = self.request
-            thrown = error.as_dict(request.provider, request.model, self.vm.world.clock.now())
-            raise Thrown(thrown) from error
+            raise Thrown(error.as_dict(self.request.provider, self.request.model)) from error
 
 
 @builtin("llm_mock(config: dict) -> nil", family="llm")
@@ -300,7 +298,7 @@ class _Tried(NamedTuple):
         if error is None:
             return None
         if isinstance(error, CallError) and self.request is not None:
-            return error.as_dict(self.request.provider, self.request.model, vm.world.clock.now())
+            return error.as_dict(self.request.provider, self.request.model)
         category = classify(error.message)
         kind, reason = cause(category, error.message)
         return {"category": category, "kind": kind, "reason": reason, "message": error.message}

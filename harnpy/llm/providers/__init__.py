@@ -14,7 +14,7 @@ from harnpy.llm.call_options import Caps
 from harnpy.llm.reply import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
@@ -88,7 +88,12 @@ _DIALECTS = {
 }
 
 
-def make_provider(config: ProviderConfig, http: Http, caps: Caps | None = None) -> RemoteProvider:
+def make_provider(
+    config: ProviderConfig,
+    http: Http,
+    caps: Caps | None = None,
+    now: Callable[[], float] | None = None,
+) -> RemoteProvider:
     """The provider that a configuration describes. Raises `OptionError` when its SDK isn't there."""
     dialect = _DIALECTS.get(config.protocol)
     if dialect is None:
@@ -98,7 +103,7 @@ def make_provider(config: ProviderConfig, http: Http, caps: Caps | None = None) 
         )
     try:
         module = import_module(f"{__name__}.{dialect.module}")
-        made: RemoteProvider = getattr(module, dialect.provider)(config, http, caps)
+        made: RemoteProvider = getattr(module, dialect.provider)(config, http, caps, now)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in dialect.packages:
@@ -117,9 +122,16 @@ class Connections:
     `aclose` closes all.
     """
 
-    def __init__(self, http: Http, waiting: Waiting, caps: Caps | None = None) -> None:
+    def __init__(
+        self,
+        http: Http,
+        waiting: Waiting,
+        caps: Caps | None = None,
+        now: Callable[[], float] | None = None,
+    ) -> None:
         self.http = http
         self._caps = caps or Caps()
+        self._now = now
         self._waiting = waiting
         self._open: dict[tuple[str, str], RemoteProvider] = {}
         self._left: list[RemoteProvider] = []
@@ -131,7 +143,7 @@ class Connections:
         if found is None or found.config != config:
             if found is not None:
                 self._left.append(found)
-            found = self._open[place] = make_provider(config, self.http, self._caps)
+            found = self._open[place] = make_provider(config, self.http, self._caps, self._now)
         return found
 
     def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:

@@ -29,11 +29,9 @@ from harnpy.llm.request_messages import (
 )
 
 if TYPE_CHECKING:
-    from harnpy.llm.call_options import Caps, Output
-    from harnpy.llm.configuration.known_providers import ProviderConfig
+    from harnpy.llm.call_options import Output
     from harnpy.llm.request import Request
     from harnpy.llm.request_messages import Block
-    from harnpy.world.http import Http
 
 #: The version of the protocol that this module speaks, whatever the SDK prefers.
 _VERSION = "2023-06-01"
@@ -312,10 +310,8 @@ class BedrockProvider(AnthropicProvider):
     rewritten = True  # the model is in the path
     path = "/v1/messages"
 
-    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+    def prepare(self) -> None:
         import boto3  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
-
-        super().__init__(config, http, caps)
 
     def new_client(self) -> anthropic.AsyncAnthropicBedrock:
         config, cloud = self.config, self.config.cloud
@@ -350,9 +346,8 @@ class VertexProvider(AnthropicProvider):
     rewritten = True  # the model is in the path
     path = "/v1/messages"
 
-    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
-        super().__init__(config, http, caps)
-        self._tokens = GoogleTokens(config)
+    def prepare(self) -> None:
+        self._tokens = GoogleTokens(self.config)
 
     def new_client(self) -> anthropic.AsyncAnthropicVertex:
         config, cloud = self.config, self.config.cloud

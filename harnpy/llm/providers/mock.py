@@ -224,8 +224,8 @@ def _chosen(mocks: list[Mock], request: Request) -> Mock | None:
     return None
 
 
-def _read_error(given: Any) -> tuple[str, str]:
-    """(category, message) of a reply that is an error."""
+def _read_error(given: Any) -> tuple[str, str, float | None]:
+    """Return category, message and `retry_after` of a reply that is an error."""
     if not isinstance(given, dict):
         raise MisuseError("llm_mock: error must be a dict {category, message, retry_after_ms?}")
     if given.get("category") is None:
@@ -236,10 +236,10 @@ def _read_error(given: Any) -> tuple[str, str]:
     message = f"mock {category} error" if given.get("message") is None else display(given["message"])
     after = given.get("retry_after_ms")
     if after is None:
-        return category, message
+        return category, message, None
     if type(after) is not int or after < 0:
         raise MisuseError("llm_mock: error.retry_after_ms must be a non-negative int")
-    return category, f"{message}\nretry-after: {after / 1000}"
+    return category, f"{message}\nretry-after: {after / 1000}", after / 1000
 
 
 def mock_id(number: int) -> str:

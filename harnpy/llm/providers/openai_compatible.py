@@ -32,11 +32,9 @@ from harnpy.llm.request_messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harnpy.llm.call_options import Caps, Output
-    from harnpy.llm.configuration.known_providers import ProviderConfig
+    from harnpy.llm.call_options import Output
     from harnpy.llm.request import Request
     from harnpy.llm.request_messages import Block
-    from harnpy.world.http import Http
 
 _ROLES = ("system", "developer", "assistant")
 _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
@@ -307,10 +305,8 @@ class AzureProvider(OpenAIProvider):
 class BedrockChatProvider(OpenAIProvider):
     path = "/chat/completions"
 
-    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+    def prepare(self) -> None:
         import botocore  # noqa: F401  signs requests: without it the SDK fails in the middle of a call
-
-        super().__init__(config, http, caps)
 
     def new_client(self) -> openai.AsyncOpenAI:
         from openai.providers import bedrock  # openai 3, which only the extra `bedrock` asks for
@@ -339,9 +335,8 @@ class BedrockChatProvider(OpenAIProvider):
 class VertexChatProvider(OpenAIProvider):
     path = "/chat/completions"
 
-    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
-        super().__init__(config, http, caps)
-        self._tokens = GoogleTokens(config)
+    def prepare(self) -> None:
+        self._tokens = GoogleTokens(self.config)
 
     def new_client(self) -> openai.AsyncOpenAI:
         config, cloud = self.config, self.config.cloud

@@ -29,12 +29,13 @@ from harnpy.llm.providers.service_errors import (
     unusable_key,
 )
 from harnpy.llm.reply import Reply
+from harnpy.world.clock import RealClock
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.http import Unreachable
 from harnpy.world.responses import TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
@@ -126,11 +127,22 @@ class Answer(ABC):
 class Remote(ABC):
     """One service. The client is made by the first call and lives until `aclose`."""
 
-    def __init__(self, config: ProviderConfig, http: Http, caps: Caps | None = None) -> None:
+    def __init__(
+        self,
+        config: ProviderConfig,
+        http: Http,
+        caps: Caps | None = None,
+        now: Callable[[], float] | None = None,
+    ) -> None:
         self.config = config
         self.http = http
         self.caps = caps or Caps()
+        self._now = now or RealClock().now
         self._client: Any = None
+        self.prepare()
+
+    def prepare(self) -> None:  # noqa: B027  most services need nothing
+        """Load what only this service needs. Raises ModuleNotFoundError, `CallError` for an unusable key."""
 
     @property
     @abstractmethod
@@ -247,7 +259,7 @@ class Remote(ABC):
             return self.caps.on_bytes()
         if isinstance(error, TimeoutError):
             return timed_out(self.config, self._most_seconds(request))
-        failure = call_error(error, self.config)
+        failure = call_error(error, self.config, self._now())
         if failure is None:
             raise error
         return failure

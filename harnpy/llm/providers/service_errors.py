@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from harnpy.formats.secrets.masking import SecretValues, mask_secrets
 from harnpy.formats.secrets.names import is_secret_header_name
 from harnpy.llm.errors import CallBlocked, CallError
+from harnpy.net.header_grammar import retry_after
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.responses import TooLarge
 
@@ -70,8 +71,11 @@ class ServiceError(Exception):
 _MALFORMED = (MalformedReply, ValueError, RecursionError)
 
 
-def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
-    """The `CallError` for an error of the SDK; None when ``error`` is a mistake of ours."""
+def call_error(error: Exception, config: ProviderConfig, now: float) -> CallError | None:
+    """Return the `CallError` for an error of the SDK; None when ``error`` is a mistake of ours.
+
+    ``now`` is in epoch seconds.
+    """
     if isinstance(error, CallError):
         return error
     blocked = next((each for each in _causes(error) if isinstance(each, EgressBlocked)), None)
@@ -82,7 +86,7 @@ def call_error(error: Exception, config: ProviderConfig) -> CallError | None:
     body = getattr(error, "body", None)
     status = getattr(error, "status_code", None)
     if status is not None or body is not None:
-        return _answered(error, body, status, config)
+        return _answered(error, body, status, config, now)
     if _root(error) == "botocore" and type(error).__module__ != _EVENT_STREAM:
         return _failed(config, "auth", f"the request can't be signed: {error}")
     if isinstance(error, _MALFORMED) or type(error).__module__ == _EVENT_STREAM:
@@ -139,11 +143,11 @@ def redacted(text: str, config: ProviderConfig) -> str:
     return mask_secrets(text)
 
 
-def _failed(config: ProviderConfig, category: str, text: str) -> CallError:
-    return CallError(category, redacted(f"{config.name}: {text}", config))
+def _failed(config: ProviderConfig, category: str, text: str, after: float | None = None) -> CallError:
+    return CallError(category, redacted(f"{config.name}: {text}", config), after)
 
 
-def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig) -> CallError:
+def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig, now: float) -> CallError:
     """The `CallError` for an error that the service sent."""
     names, detail = _read(body)
     # An error in the middle of a stream has the status of the stream, 200.
@@ -155,7 +159,9 @@ def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig) 
     detail = _one_line(redacted(detail or str(error), config))
     text = f"{where} ({kinds}): {detail}" if kinds else f"{where}: {detail}"
     after = _retry_after(error)
-    return _failed(config, category, text if after is None else f"{text}\nretry-after: {after}")
+    if after is None:
+        return _failed(config, category, text)
+    return _failed(config, category, f"{text}\nretry-after: {after}", retry_after(after, now))
 
 
 def _read(body: Any) -> tuple[list[str], str]:
@@ -190,6 +196,7 @@ def _one_line(text: str) -> str:
 
 
 def _retry_after(error: Exception) -> str | None:
+    """Return what the response's headers say of when to try again."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     ms = headers.get("retry-after-ms")
     if ms is not None and ms.strip().replace(".", "", 1).isdecimal():

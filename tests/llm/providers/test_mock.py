@@ -134,7 +134,7 @@ def test_a_failing_mock_is_logged_all_the_same(models: Models) -> None:
     models.mock.add({"error": {"category": "rate_limit", "message": "slow", "retry_after_ms": 1500}})
     with pytest.raises(CallError) as caught:
         ask(models)
-    assert caught.value.as_dict("mock", "m", 0.0) == {
+    assert caught.value.as_dict("mock", "m") == {
         "category": "rate_limit",
         "kind": "transient",
         "reason": "rate_limit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import re
 import sys
 import time
@@ -640,11 +641,13 @@ def test_the_service_refuses(
 @pytest.mark.parametrize("after", ["7", "Wed, 21 Oct 2015 07:28:00 GMT"])
 def test_retry_after_is_the_last_line(protocol: str, after: str) -> None:
     with Wire(protocol, Fail(429, after=after)) as wire:
-        error = failure(wire)
+        provider = make_provider(config(wire), RealHttp(), now=lambda: 1445412470.0)  # ten seconds before
+        with pytest.raises(CallError) as caught:
+            asyncio.run(_complete(provider))
+    error = caught.value
     assert error.message.splitlines()[-1] == f"retry-after: {after}"
-    now = 1445412470.0  # ten seconds before
-    ms = 7000 if after == "7" else 10000
-    assert error.as_dict("acme", "m-1", now)["retry_after_ms"] == ms
+    assert error.retry_after == (7 if after == "7" else 10)
+    assert pickle.loads(pickle.dumps(error)).retry_after == error.retry_after
 
 
 @BOTH
