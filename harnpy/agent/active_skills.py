@@ -24,7 +24,7 @@ from harnpy.agent.tool_registry import are_entries
 from harnpy.faults import Interruption, MisuseError
 from harnpy.formats.dicts import Options
 from harnpy.formats.json import pretty_json
-from harnpy.session.compaction import byte_length
+from harnpy.formats.text_size import byte_length
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.tool_registry import RegistryKind
 from harnpy.faults import OptionError
+from harnpy.formats.text_size import byte_length
 from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST
-from harnpy.session.compaction import byte_length
 from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from harnpy.faults import MisuseError
 from harnpy.formats.display import display, type_name
 from harnpy.formats.json import compact_json
 from harnpy.formats.options import expected
+from harnpy.formats.text_size import cut_bytes
 from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:
@@ -263,5 +264,5 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def _parse_error(what: str, path: str, reason: str, given: Any) -> FieldError:
-    payload = compact_json(given).encode("utf-8", "surrogatepass")[:_EXCERPT].decode("utf-8", "ignore")
+    payload = cut_bytes(compact_json(given), _EXCERPT)
     return FieldError(what, f"{path or 'payload'}: {reason} | payload={payload}")

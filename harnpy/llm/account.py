@@ -9,6 +9,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.text_size import json_tokens, text_tokens
 from harnpy.llm.call_options import Budget
 from harnpy.llm.errors import BudgetExceeded, BudgetSpent
 
@@ -177,26 +178,11 @@ class Projection:
 
 def project(request: Request, spent: float) -> Projection:
     """Estimate a call; ``spent`` is what the program's calls have cost so far, in USD."""
-    tokens = _quarter(request.system or "") + json_tokens(request.messages)
+    tokens = text_tokens(request.system or "") + json_tokens(request.messages)
     if request.tools:
         tokens += json_tokens(request.tools)
     cost = request.price.cost(tokens, request.max_tokens)
     return Projection(tokens, request.max_tokens, cost, spent)
-
-
-def json_tokens(value: Any) -> int:
-    """Estimate tokens: a quarter of each string's bytes, keys included, and one for every other scalar."""
-    if isinstance(value, str):
-        return _quarter(value)
-    if isinstance(value, dict):
-        return sum(_quarter(key) + json_tokens(item) for key, item in value.items())
-    if isinstance(value, list):
-        return sum(json_tokens(item) for item in value)
-    return 1
-
-
-def _quarter(text: str) -> int:
-    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
 class Account:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import OptionError
 from harnpy.formats.dicts import Options
 from harnpy.formats.schema_checks import SchemaValues
+from harnpy.formats.text_size import byte_length
 from harnpy.llm.account import Account
 from harnpy.llm.call_options import read_transport
 from harnpy.llm.configuration.known_models import Configured
@@ -314,7 +315,7 @@ def _mock_completion(request: Request, prefix: str, suffix: str) -> Reply:
         model=MOCK,
         provider=MOCK,
         requested_model=request.model,
-        input_tokens=len((prefix + suffix).encode("utf-8", "surrogatepass")),
+        input_tokens=byte_length(prefix + suffix),
         output_tokens=16,
         stop_reason="stop",
     )

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.account import json_tokens, project
+from harnpy.formats.text_size import text_tokens
+from harnpy.llm.account import project
 from harnpy.llm.call import in_span
 from harnpy.llm.errors import BudgetSpent
 from harnpy.llm.providers.mock import MOCK_NAME as MOCK
@@ -101,7 +102,7 @@ class _Came:
         """The reply up to now. Tokens are estimated where the service hasn't told them, or not to the end."""
         request, known = self._request, self._so_far()
         told = known.stop_reason is not None and known.output_tokens > 0
-        estimate = json_tokens(known.text) + json_tokens(known.thinking or "")
+        estimate = text_tokens(known.text) + text_tokens(known.thinking or "")
         return replace(
             known,
             price=request.price,

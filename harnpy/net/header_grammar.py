@@ -1,4 +1,4 @@
-"""Header values: the grammar that they share, `value; name=value; name="quoted"`, and `Retry-After` (RFC 9110)."""
+"""Header values (RFC 9110): the grammar they share, `value; name=value; name="quoted"`; `Retry-After`."""
 
 from __future__ import annotations
 

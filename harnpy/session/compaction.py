@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.display import display
+from harnpy.formats.text_size import byte_length, cut_bytes, tokens_of
 from harnpy.session.errors import ResizeError
 from harnpy.session.messages import Pairs
 from harnpy.session.transcript import RESULT_ROLES
@@ -320,17 +321,6 @@ def _cut(content: str) -> str:
     return content if length <= LONG else f"{cut_bytes(content, LONG)}... [truncated from {length} chars]"
 
 
-def byte_length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def cut_bytes(text: str, limit: int) -> str:
-    """Return as much of the beginning as fits into ``limit`` bytes."""
-    if text.isascii():
-        return text[:limit]
-    return text.encode("utf-8", "surrogatepass")[:limit].decode("utf-8", "ignore")
-
-
 # Making a conversation shorter: the one engine behind every compaction. Spec: 08 §4.1–4.5.
 #
 # One user message that summarises the older messages replaces them; the newest stay as they are, and
@@ -393,7 +383,7 @@ def _is_working(message: Message) -> bool:
 
 def estimate_tokens(messages: Sequence[Any]) -> int:
     """Estimate the tokens: a quarter of the bytes of all contents that are strings (08 §4.1)."""
-    return content_bytes(messages) // 4
+    return tokens_of(content_bytes(messages), whole=True)
 
 
 def content_bytes(messages: Sequence[Any]) -> int:
@@ -408,7 +398,7 @@ def message_bytes(message: Any) -> int:
 
 
 def _tokens(summary: str, rest: Sequence[Message]) -> int:
-    return (byte_length(summary) + content_bytes(rest)) // 4
+    return tokens_of(byte_length(summary) + content_bytes(rest), whole=True)
 
 
 def merged_summary(old: str | None, new: str) -> str | None:

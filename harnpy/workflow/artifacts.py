@@ -5,22 +5,20 @@ Spec: 08 §5.1–5.4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
-from harnpy.formats.dicts import errors_after
-from harnpy.session.compaction import byte_length
+from harnpy.formats.dicts import Dict, errors_after
+from harnpy.formats.text_size import BYTES_PER_TOKEN, byte_length, text_tokens
 from harnpy.session.strategies import microcompact
-from harnpy.workflow.graph_shapes import CONTEXT_POLICY
-from harnpy.workflow.shapes import Field, Shape, all_of, only, read
+from harnpy.workflow.graph_shapes import ContextPolicy
+from harnpy.workflow.shapes import only, read, read_strictly
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harnpy.formats.dicts import Dict
-    from harnpy.workflow.graph_shapes import ContextPolicy
     from harnpy.world import World
 
 
@@ -34,7 +32,7 @@ class Artifact(TypedDict):
     source: str | None
     created_at: str
     freshness: str | None
-    priority: int
+    priority: Annotated[int, None]  # by its kind
     lineage: list[str]
     relevance: float | None
     estimated_tokens: int | None
@@ -99,7 +97,6 @@ class AssembledContext(TypedDict):
 
 
 KIND, HANDOFF = "artifact", "handoff"
-BYTES_PER_TOKEN = 4
 _ALIASES = {
     "file": "workspace_file",
     "transcript": "transcript_summary",
@@ -119,28 +116,13 @@ _PRIORITY_GROUPS = {
 _PRIORITIES = {kind: priority for priority, kinds in _PRIORITY_GROUPS.items() for kind in kinds.split()}
 _PRIORITY = 40
 
-#: Fields that `normalised` fills in have no default here.
-ARTIFACT: Shape[Artifact] = Shape(
-    {
-        **all_of(Field("string"), "_type id kind title text"),
-        "data": Field("any"),
-        **all_of(Field("string"), "source created_at freshness"),
-        "priority": Field("int"),
-        "lineage": Field("list of strings", []),
-        "relevance": Field("number"),
-        "estimated_tokens": Field("int"),
-        "stage": Field("string"),
-        "metadata": Field("dict", {}),
-    }
-)
-
 
 def normalised_artifact(given: Any, world: World, path: str = "", run_id: str | None = None) -> Artifact:
     """Return the artifact with every key. Raise `MisuseError`.
 
     ``path`` is its place, for messages; ``run_id`` is the run of a handoff that names none.
     """
-    artifact: Any = read(ARTIFACT, given, path)
+    artifact: Any = read(Artifact, given, path)
     artifact["kind"] = normal_kind(artifact["kind"])
     if artifact["kind"] == HANDOFF:
         artifact |= _handed_off(given, world, run_id)
@@ -148,16 +130,11 @@ def normalised_artifact(given: Any, world: World, path: str = "", run_id: str | 
     artifact["id"] = artifact["id"] or f"artifact_{world.ids.new()}"
     artifact["created_at"] = artifact["created_at"] or rfc3339(world.clock.now())
     if artifact["estimated_tokens"] is None and artifact["text"] is not None:
-        artifact["estimated_tokens"] = tokens_of(artifact["text"])
+        artifact["estimated_tokens"] = text_tokens(artifact["text"])
     if artifact["priority"] is None:
         artifact["priority"] = _PRIORITIES.get(artifact["kind"], _PRIORITY)
     complete: Artifact = artifact
     return complete
-
-
-def tokens_of(text: str) -> int:
-    """Estimate the tokens of a text."""
-    return -(-byte_length(text) // BYTES_PER_TOKEN)
 
 
 def normal_kind(kind: str | None) -> str:
@@ -278,7 +255,7 @@ _LEAST_TEXT = 200
 def read_context_policy(given: Any) -> ContextPolicy:
     """Return the policy with every key. Raise `MisuseError`."""
     with errors_after("context policy parse error: "):
-        return read(CONTEXT_POLICY, {} if given is None else given)
+        return read_strictly(ContextPolicy, {} if given is None else given)
 
 
 def select_artifacts(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:

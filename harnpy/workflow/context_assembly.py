@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Options
 from harnpy.formats.display import type_name
-from harnpy.session.compaction import byte_length
+from harnpy.formats.text_size import BYTES_PER_TOKEN, byte_length, split_text, text_tokens
 from harnpy.workflow.artifacts import (
-    BYTES_PER_TOKEN,
     lines_of,
     read_artifacts,
     rendered_artifact,
     tagged,
-    tokens_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.workflow.artifacts import Artifact, AssembledContext, Chunk, Dropped, Included, Reason
     from harnpy.world import World
@@ -41,9 +39,6 @@ if TYPE_CHECKING:
 CHUNKED, SEMANTIC = "chunked", "semantic"
 
 _DIGITS = 16
-
-#: Where a text may be split, the best places first, and what joins the pieces again.
-_PARAGRAPHS, _LINES = (re.compile(r"\n{2,}"), "\n\n"), (re.compile(r"\n"), "\n")
 
 
 def chunks_of(artifact: Artifact, threshold: int) -> list[Chunk]:
@@ -61,53 +56,13 @@ def chunks_of(artifact: Artifact, threshold: int) -> list[Chunk]:
             "title": artifact["title"],
             "source": artifact["source"],
             "text": text,
-            "estimated_tokens": tokens_of(text),
+            "estimated_tokens": text_tokens(text),
             "chunk_index": index,
             "chunk_count": len(texts),
             "score": 0.0,
         }
         for index, text in enumerate(texts)
     ]
-
-
-def split_text(text: str, limit: int) -> list[str]:
-    """Split a text into pieces of at most ``limit`` bytes: at paragraphs, else at lines, else anywhere."""
-    return [piece for piece in _split(text, limit, (_PARAGRAPHS, _LINES)) if not piece.isspace()]
-
-
-def _split(text: str, limit: int, places: Sequence[tuple[re.Pattern[str], str]]) -> Iterator[str]:
-    if byte_length(text) <= limit:
-        yield text
-        return
-    if not places:
-        yield from _characters(text, limit)
-        return
-    (pattern, joint), *finer = places
-    packed: list[str] = []
-    size = 0
-    for part in filter(None, pattern.split(text)):
-        length = byte_length(part)
-        if packed and size + len(joint) + length > limit:
-            yield joint.join(packed)
-            packed, size = [], 0
-        if length > limit:
-            yield from _split(part, limit, finer)
-            continue
-        size += length + (len(joint) if packed else 0)
-        packed.append(part)
-    if packed:
-        yield joint.join(packed)
-
-
-def _characters(text: str, limit: int) -> Iterator[str]:
-    data = text.encode("utf-8", "surrogatepass")
-    start = 0
-    while start < len(data):
-        end = start + limit
-        while end < len(data) and data[end] & 0xC0 == 0x80:
-            end -= 1
-        yield data[start:end].decode("utf-8", "surrogatepass")
-        start = end
 
 
 def _digest(text: str) -> str:

@@ -6,46 +6,51 @@ Spec: 08 §8.2–8.3, §8.7.
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 from harnpy.faults import MisuseError
-from harnpy.formats.dicts import errors_after, read_toml
+from harnpy.formats.dicts import Dict, errors_after, read_toml
 from harnpy.formats.json import parse_json
 from harnpy.workflow import friction as friction
 from harnpy.workflow.records.differences import baseline_failure, run_diff
 from harnpy.workflow.records.record import derive_run, normalised_run, read_run
 from harnpy.workflow.records.record_files import load_run, names_its_file, read_document
 from harnpy.workflow.records.replay_fixture import evaluate_fixture, fixture_of, read_fixture
-from harnpy.workflow.shapes import Field, Shape, all_of, list_of, read
+from harnpy.workflow.shapes import fields_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harnpy.formats.dicts import Dict
-    from harnpy.workflow.records.record_shapes import ReplayFixture, RunRecord, SuiteCase, SuiteManifest
+    from harnpy.workflow.records.record_shapes import ReplayFixture, RunRecord
     from harnpy.world import World
 
 # Eval suites: runs judged by their fixtures, and by baselines if there are any. Spec: 08 §8.2–8.3.
 
 
 SUITE_MANIFEST = "eval_suite_manifest"
-_CASE: Shape[SuiteCase] = Shape(
-    {**all_of(Field("string"), "label fixture_path compare_to"), "run_path": Field("string", "")}
-)
-_MANIFEST: Shape[SuiteManifest] = Shape(
-    {
-        "_type": Field("string", SUITE_MANIFEST),
-        "id": Field("string", ""),
-        **all_of(Field("string"), "name base_dir"),
-        "cases": list_of(_CASE),
-    }
-)
+
+
+class SuiteCase(TypedDict):
+    """A run of a suite, and the files to judge it by."""
+
+    label: str | None
+    fixture_path: str | None
+    compare_to: str | None
+    run_path: str
+
+
+class SuiteManifest(TypedDict):
+    _type: Annotated[str, SUITE_MANIFEST]
+    id: str
+    name: str | None
+    base_dir: str | None
+    cases: list[SuiteCase]
 
 
 def read_suite_manifest(given: Any, caller: str, world: World) -> SuiteManifest:
     """Return a manifest with every key. Raise `MisuseError`, which names ``caller``."""
     with errors_after(f"{caller} parse error at "):
-        manifest = read(_MANIFEST, given)
+        manifest = read(SuiteManifest, given)
     return {**manifest, "_type": SUITE_MANIFEST, "id": manifest["id"] or f"eval_suite_{world.ids.new()}"}
 
 
@@ -213,67 +218,10 @@ class EvalPack(TypedDict):
 # The manifest of an eval pack: every key, whatever its spelling. Spec: 08 §8.7 "Manifest".
 
 
-_TEXT, _TEXTS, _NUMBER, _INT = Field("string"), Field("list of strings", []), Field("number"), Field("int")
-_DICT, _MAYBE_DICT, _ANY = Field("dict", {}), Field("dict"), Field("any")
-
-_THRESHOLDS: Shape[Thresholds] = Shape(
-    {
-        "severity": _TEXT,
-        **all_of(_NUMBER, "min_score min_confidence max_cost_usd"),
-        **all_of(_INT, "max_latency_ms max_tokens max_stage_count"),
-    }
-)
-_LIMITS = Field("dict", {}, _THRESHOLDS)
-_PACKAGE: Shape[Package] = Shape({**all_of(_TEXT, "name version source"), "templates": _TEXTS})
-_DEFAULTS: Shape[Defaults] = Shape(
-    {**all_of(_TEXT, "severity fixture_root"), "thresholds": _LIMITS, "judge": _MAYBE_DICT}
-)
-_FIXTURE: Shape[PackFixture] = Shape(
-    {**all_of(_TEXT, "id kind path trace_id provider event_kind"), "inline": _ANY, "metadata": _DICT}
-)
-_ASSERTION: Shape[RubricAssertion] = Shape(
-    {**all_of(_TEXT, "kind stage path op contains"), "expected": _ANY, "metadata": _DICT}
-)
-_RUBRIC: Shape[Rubric] = Shape(
-    {
-        **all_of(_TEXT, "id kind description prompt"),
-        "assertions": list_of(_ASSERTION),
-        "judge": _MAYBE_DICT,
-        "calibration": _ANY,
-        "thresholds": _LIMITS,
-        "metadata": _DICT,
-    }
-)
-_PACK_CASE: Shape[Case] = Shape(
-    {
-        **all_of(
-            _TEXT,
-            "id name description run run_path friction_events fixture fixture_path compare_to severity",
-        ),
-        "rubrics": _TEXTS,
-        "thresholds": _LIMITS,
-        "metadata": _DICT,
-    }
-)
-_PACK: Shape[EvalPack] = Shape(
-    {
-        "version": _INT,
-        **all_of(_TEXT, "id name description base_dir baseline"),
-        "package": Field("dict", None, _PACKAGE),
-        "defaults": Field("dict", {}, _DEFAULTS),
-        "fixtures": list_of(_FIXTURE),
-        "rubrics": list_of(_RUBRIC),
-        "judge": _MAYBE_DICT,
-        "cases": list_of(_PACK_CASE),
-        "metadata": _DICT,
-    }
-)
-
-
 def normalised_pack(given: Any, world: World) -> EvalPack:
     """Return the manifest with every key. Raise `MisuseError`."""
     with errors_after("eval_pack_manifest parse error at "):
-        pack = read(_PACK, _underscored(_PACK, given))
+        pack = read(EvalPack, _underscored(EvalPack, given))
     pack["version"] = pack["version"] or 1
     if not pack["id"]:
         named = pack["name"] if (pack["name"] or "").strip() else None
@@ -292,14 +240,14 @@ def load_pack(path: str, world: World) -> EvalPack:
     return {**pack, "base_dir": os.path.join(os.path.dirname(path), pack["base_dir"] or "")}
 
 
-def _underscored(shape: Shape[Any], given: Any) -> Any:
+def _underscored(shape: type[Any], given: Any) -> Any:
     """Return ``given`` with dashes in the keys of ``shape`` replaced by underscores."""
     if isinstance(given, list):
         return [_underscored(shape, item) for item in given]
     if not isinstance(given, dict):
         return given
     found = dict(given)
-    for key, field in shape.fields.items():
+    for key, field in fields_of(shape).always.items():
         dashed = key.replace("_", "-")
         if key not in found and dashed in found:
             found[key] = found.pop(dashed)

@@ -12,22 +12,21 @@ from harnpy.formats.dicts import one_of, only_keys, read_fields, unknown_key
 from harnpy.session.compaction import STRATEGIES
 from harnpy.workflow.graph_shapes import (
     ALIASES,
-    APPROVAL_POLICY,
-    AUDIT_ENTRY,
-    CAPABILITY_POLICY,
-    EDGE,
-    GRAPH,
-    MODEL_POLICY,
-    NODE,
     POLICIES,
+    ApprovalLists,
+    AuditEntry,
+    CapabilityPolicy,
+    Edge,
+    Graph,
+    ModelPolicy,
+    Node,
 )
-from harnpy.workflow.shapes import made, read
+from harnpy.workflow.shapes import fields_of, made, read, read_strictly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
-    from harnpy.workflow.graph_shapes import ApprovalLists, CapabilityPolicy, Edge, Graph, ModelPolicy, Node
     from harnpy.world import World
 
 SHORTHANDS = ("act", "verify", "repair")
@@ -81,8 +80,8 @@ _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 def normalise_graph(given: Any, world: World) -> Graph:
     """Return the graph in a dict, or an empty one for nil. Raise `MisuseError`."""
     given = {} if given is None else given
-    only_keys(tuple(GRAPH.fields), given, "graph", GRAPH_KEYS)
-    graph = read(GRAPH, given)
+    only_keys(tuple(fields_of(Graph).always), given, "graph", GRAPH_KEYS)
+    graph = read(Graph, given)
     if graph["nodes"]:
         refuse_shorthands(given)
     nodes: Dict = graph["nodes"] or _shorthand_nodes(given)
@@ -90,7 +89,7 @@ def normalise_graph(given: Any, world: World) -> Graph:
     edges: list[Any] = graph["edges"] or ([] if graph["nodes"] else _shorthand_edges(nodes))
     return {
         **graph,
-        "_type": graph["_type"] or GRAPH.fields["_type"].default,
+        "_type": graph["_type"] or fields_of(Graph).always["_type"].default,
         "id": graph["id"] or f"workflow_{world.ids.new()}",
         "version": graph["version"] or 1,
         "entry": graph["entry"] or min(nodes, default="act"),
@@ -99,7 +98,7 @@ def normalise_graph(given: Any, world: World) -> Graph:
         "capability_policy": capability_policy(graph["capability_policy"], "capability_policy"),
         "approval_policy": approval_policy(graph["approval_policy"], "approval_policy"),
         "audit_log": [
-            read(AUDIT_ENTRY, entry, f"audit_log[{index}]")
+            read_strictly(AuditEntry, entry, f"audit_log[{index}]")
             for index, entry in enumerate(graph["audit_log"] or [])
         ],
     }
@@ -110,7 +109,7 @@ def normalise_node(given: Any, id: str, others: Sequence[str] = ()) -> Node:
     path = f"nodes.{id}"
     if isinstance(given, dict) and given.get("kind") == VERIFY:
         others = (*others, *VERIFICATION)
-    part: Any = read(NODE, given, path, (*STAGE_KEYS, *others))
+    part: Any = read_strictly(Node, given, path, (*STAGE_KEYS, *others))
     for field in POLICIES:
         part[field] = node_policy(field, part[field], f"{path}.{field}")
     node: Node = part
@@ -129,7 +128,7 @@ def normalise_node(given: Any, id: str, others: Sequence[str] = ()) -> Node:
 
 def normalise_edge(given: Any, path: str) -> Edge:
     """Return the edge with every key; an empty branch becomes nil. Raise `MisuseError`."""
-    edge = read(EDGE, given, path)
+    edge = read_strictly(Edge, given, path)
     return {**edge, "branch": edge["branch"] or None}
 
 
@@ -137,14 +136,14 @@ def node_policy(field: str, given: Any, path: str) -> Any:
     """Return one of the policies in `POLICIES` with every key. Raise `MisuseError`."""
     shape, aliases = POLICIES[field], ALIASES.get(field, {})
     given = {} if given is None else given
-    policy = read(shape, given, path, aliases)
+    policy = read_strictly(shape, given, path, aliases)
     for alias, key in aliases.items():
         if isinstance(given, dict) and given.get(key) is None and given.get(alias) is not None:
-            policy[key] = read_fields(given, {alias: shape.kinds[key]}, path)[alias]
+            policy[key] = read_fields(given, {alias: fields_of(shape).always[key].kind}, path)[alias]
     if field == "retry_policy":
         policy["max_attempts"] = policy["max_attempts"] or 1
     if field in ("join_policy", "reduce_policy"):
-        policy["strategy"] = policy["strategy"] or shape.fields["strategy"].default
+        policy["strategy"] = policy["strategy"] or fields_of(shape).always["strategy"].default
     for key in _STRATEGY_KEYS if field == "auto_compact" else ():
         if policy[key]:
             one_of(STRATEGIES, policy[key], "strategy", f"{path}.{key}", given)
@@ -154,17 +153,17 @@ def node_policy(field: str, given: Any, path: str) -> Any:
 
 def capability_policy(given: Any, path: str) -> CapabilityPolicy:
     """Return a capability policy with every key. Raise `MisuseError`."""
-    return read(CAPABILITY_POLICY, {} if given is None else given, path)
+    return read_strictly(CapabilityPolicy, {} if given is None else given, path)
 
 
 def approval_policy(given: Any, path: str) -> ApprovalLists:
     """Return an approval policy with every key. Raise `MisuseError`."""
-    return read(APPROVAL_POLICY, {} if given is None else given, path)
+    return read_strictly(ApprovalLists, {} if given is None else given, path)
 
 
 def is_plain_model_policy(policy: ModelPolicy) -> bool:
     """Return whether a normalised model policy has only defaults."""
-    return policy == made(MODEL_POLICY, {})
+    return policy == made(ModelPolicy, {})
 
 
 def given_policy(policy: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -1,73 +1,128 @@
-"""A shape, by which a dict is read, and the type of what is read name the same keys (08 §5.1, §6.1, §8.1)."""
+"""A shape is declared once, as the type of what is read by it (08 §5.1, §6.1, §8.1)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, get_type_hints
+from typing import Annotated, Any, NotRequired, TypedDict, is_typeddict
 
 import pytest
 
-from harnpy.agent import people
-from harnpy.workflow import artifacts, evaluation, graph_shapes
-from harnpy.workflow import graph_shapes as graph_types
-from harnpy.workflow.bundle import sections
-from harnpy.workflow.bundle import sections as bundle_types
-from harnpy.workflow.execution import run_options
-from harnpy.workflow.records import record_shapes
-from harnpy.workflow.records import record_shapes as record_types
-from harnpy.workflow.shapes import Field, Shape
+from harnpy.faults import MisuseError
+from harnpy.formats.dicts import Dict
+from harnpy.workflow.shapes import Field, fields_of, made, read, read_strictly
 
-TYPES = (people, artifacts, bundle_types, graph_types, evaluation, record_types)
-TABLES = (artifacts, sections, evaluation, run_options, graph_shapes, evaluation, record_shapes)
-NAMES = {name: kind for module in TYPES for name, kind in vars(module).items() if isinstance(kind, type)}
-#: What the modules with types import for type checkers only.
-HINTS: dict[str, Any] = {**NAMES, "Dict": import_module("harnpy.formats.dicts").Dict}
+MODULES = ("artifacts", "bundle.sections", "evaluation", "graph_shapes", "records.record_shapes")
+DECLARED = [
+    kind
+    for module in MODULES
+    for kind in vars(import_module(f"harnpy.workflow.{module}")).values()
+    if is_typeddict(kind)
+]
 
-KINDS = {
-    "string": str,
-    "int": int,
-    "number": float,
-    "bool": bool,
-    "dict": dict[str, Any],
-    "list of strings": list[str],
-    "dict of lists of strings": dict[str, list[str]],
+
+class Inner(TypedDict):
+    size: Annotated[int, 3]
+
+
+class Outer(TypedDict):
+    name: str
+    note: str | None
+    count: int
+    share: float
+    known: bool
+    data: Any
+    texts: list[str]
+    more: Dict
+    always: Inner
+    maybe: Inner | None
+    several: list[Inner]
+    later: Annotated[list[Inner], Field("list of dicts")]
+    extra: NotRequired[int]
+
+
+BLANK: Outer = {
+    "name": "",
+    "note": None,
+    "count": 0,
+    "share": 0.0,
+    "known": False,
+    "data": None,
+    "texts": [],
+    "more": {},
+    "always": {"size": 3},
+    "maybe": None,
+    "several": [],
+    "later": None,  # type: ignore[typeddict-item]
 }
 
 
-def declared() -> Iterator[tuple[str, Shape[Any], Any]]:
-    """Every shape that a module declares, with its type."""
-    for module in TABLES:
-        for name, annotation in module.__annotations__.items():
-            named = re.fullmatch(r"Shape\[(\w+)\]", annotation)
-            if named is not None:
-                yield f"{module.__name__}.{name}", getattr(module, name), NAMES[named[1]]
+def test_every_field_has_its_default() -> None:
+    assert made(Outer, {}) == read(Outer, {}) == read(Outer, dict.fromkeys(BLANK)) == BLANK
+    assert list(read(Outer, {})) == list(BLANK)
 
 
-DECLARED = list(declared())
+def test_parts_are_read_by_their_own_shapes() -> None:
+    given = {"always": {}, "maybe": {"size": 1}, "several": [{"size": 2}, {}], "later": [{"x": 1}]}
+    known = read(Outer, {**given, "extra": 4, "unknown": 5})
+    parts = {"always": {"size": 3}, "maybe": {"size": 1}, "several": [{"size": 2}, {"size": 3}]}
+    assert known == {**BLANK, **parts, "later": [{"x": 1}], "extra": 4}
 
 
-@pytest.mark.parametrize(("name", "shape", "type"), DECLARED, ids=[name for name, _, _ in DECLARED])
-def test_a_shape_and_its_type_agree(name: str, shape: Shape[Any], type: Any) -> None:
-    hints = get_type_hints(type, localns=HINTS)
-    assert set(hints) == set(shape.fields) | set(shape.optional)
-    for key, field in shape.fields.items():
-        if field.kind in KINDS and field.part is None and not _is_a_dict_of_its_own(hints[key]):
-            assert hints[key] in _types_of(field), key
+def test_defaults_are_not_shared() -> None:
+    one, other = made(Outer, {}), made(Outer, {})
+    one["texts"].append("x")
+    one["always"]["size"] = 4
+    assert other == BLANK
 
 
-def _types_of(field: Field) -> tuple[Any, ...]:
-    """The type of a field; one without a default may be nil, unless it is filled in afterwards."""
-    kind = KINDS[field.kind]
-    return (kind, kind | None) if field.default is None or field.default == "" else (kind,)
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"name": 1}, "name: expected string, got int"),
+        ({"count": True}, "count: expected int, got bool"),
+        ({"always": {"size": "x"}}, "always.size: expected int, got string"),
+        ({"several": [{}, {"size": "x"}]}, "several[1].size: expected int, got string"),
+        ({"several": [1]}, "several[0]: expected dict, got int"),
+        ({"later": [1]}, "later: expected list of dicts, got list"),
+        ({"extra": "x"}, "extra: expected int, got string"),
+    ],
+)
+def test_a_wrong_type_is_named_by_its_place(given: Dict, problem: str) -> None:
+    for reader in (read, read_strictly):
+        with pytest.raises(MisuseError) as caught:
+            reader(Outer, given)
+        assert problem in caught.value.message
 
 
-def _is_a_dict_of_its_own(hint: Any) -> bool:
-    """Whether a part has a type of its own, and is read by it."""
-    return any(known in str(hint) for known in NAMES)
+def test_unknown_keys_are_errors_for_strict_readers() -> None:
+    assert read(Outer, {"maybe": {"x": 1}})["maybe"] == {"size": 3}
+    for given, place in (({"x": 1}, "payload: "), ({"maybe": {"x": 1}}, "maybe: ")):
+        with pytest.raises(MisuseError) as caught:
+            read_strictly(Outer, given)
+        assert f"{place}unknown key 'x'" in caught.value.message
+    assert read_strictly(Outer, {"x": 1}, others=("x",)) == BLANK
 
 
-def test_every_part_of_a_graph_and_a_record_has_a_type() -> None:
-    names = {name.rsplit(".", 1)[1].strip("_") for name, _, _ in DECLARED}
-    assert names >= {"GRAPH", "NODE", "EDGE", "RUN", "STAGE", "TRANSITION", "CHECKPOINT", "ARTIFACT", "PACK"}
+def test_a_part_has_no_other_fields() -> None:
+    with pytest.raises(TypeError, match="no such field: x"):
+        made(Inner, {"x": 1})
+
+
+@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.__name__)
+def test_every_declared_shape_has_fields(kind: Any) -> None:
+    fields = fields_of(kind)
+    assert fields.always.keys() | fields.optional.keys() == kind.__annotations__.keys()
+
+
+def test_every_part_of_a_graph_and_a_record_is_declared() -> None:
+    names = {kind.__name__ for kind in DECLARED}
+    assert names >= {
+        "Graph",
+        "Node",
+        "Edge",
+        "RunRecord",
+        "StageRecord",
+        "Transition",
+        "Artifact",
+        "EvalPack",
+    }

@@ -31,6 +31,7 @@ from harnpy.agent.toolbox import FILE_ALIASES
 from harnpy.formats.dicts import Dict
 from harnpy.formats.display import display
 from harnpy.formats.json import compact_json
+from harnpy.formats.text_size import fits
 from harnpy.llm.native_tools import parameters_of
 from harnpy.session.events import TOOL_COMPLETED
 from harnpy.session.strategies import microcompact
@@ -489,7 +490,7 @@ class Dispatcher:
     def _shortened(self, name: str, text: str) -> str:
         """Shorten a result that is too long for the conversation. Step 12."""
         limit = self._options.tool_output_max_chars
-        if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
+        if fits(text, limit):
             return text
         compress = self._options.compress_callback
         if compress is not None:

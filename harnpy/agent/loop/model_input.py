@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.text_size import byte_length, tokens_of
 from harnpy.llm.request_messages import request_message
-from harnpy.session.compaction import boundaries, byte_length, compact, content_bytes, message_bytes
+from harnpy.session.compaction import boundaries, compact, content_bytes, message_bytes
 from harnpy.session.lifecycle import compacted_event
 from harnpy.session.messages import RESULTS, feedback
 
@@ -185,7 +186,8 @@ class ModelInput:
 
     def _tokens(self) -> int:
         """Estimate the tokens of conversation and system prompt."""
-        return self._bytes // 4 + byte_length(self.request.system or "") // 4
+        system = byte_length(self.request.system or "")
+        return tokens_of(self._bytes, whole=True) + tokens_of(system, whole=True)
 
     def _follow(self) -> bool:
         """Continue from what the session holds if somebody else compacted it. Return whether they did."""

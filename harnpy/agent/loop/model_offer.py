@@ -18,6 +18,7 @@ from harnpy.agent.loop import prompts
 from harnpy.agent.loop.prompts import Stubs, native_contract, text_contract
 from harnpy.formats.json import compact_json
 from harnpy.formats.regex import PatternError, compiled
+from harnpy.formats.text_size import text_tokens
 from harnpy.llm.native_tools import loaded, native_tools, parameters_of, search_entry
 from harnpy.session.prompt import (
     CONTRACT,
@@ -252,8 +253,7 @@ def _search_text(entry: Entry) -> str:
 
 def _estimated_tokens(entry: Entry) -> int:
     """Return the estimated size of a tool in view."""
-    size = len(compact_json(native_tools([entry], "openai")[0]).encode("utf-8", "surrogatepass"))
-    return -(-size // 4)
+    return text_tokens(compact_json(native_tools([entry], "openai")[0]))
 
 
 class ModelOffer:

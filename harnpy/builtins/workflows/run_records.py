@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
-    from harnpy.workflow.evaluation import EvalPack
-    from harnpy.workflow.records.record_shapes import ReplayFixture, RunRecord, SuiteManifest
+    from harnpy.workflow.evaluation import EvalPack, SuiteManifest
+    from harnpy.workflow.records.record_shapes import ReplayFixture, RunRecord
 
 # Run records: made from dicts, saved, loaded, compared. Spec: 08 §8.2.
 

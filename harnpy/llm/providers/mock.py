@@ -14,6 +14,7 @@ from harnpy.faults import MisuseError, OptionError
 from harnpy.formats.display import display
 from harnpy.formats.globs import glob_matches
 from harnpy.formats.json import compact_json
+from harnpy.formats.text_size import byte_length
 from harnpy.llm.errors import CATEGORIES, CallError, FixtureError
 from harnpy.llm.reply import Reply
 from harnpy.llm.request_messages import match_text, prompt_text, strings_in
@@ -88,7 +89,7 @@ class _Meter:
             self._messages, self._count, self._bytes = messages, 0, 0
         new = messages[self._count :]
         self._count = len(messages)
-        self._bytes += sum(_bytes(text) + 1 for text in strings_in(new))
+        self._bytes += sum(byte_length(text) + 1 for text in strings_in(new))
         return max(0, self._bytes - 1)
 
 
@@ -196,7 +197,7 @@ class MockProvider:
             model=request.model,
             provider=MOCK_NAME,
             requested_model=request.model,
-            input_tokens=_bytes(prompt),
+            input_tokens=byte_length(prompt),
             output_tokens=20 if calls else 30,
             tool_calls=calls,
         )
@@ -279,10 +280,6 @@ def _echo(prompt: str, system: str | None) -> str:
     if "<done>" in (system or ""):
         return f"<assistant_prose>{text}</assistant_prose>\n<done>##DONE##</done>"
     return text
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 # Models' replies as lines of a file, read by `--llm-mock` and written by `--llm-mock-record`.

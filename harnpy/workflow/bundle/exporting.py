@@ -30,7 +30,7 @@ from harnpy.workflow.bundle.sections import (
     sealed,
     sections,
 )
-from harnpy.workflow.records.record_shapes import RUN, plain_json
+from harnpy.workflow.records.record_shapes import RunRecord, plain_json
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.workflow.shapes import read
 from harnpy.world import World
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.bundle.sections import Replay
-    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
+    from harnpy.workflow.records.record_shapes import StageRecord
 
 
 _PLACES = ("cwd", "source_dir", "repo_path", "worktree_path")
@@ -104,7 +104,7 @@ def _origin(run: RunRecord) -> Dict:
 
 def _known(run: Mapping[str, Any]) -> RunRecord:
     """Return the record with every key; of the stages' artifacts only the kinds."""
-    record = read(RUN, plain_json(run))
+    record = read(RunRecord, plain_json(run))
     for stage in record["stages"]:
         stage["artifacts"] = list(_kinds(stage["artifacts"]))
     return record

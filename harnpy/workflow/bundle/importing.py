@@ -27,7 +27,7 @@ from harnpy.workflow.bundle.sections import (
     record_of,
     unsupported,
 )
-from harnpy.workflow.records.record_shapes import STAGE
+from harnpy.workflow.records.record_shapes import StageRecord
 from harnpy.workflow.shapes import made
 from harnpy.world import World
 from harnpy.world.clock import is_rfc3339
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.artifacts import Artifact
     from harnpy.workflow.bundle.sections import StageOutcome
-    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
+    from harnpy.workflow.records.record_shapes import RunRecord
 
 _LISTS = ("transcripts", "tool_calls", "permissions", "hitl", "trace_spans", "child_runs")
 _CALL_KEYS = ("tool_name", "tool_use_id", "args_hash", "is_rejected", "stage_id")
@@ -238,7 +238,7 @@ def _stage(outcome: StageOutcome, transcripts: Dict, bundle: Dict) -> StageRecor
         for at, kind in enumerate(outcome["artifact_kinds"], 1)
     ]
     return made(
-        STAGE,
+        StageRecord,
         {
             "id": id,
             **{key: outcome[key] for key in ("node_id", "status", "outcome", "branch")},

@@ -21,6 +21,7 @@ from harnpy.formats.secrets.names import (
     is_secret_name,
     names_secret,
 )
+from harnpy.formats.text_size import fits
 from harnpy.session.strategies import microcompact
 
 if TYPE_CHECKING:
@@ -391,7 +392,7 @@ def shape_rules(value: Dict, pointer: str, manifest: Manifest) -> Dict:
 
 
 def _in_size(text: str) -> str:
-    if len(text) * 4 <= _MOST_BYTES or len(text.encode("utf-8", "surrogatepass")) <= _MOST_BYTES:
+    if fits(text, _MOST_BYTES):
         return text
     return microcompact(text, _COMPACTED_BYTES)
 

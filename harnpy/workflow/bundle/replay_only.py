@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import as_dict, dicts_at
 from harnpy.formats.json import compact_json
+from harnpy.formats.text_size import byte_length
 from harnpy.workflow.bundle.redactor import digest, pointer_step
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _event(event: Dict) -> Dict:
 
 def _lengths(item: Dict, keys: tuple[str, ...], text: Any) -> Dict:
     """Return those keys of ``item``, and the length of its text in bytes."""
-    length = len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 0
+    length = byte_length(text) if isinstance(text, str) else 0
     return {**{key: item[key] for key in keys if key in item}, "bytes": length}
 
 
@@ -126,7 +127,7 @@ def _trace(text: Any) -> Dict:
     if isinstance(text, dict) and set(text) == set(TRACE):
         return text  # of a bundle that was replay-only before
     shown = text if isinstance(text, str) else compact_json(text)
-    return {"bytes": len(shown.encode("utf-8", "surrogatepass")), "sha256": digest(text)}
+    return {"bytes": byte_length(shown), "sha256": digest(text)}
 
 
 def _replay(replay: Replay, manifest: Manifest) -> Replay:

@@ -15,8 +15,8 @@ from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
 from harnpy.formats.json import compact_json
 from harnpy.workflow.bundle.redactor import digest
 from harnpy.workflow.records.observability import verdict_of
-from harnpy.workflow.records.record_shapes import RECORDING, RUN
-from harnpy.workflow.shapes import Field, Shape, all_of, made, only, read
+from harnpy.workflow.records.record_shapes import RunRecord, ToolRecording
+from harnpy.workflow.shapes import fields_of, made, only, read
 from harnpy.world.clock import is_rfc3339, rfc3339
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from harnpy.workflow.records.record_shapes import (
         ChildRun,
         ReplayFixture,
-        RunRecord,
         StageRecord,
         TraceSpan,
         UsageRecord,
@@ -281,10 +280,10 @@ def _text(value: Any) -> str | None:
 
 def _unrecorded(call: Dict) -> Dict:
     """Return a call in the form of a recording, as far as its transcript goes."""
-    known = {key: call[key] for key in RECORDING.fields if call.get(key) is not None}
+    known = {key: call[key] for key in fields_of(ToolRecording).always if call.get(key) is not None}
     if "arguments" in call:
         known["args_hash"] = digest(call["arguments"])[:16]
-    recording = made(RECORDING, known)
+    recording = made(ToolRecording, known)
     return {**call, **recording}
 
 
@@ -296,15 +295,6 @@ _QUESTION = ("request_id", "prompt", "agent", "trace_id", "asked_at")
 SECTIONS: Final = (
     "run", "transcripts", "tool_calls", "permissions", "hitl", "replay", "trace_spans", "usage", "child_runs"
 )  # fmt: skip
-
-_OUTCOME: Shape[StageOutcome] = Shape(
-    {
-        **all_of(Field("string", ""), "stage_id node_id status outcome"),
-        "branch": Field("string"),
-        "artifact_kinds": Field("list of strings", []),
-        "verification_ok": Field("bool"),
-    }
-)
 
 
 def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Dict]) -> Sections:
@@ -330,7 +320,7 @@ def sections(run: RunRecord, fixture: ReplayFixture | None, sidecar: Sequence[Di
 def record_of(bundle: Dict) -> RunRecord:
     """Return the record in a bundle's sections, without its stages and transcripts. Raise `MisuseError`."""
     return read(
-        RUN,
+        RunRecord,
         {
             **{key: bundle["run"][key] for key in IDENTITY},
             "tool_recordings": bundle["tool_calls"],
@@ -345,7 +335,7 @@ def record_of(bundle: Dict) -> RunRecord:
 def outcomes_of(bundle: Dict) -> list[StageOutcome]:
     """Return how the stages ended. Raise `MisuseError`."""
     stages = enumerate(bundle["replay"]["stages"])
-    return [read(_OUTCOME, stage, f"replay.stages[{at}]") for at, stage in stages]
+    return [read(StageOutcome, stage, f"replay.stages[{at}]") for at, stage in stages]
 
 
 def _transcripts(run: RunRecord, sidecar: Sequence[Dict]) -> Iterator[TranscriptSection]:

@@ -20,7 +20,7 @@ from harnpy.workflow.execution import stage_work
 from harnpy.workflow.execution.stage import run_stage
 from harnpy.workflow.execution.stage_work import Ended
 from harnpy.workflow.graph import is_plain_model_policy
-from harnpy.workflow.graph_shapes import CONTEXT_POLICY, CONTRACT
+from harnpy.workflow.graph_shapes import ContextPolicy, Contract
 from harnpy.workflow.records.record_shapes import plain_json
 from harnpy.workflow.shapes import made, only
 
@@ -218,9 +218,9 @@ def _part_of(node: Node, number: int, output_kind: str | None) -> Node:
         **node,
         "id": f"{node['id']}_map_{number}",
         "kind": "stage",
-        "context_policy": made(CONTEXT_POLICY, only(node["context_policy"], ("render",))),
-        "input_contract": made(CONTRACT, only(node["input_contract"], ("require_transcript",))),
-        "output_contract": made(CONTRACT, {"output_kinds": [output_kind or stage_work.output_kind(node)]}),
+        "context_policy": made(ContextPolicy, only(node["context_policy"], ("render",))),
+        "input_contract": made(Contract, only(node["input_contract"], ("require_transcript",))),
+        "output_contract": made(Contract, {"output_kinds": [output_kind or stage_work.output_kind(node)]}),
     }
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.active_skills import read_skills
 from harnpy.agent.rules.permissions import read_approval_policy
 from harnpy.faults import MisuseError
-from harnpy.formats.dicts import errors_after
+from harnpy.formats.dicts import errors_after, read_fields
 from harnpy.formats.display import type_name
 from harnpy.session.transcript_operations import is_transcript
-from harnpy.workflow.shapes import Field, Shape, all_of, made, read
+from harnpy.workflow.records.record_shapes import Audit, ExecutionRecord
+from harnpy.workflow.shapes import made, read
 from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.agent.rules.permissions import ApprovalPolicy
     from harnpy.formats.dicts import Dict, Options
     from harnpy.workflow.graph_shapes import Graph, Node
-    from harnpy.workflow.records.record_shapes import Audit, ExecutionRecord, RunRecord, StageRecord
+    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
 
 # Replaying a run: its recorded stages in order, without models and tools. Spec: 08 §7.8.
 
@@ -157,20 +158,6 @@ _STEPS_A_NODE = 4
 _TEXTS = ("persist_path", "resume_path", "replay_path", "replay_mode", "mutation_scope")
 _LINEAGE = ("parent_run_id", "root_run_id", "parent_worker_id", "parent_stage_id", "replay_of_event_id")
 _MODEL_TEXTS = ("provider", "model", "model_tier")
-_TEXT = Field("string")
-_EXECUTION: Shape[ExecutionRecord] = Shape(
-    {
-        **all_of(_TEXT, "cwd source_dir"),
-        "env": Field("dict of strings", {}),
-        **all_of(_TEXT, "adapter repo_path worktree_path branch base_ref cleanup"),
-    }
-)
-_AUDIT: Shape[Audit] = Shape(
-    {
-        **all_of(_TEXT, "session_id parent_session_id run_id worker_id execution_kind mutation_scope"),
-        "approval_policy": Field("dict"),
-    }
-)
 _WORKTREE = "worktree"
 
 
@@ -190,7 +177,7 @@ class RunOptions:
     model: Dict = field(default_factory=dict)
     skills: Any = None
     skill_match: Dict | None = None
-    audit: Audit = field(default_factory=lambda: made(_AUDIT, {}))
+    audit: Audit = field(default_factory=lambda: made(Audit, {}))
     approval: ApprovalPolicy | None = None
     execution: ExecutionRecord | None = None
     transcript: Dict | None = None
@@ -253,7 +240,8 @@ def _read_execution(given: Any) -> ExecutionRecord | None:
     if given is None:
         return None
     with errors_after("workflow execution parse error: "):
-        return read(_EXECUTION, given)
+        read_fields(given, {"env": "dict of strings"}, "")
+        return read(ExecutionRecord, given)
 
 
 def _scope(execution: ExecutionRecord | None) -> str:
@@ -263,7 +251,7 @@ def _scope(execution: ExecutionRecord | None) -> str:
 def _read_audit(given: Any, scope: str, approval: Dict | None) -> Audit:
     """Return the requested mutation session, as far as it is set."""
     with errors_after(f"{CALLER}: audit parse error: "):
-        audit = read(_AUDIT, {} if given is None else given)
+        audit = read(Audit, {} if given is None else given)
     audit["mutation_scope"] = audit["mutation_scope"] or scope
     audit["approval_policy"] = audit["approval_policy"] or approval
     return audit

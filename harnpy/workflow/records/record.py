@@ -16,13 +16,13 @@ from harnpy.workflow import artifacts
 from harnpy.workflow import artifacts as artifact
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.record_shapes import (
-    ATTEMPT,
-    CHECKPOINT,
-    CHILD_RUN,
-    EXECUTION,
-    RUN,
-    STAGE,
-    TRANSITION,
+    Attempt,
+    Checkpoint,
+    ChildRun,
+    ExecutionRecord,
+    RunRecord,
+    StageRecord,
+    Transition,
     plain_json,
 )
 from harnpy.workflow.records.replay_fixture import fixture_of
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
     from harnpy.agent.people import Question
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.artifacts import Artifact
-    from harnpy.workflow.records.record_shapes import (
-        Attempt,
-        Checkpoint,
-        ChildRun,
-        RunRecord,
-        StageRecord,
-        Transition,
-    )
     from harnpy.world import World
 
     #: Maps the id of a run to the questions that it has asked people.
@@ -62,7 +54,7 @@ def completed_child_runs(known: Iterable[ChildRun], stages: Sequence[StageRecord
             known_fields: dict[str, Any] = {**child}
             news = {key: value for key, value in reported.items() if known_fields[key] in (None, "")}
             if any(value not in (None, "") for value in news.values()):
-                children[reported["worker_id"]] = made(CHILD_RUN, {**known_fields, **news})
+                children[reported["worker_id"]] = made(ChildRun, {**known_fields, **news})
     return list(children.values())
 
 
@@ -85,10 +77,10 @@ def _of_stage(stage: StageRecord) -> ChildRun | None:
         "run_path": as_text(handle.get("child_run_path")),
         "snapshot_path": as_text(handle.get("snapshot_path")),
         "finished_at": as_text(handle.get("finished_at")),
-        "execution": read(EXECUTION, execution) if isinstance(execution, dict) else None,
+        "execution": read(ExecutionRecord, execution) if isinstance(execution, dict) else None,
     }
     texts = {key: as_text(handle.get(key)) or "" for key in ("task", "status", "started_at")}
-    return made(CHILD_RUN, {**child, **texts, "worker_name": as_text(handle.get("name")) or ""})
+    return made(ChildRun, {**child, **texts, "worker_name": as_text(handle.get("name")) or ""})
 
 
 # Keeping a run's list of handoffs and the artifacts that hold them in step. Spec: 08 §12.
@@ -184,30 +176,30 @@ START, STAGE_COMPLETE, FINALIZE = "start", "stage_complete", "finalize"
 def new_run(id: str, world: World, **fields: Any) -> RunRecord:
     """Return the record of a run that starts now; ``fields`` as in 08 §8.1."""
     known = {"status": RUNNING, "started_at": rfc3339(world.clock.now()), "root_run_id": id, **fields}
-    return made(RUN, {"id": id, **known})
+    return made(RunRecord, {"id": id, **known})
 
 
 def new_stage(**fields: Any) -> StageRecord:
     """Return the record of a stage; ``fields`` as in 08 §8.1."""
-    return made(STAGE, fields)
+    return made(StageRecord, fields)
 
 
 def new_attempt(**fields: Any) -> Attempt:
     """Return the record of one attempt of a stage; ``fields`` as in 08 §8.1."""
-    return made(ATTEMPT, fields)
+    return made(Attempt, fields)
 
 
 def new_transition(world: World, **fields: Any) -> Transition:
     """Return a step from one stage to the next, taken now."""
     known = {"id": world.ids.new(), "timestamp": rfc3339(world.clock.now()), **fields}
-    return made(TRANSITION, known)
+    return made(Transition, known)
 
 
 def new_checkpoint(world: World, **fields: Any) -> Checkpoint:
     """Return the current state of a run. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
     known = {"id": world.ids.new(), "persisted_at": rfc3339(world.clock.now()), **fields}
     known["completed_nodes"] = sorted(known.get("completed_nodes", ()))
-    return made(CHECKPOINT, known)
+    return made(Checkpoint, known)
 
 
 # Reading dicts.
@@ -255,7 +247,7 @@ def derive_run(
 def read_run(given: Any, world: World) -> RunRecord:
     """Return the record in a dict: every key, nothing derived. Raise `MisuseError`."""
     with errors_after("run_record parse error at "):
-        run = read(RUN, plain_json(given))
+        run = read(RunRecord, plain_json(given))
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", world)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", world)

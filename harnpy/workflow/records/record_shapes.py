@@ -7,16 +7,18 @@ left out of the JSON: they don't outlast a program. Spec: 08 §8.1, §6.1.
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
+from harnpy.agent.people import Question
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import Dict
 from harnpy.formats.json import as_data
-from harnpy.workflow.shapes import Field, Shape, all_of, list_of
+from harnpy.workflow.artifacts import Artifact
+from harnpy.workflow.shapes import Field
 
-if TYPE_CHECKING:
-    from harnpy.agent.people import Question
-    from harnpy.formats.dicts import Dict
-    from harnpy.workflow.artifacts import Artifact
+#: Lists whose items are normalised after the rest of a record.
+Artifacts = Annotated[list[Artifact], Field("list", [])]
+Handoffs = Annotated[list[Dict], Field("list", [])]
 
 
 class UsageRecord(TypedDict):
@@ -57,7 +59,7 @@ class Audit(TypedDict):
 
 
 class Attempt(TypedDict):
-    attempt: int
+    attempt: Annotated[int, 1]
     status: str
     outcome: str
     started_at: str
@@ -83,7 +85,7 @@ class StageRecord(TypedDict):
     transcript: Any
     verification: Any
     usage: UsageRecord | None
-    artifacts: list[Artifact]
+    artifacts: Artifacts
     consumed_artifact_ids: list[str]
     produced_artifact_ids: list[str]
     attempts: list[Attempt]
@@ -161,33 +163,16 @@ class StageAssertion(TypedDict):
 class ReplayFixture(TypedDict):
     """The expected outcome of a run."""
 
-    _type: str
+    _type: Annotated[str, "replay_fixture"]
     id: str
     source_run_id: str
     workflow_id: str
     created_at: str
     expected_status: str
     workflow_name: str | None
-    eval_kind: str
+    eval_kind: Annotated[str, "replay"]
     clarifying_question: ExpectedQuestion | None
     stage_assertions: list[StageAssertion]
-
-
-class SuiteCase(TypedDict):
-    """A run of a suite, and the files to judge it by."""
-
-    label: str | None
-    fixture_path: str | None
-    compare_to: str | None
-    run_path: str
-
-
-class SuiteManifest(TypedDict):
-    _type: str
-    id: str
-    name: str | None
-    base_dir: str | None
-    cases: list[SuiteCase]
 
 
 class TraceSpan(TypedDict):
@@ -204,7 +189,7 @@ class ToolRecording(TypedDict):
     """A tool call and its result."""
 
     tool_name: str
-    tool_use_id: str | None
+    tool_use_id: Annotated[str | None, ""]
     args_hash: str
     timestamp: str
     result: Any
@@ -214,7 +199,7 @@ class ToolRecording(TypedDict):
 
 
 class RunRecord(TypedDict):
-    _type: str
+    _type: Annotated[str, "run_record"]
     id: str
     workflow_id: str
     task: str
@@ -231,8 +216,8 @@ class RunRecord(TypedDict):
     pending_nodes: list[str]
     completed_nodes: list[str]
     child_runs: list[ChildRun]
-    artifacts: list[Artifact]
-    handoffs: list[Dict]
+    artifacts: Artifacts
+    handoffs: Handoffs
     policy: Dict
     execution: ExecutionRecord | None
     transcript: Any
@@ -243,141 +228,6 @@ class RunRecord(TypedDict):
     tool_recordings: list[ToolRecording]
     hitl_questions: list[Question]
     metadata: Dict
-
-
-_TEXT, _MAYBE_TEXT, _TEXTS = Field("string", ""), Field("string"), Field("list of strings", [])
-_INT, _MAYBE_INT, _NUMBER, _FLAG = Field("int", 0), Field("int"), Field("number", 0.0), Field("bool", False)
-_DICT, _MAYBE_DICT, _LIST, _ANY = Field("dict", {}), Field("dict"), Field("list", []), Field("any")
-
-
-USAGE: Shape[UsageRecord] = Shape(
-    {
-        **all_of(_INT, "input_tokens output_tokens total_duration_ms call_count"),
-        "total_cost": _NUMBER,
-        "models": _TEXTS,
-    }
-)
-EXECUTION: Shape[ExecutionRecord] = Shape(
-    {
-        **all_of(_MAYBE_TEXT, "cwd source_dir adapter repo_path worktree_path branch base_ref cleanup"),
-        "env": _DICT,
-    }
-)
-ATTEMPT: Shape[Attempt] = Shape(
-    {
-        "attempt": Field("int", 1),
-        **all_of(_TEXT, "status outcome started_at"),
-        **all_of(_MAYBE_TEXT, "branch error finished_at"),
-        "verification": _ANY,
-    }
-)
-STAGE: Shape[StageRecord] = Shape(
-    {
-        **all_of(_TEXT, "id node_id kind status outcome started_at"),
-        **all_of(_MAYBE_TEXT, "branch finished_at visible_text private_reasoning"),
-        **all_of(_ANY, "transcript verification"),
-        "usage": Field("dict", None, USAGE),
-        "artifacts": _LIST,
-        **all_of(_TEXTS, "consumed_artifact_ids produced_artifact_ids"),
-        "attempts": list_of(ATTEMPT),
-        "metadata": _DICT,
-    }
-)
-TRANSITION: Shape[Transition] = Shape(
-    {
-        **all_of(_TEXT, "id to_node_id timestamp"),
-        **all_of(_MAYBE_TEXT, "from_stage_id from_node_id branch"),
-        **all_of(_TEXTS, "consumed_artifact_ids produced_artifact_ids"),
-    }
-)
-CHECKPOINT: Shape[Checkpoint] = Shape(
-    {
-        **all_of(_TEXT, "id persisted_at reason"),
-        **all_of(_TEXTS, "ready_nodes completed_nodes"),
-        "last_stage_id": _MAYBE_TEXT,
-    }
-)
-CHILD_RUN: Shape[ChildRun] = Shape(
-    {
-        **all_of(_TEXT, "worker_id worker_name task status started_at"),
-        **all_of(
-            _MAYBE_TEXT,
-            "parent_stage_id session_id parent_session_id mutation_scope finished_at run_id run_path "
-            "snapshot_path",
-        ),
-        **all_of(_ANY, "approval_policy request provenance"),
-        "execution": Field("dict", None, EXECUTION),
-    }
-)
-QUESTION: Shape[Question] = Shape(
-    {**all_of(_TEXT, "request_id prompt agent asked_at"), "trace_id": _MAYBE_TEXT}
-)
-
-CLARIFICATION: Shape[ExpectedQuestion] = Shape(
-    {
-        "expected_question": _MAYBE_TEXT,
-        **all_of(_TEXTS, "accepted_questions required_terms forbidden_terms"),
-        **all_of(_MAYBE_INT, "min_questions max_questions"),
-    }
-)
-ASSERTION: Shape[StageAssertion] = Shape(
-    {
-        **all_of(_TEXT, "node_id expected_status expected_outcome"),
-        **all_of(_MAYBE_TEXT, "expected_branch visible_text_contains"),
-        "required_artifact_kinds": _TEXTS,
-    }
-)
-FIXTURE: Shape[ReplayFixture] = Shape(
-    {
-        "_type": Field("string", "replay_fixture"),
-        **all_of(_TEXT, "id source_run_id workflow_id created_at expected_status"),
-        "workflow_name": _MAYBE_TEXT,
-        "eval_kind": Field("string", "replay"),
-        "clarifying_question": Field("dict", None, CLARIFICATION),
-        "stage_assertions": list_of(ASSERTION),
-    }
-)
-
-_SPAN: Shape[TraceSpan] = Shape(
-    {
-        **all_of(_ANY, "span_id parent_id"),
-        **all_of(_TEXT, "kind name"),
-        **all_of(_INT, "start_ms duration_ms"),
-        "metadata": _DICT,
-    }
-)
-RECORDING: Shape[ToolRecording] = Shape(
-    {
-        **all_of(_TEXT, "tool_name tool_use_id args_hash timestamp"),
-        "result": _ANY,
-        "is_rejected": _FLAG,
-        **all_of(_INT, "duration_ms iteration"),
-    }
-)
-
-RUN: Shape[RunRecord] = Shape(
-    {
-        "_type": Field("string", "run_record"),
-        **all_of(_TEXT, "id workflow_id task status started_at"),
-        **all_of(_MAYBE_TEXT, "workflow_name finished_at parent_run_id root_run_id persisted_path"),
-        "stages": list_of(STAGE),
-        "transitions": list_of(TRANSITION),
-        "checkpoints": list_of(CHECKPOINT),
-        **all_of(_TEXTS, "pending_nodes completed_nodes"),
-        "child_runs": list_of(CHILD_RUN),
-        **all_of(_LIST, "artifacts handoffs"),
-        "policy": _DICT,
-        "execution": Field("dict", None, EXECUTION),
-        "transcript": _ANY,
-        "usage": Field("dict", None, USAGE),
-        "replay_fixture": Field("dict", None, FIXTURE),
-        "observability": _MAYBE_DICT,
-        "trace_spans": list_of(_SPAN),
-        "tool_recordings": list_of(RECORDING),
-        "hitl_questions": list_of(QUESTION),
-        "metadata": _DICT,
-    }
-)
 
 
 #: The error for a value whose text could not be read again.

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import errors_after
-from harnpy.workflow.records.record_shapes import CLARIFICATION, FIXTURE
+from harnpy.workflow.records.record_shapes import ExpectedQuestion, ReplayFixture
 from harnpy.workflow.shapes import made, read
 from harnpy.world.clock import rfc3339
 
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.people import Question
     from harnpy.formats.dicts import Dict
-    from harnpy.workflow.records.record_shapes import (
-        ExpectedQuestion,
-        ReplayFixture,
-        RunRecord,
-        StageAssertion,
-        StageRecord,
-    )
+    from harnpy.workflow.records.record_shapes import RunRecord, StageAssertion, StageRecord
     from harnpy.world import World
 
 _WORD = re.compile(r"[^\W_]+")
@@ -32,7 +26,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 def clarifying_failures(questions: Sequence[Question], given: ExpectedQuestion | None) -> Iterator[str]:
     """Report how the questions differ from what was expected."""
-    wanted = given or made(CLARIFICATION, {})
+    wanted = given or made(ExpectedQuestion, {})
     least = max(1, wanted["min_questions"] or 0)
     most = 1 if wanted["max_questions"] is None else wanted["max_questions"]
     count = len(questions)
@@ -68,7 +62,7 @@ _SNIPPET = 80
 def fixture_of(run: RunRecord, world: World) -> ReplayFixture:
     """Return the fixture that this run passes: one assertion for the last stage of each node."""
     return made(
-        FIXTURE,
+        ReplayFixture,
         {
             "id": f"fixture_{world.ids.new()}",
             "source_run_id": run["id"],
@@ -84,7 +78,7 @@ def fixture_of(run: RunRecord, world: World) -> ReplayFixture:
 def read_fixture(given: Any, caller: str) -> ReplayFixture:
     """Return a fixture with every key. Raise `MisuseError`, which names ``caller``."""
     with errors_after(f"{caller} parse error at "):
-        return read(FIXTURE, given, "fixture")
+        return read(ReplayFixture, given, "fixture")
 
 
 def evaluate_fixture(run: RunRecord, fixture: ReplayFixture) -> Dict:

@@ -11,7 +11,7 @@ from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.bundle.sections import tool_calls as calls_of
 from harnpy.workflow.chart_svg import svg
 from harnpy.workflow.graph_charts import run_chart
-from harnpy.workflow.records.record_shapes import RUN, plain_json
+from harnpy.workflow.records.record_shapes import RunRecord, plain_json
 from harnpy.workflow.report import markup
 from harnpy.workflow.report.markup import (
     NONE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
-    from harnpy.workflow.records.record_shapes import ChildRun, RunRecord, StageRecord, TraceSpan, UsageRecord
+    from harnpy.workflow.records.record_shapes import ChildRun, StageRecord, TraceSpan, UsageRecord
     from harnpy.workflow.report.markup import Child
 
 # A timeline: when each stage ran and for how long, as bars.
@@ -298,7 +298,7 @@ def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) ->
 
 def known(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> RunRecord:
     """Return the record with every key and without secrets."""
-    masked: RunRecord = without_secrets(read(RUN, plain_json(run)), env)
+    masked: RunRecord = without_secrets(read(RunRecord, plain_json(run)), env)
     return masked
 
 

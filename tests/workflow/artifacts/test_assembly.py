@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy.workflow.context_assembly import assemble, split_text
+from harnpy.formats.text_size import split_text
+from harnpy.workflow.context_assembly import assemble
 from tests.worlds import world_with
 
 Dict = dict[str, Any]

@@ -13,7 +13,7 @@ from harnpy.formats.secrets.masking import mask_secrets
 from harnpy.workflow.artifacts import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.sections import SECTIONS, sections
-from harnpy.workflow.records.record_shapes import RUN, plain_json
+from harnpy.workflow.records.record_shapes import RunRecord, plain_json
 from harnpy.workflow.shapes import read
 from tests.counts import COUNT
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
@@ -59,7 +59,7 @@ def dumped(value: Any) -> str:
 
 def raw(run: Dict, sidecar: list[Dict]) -> Dict:
     """What a bundle takes from a run, as it is."""
-    known = read(RUN, plain_json(run))
+    known = read(RunRecord, plain_json(run))
     for stage in known["stages"]:
         stage["artifacts"] = [{"kind": normal_kind(artifact["kind"])} for artifact in stage["artifacts"]]
     return sections(known, known["replay_fixture"], sidecar)
@@ -167,7 +167,7 @@ def test_an_imported_run_is_exported_as_the_same_bundle(
     run["execution"] = {"cwd": "/work/place", "env": {"NAME": "s3cr3t-pa55word!"}}
     bundle = export_run(planted(run, text), mode, sidecar=planted(sidecar, text))
     imported = import_bundle(json.loads(dumped(bundle)))
-    saved = read(RUN, json.loads(dumped(imported)))
+    saved = read(RunRecord, json.loads(dumped(imported)))
     assert dumped(export_run(saved, mode)) == dumped(bundle)
 
 

@@ -22,6 +22,7 @@ from harnpy.workflow.graph_validation import (
     validate_graph,
     with_granted_tools,
 )
+from harnpy.workflow.shapes import fields_of
 from harnpy.world import World
 from tests.workflow.graphs import GRAPHS, WITH_NODES
 
@@ -38,11 +39,11 @@ def test_the_normal_form_is_its_own(graph: Dict) -> None:
 @given(GRAPHS)
 def test_every_key_is_there(graph: Dict) -> None:
     normal = normalise_graph(graph, WORLD)
-    assert set(normal) == set(graph_shapes.GRAPH.fields)
+    assert set(normal) == set(fields_of(graph_shapes.Graph).always)
     for node in normal["nodes"].values():
-        assert set(node) >= set(graph_shapes.NODE.fields)
+        assert set(node) >= set(fields_of(graph_shapes.Node).always)
         for field, shape in graph_shapes.POLICIES.items():
-            assert set(node[field]) >= set(shape.fields)
+            assert set(node[field]) >= set(fields_of(shape).always)
 
 
 @given(GRAPHS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record import read_run
-from harnpy.workflow.records.record_shapes import RUN
+from harnpy.workflow.records.record_shapes import RunRecord
 from harnpy.workflow.report import html_diff, html_evaluation, html_report, markup
 from harnpy.workflow.report.markup import Markup, element, text
 from harnpy.workflow.shapes import read
@@ -291,15 +291,15 @@ def test_hostile_text_stays_text_and_secrets_stay_home(record: Dict, secret: str
 @settings(max_examples=COUNT.examples(10))
 @given(left=RUNS, right=RUNS)
 def test_any_two_runs_are_compared(left: Dict, right: Dict) -> None:
-    left, right = (read(RUN, planted(one, HOSTILE)) for one in (left, right))
+    left, right = (read(RunRecord, planted(one, HOSTILE)) for one in (left, right))
     found = run_diff(left, right, World())
     outline = sound(html_diff(left, right, found))
     assert ("= identical" if found["identical"] else "≠ different").split()[1] in outline.text
 
 
 def test_a_diff_tells_what_changed() -> None:
-    left = read(RUN, run(id="one", stages=[stage("a", visible_text="first"), stage("b")]))
-    right = read(RUN, run(id="two", stages=[stage("a", visible_text="second", outcome="stuck")]))
+    left = read(RunRecord, run(id="one", stages=[stage("a", visible_text="first"), stage("b")]))
+    right = read(RunRecord, run(id="two", stages=[stage("a", visible_text="second", outcome="stuck")]))
     said = sound(html_diff(left, right, run_diff(left, right, World()))).text
     for part in ("≠ different", "one", "two", "outcome: success -> stuck", "first", "second", "− removed"):
         assert part in said
