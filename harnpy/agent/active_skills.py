@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.agent.loop_options import SKILL_MATCH
 from harnpy.agent.skills import (
     NO_SKILL_NAME,
     NO_SKILL_REGISTRY,
@@ -258,9 +259,9 @@ _TOPIC = "agent.skills"
 class Matching:
     """How skills become active. ``top_n`` is how many may; with ``sticky`` only the first turn chooses."""
 
-    strategy: str = METADATA
-    top_n: int = 1
-    sticky: bool = True
+    strategy: str = SKILL_MATCH.default("strategy")
+    top_n: int = SKILL_MATCH.default("top_n")
+    sticky: bool = SKILL_MATCH.default("sticky")
     working_files: tuple[str, ...] = ()
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.loop.loop import make_loop
 from harnpy.agent.loop.resting import StateFiles, is_count, is_list, is_text
+from harnpy.agent.loop_options import DAEMON
 from harnpy.agent.tasks import id_of_handle
 from harnpy.agent.worker import COMPLETED, FAILED, RUNNING, without_functions
 from harnpy.faults import Interruption, MisuseError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 # that was in flight when the daemon stopped comes first when it resumes.
 
 
-QUEUE_CAPACITY = 1024
+QUEUE_CAPACITY: int = DAEMON.default("event_queue_capacity")
 
 
 class EventQueue:

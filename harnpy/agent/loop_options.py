@@ -21,7 +21,7 @@ _TURN_POLICY = OptionTable("""
     max_prose_chars: int — how much of a turn's prose users see
 """)
 
-_COMPACTION = OptionTable("""
+COMPACTION = OptionTable("""
     type, kind, strategy: string = hybrid — none, truncate, summarize_middle, summarize_all or hybrid
     keep_first_n, keep_first: int = 0 — messages at the beginning that stay
     keep_last_n, keep_last: int = 10 — messages at the end that stay
@@ -112,7 +112,7 @@ LOOP = CALL + OptionTable(
     """,
     {
         "turn_policy": _TURN_POLICY,
-        "compaction": _COMPACTION,
+        "compaction": COMPACTION,
         "task_ledger": _LEDGER,
         "deliverables": _DELIVERABLE,
         "skill_match": SKILL_MATCH,

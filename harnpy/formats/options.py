@@ -10,6 +10,7 @@ What a program passes is held against it, and `harnpy builtins NAME` prints it.
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,6 +72,14 @@ class OptionTable:
     def own(self) -> Mapping[str, Option]:
         """The options by name, without those of inner dicts."""
         return {option.name: option for option in _options(self._text)}
+
+    def default(self, name: str) -> Any:
+        """Return the default of an option, None where the table has none. A bare word is a text."""
+        text = self.own[name].default
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text or None
 
     def rows(self, path: str = "") -> Iterator[Option]:
         """Yield every option, those of an inner dict after the option that takes it."""

@@ -343,7 +343,7 @@ _KINDS = {
     "json_schema": JSON_SCHEMA,
     "schema": JSON_SCHEMA,
 }
-SCHEMA_RETRIES = 1
+SCHEMA_RETRIES: int = CALL.default("schema_retries")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import OptionError
 from harnpy.llm.call_options import (
+    CALL,
     SCHEMA_RETRIES,
     TEXT,
     THINKING_DISABLED,
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.llm.routing import Route, Stop
 
-MAX_TOKENS = 16384
+MAX_TOKENS: int = CALL.default("max_tokens")
+RETRIES: int = CALL.default("llm_retries")
+BACKOFF_MS: int = CALL.default("llm_backoff_ms")
 
 _INTERLEAVED = "interleaved-thinking-2025-05-14"
 
@@ -86,8 +89,8 @@ class Request:
     tool_choice: Any = None
     cache: bool = False
     prefill: str | None = None
-    retries: int = 0
-    backoff_ms: int = 250
+    retries: int = RETRIES
+    backoff_ms: int = BACKOFF_MS
     budget: Budget | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     segment: CallLog | None = None
@@ -123,8 +126,8 @@ def read_request(
     route: Route,
     known_models: KnownModels,
     *,
-    retries: int = 0,
-    backoff_ms: int = 250,
+    retries: int = RETRIES,
+    backoff_ms: int = BACKOFF_MS,
     schema_retries: int = SCHEMA_RETRIES,
 ) -> Request:
     """Make a request from the arguments of a call; the last three are the caller's defaults.

@@ -50,6 +50,14 @@ class CompactPolicy(NamedTuple):
     prompt: Callable[[str, int], str] | None = None
     pretty: Callable[[Any], str] = repr
 
+    @classmethod
+    def of(cls, **given: Any) -> CompactPolicy:
+        """Return the policy with these settings; None is the default, `custom` where a compactor is given."""
+        known = {key: value for key, value in given.items() if value is not None}
+        if "custom_compactor" in known:
+            known.setdefault("strategy", "custom")
+        return cls(**known)
+
     def check(self) -> None:
         """Raise `ResizeError` for an unknown strategy, or one that lacks its closure."""
         for strategy in (self.strategy, self.hard_limit_strategy):

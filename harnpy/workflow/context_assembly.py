@@ -21,6 +21,7 @@ from harnpy.workflow.artifacts import (
     rendered_artifact,
     tagged,
 )
+from harnpy.workflow.workflow_options import ASSEMBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -195,7 +196,6 @@ def _score(value: Any) -> float:
     return float(value)
 
 
-_BUDGET, _THRESHOLD, _OVERLAP = 8000, 2000, 0.85
 _DEDUPS = ("none", CHUNKED, SEMANTIC)
 
 _SELECTED, _BUDGET_EXCEEDED = "selected", "budget_exceeded"
@@ -263,20 +263,18 @@ def _read(options: Options) -> _Wanted:
     if ranker is not None and not callable(ranker):
         raise MisuseError(f"{CALLER}: ranker_callback must be a function, got {type_name(ranker)}")
     return _Wanted(
-        budget=_BUDGET if budget is None else budget,
-        threshold=_THRESHOLD if threshold is None else threshold,
-        dedup=_choice(options, "dedup", _DEDUPS, CHUNKED),
-        strategy=_choice(options, "strategy", STRATEGIES, RELEVANCE),
+        budget=ASSEMBLE.default("budget_tokens") if budget is None else budget,
+        threshold=ASSEMBLE.default("microcompact_threshold") if threshold is None else threshold,
+        dedup=_choice(options, "dedup", _DEDUPS),
+        strategy=_choice(options, "strategy", STRATEGIES),
         query=options.string("query") or "",
-        overlap=_OVERLAP if overlap is None else overlap,
+        overlap=ASSEMBLE.default("semantic_overlap") if overlap is None else overlap,
         ranker=ranker,
     )
 
 
-def _choice(options: Options, key: str, choices: Sequence[str], default: str) -> str:
-    chosen = options.string(key)
-    if chosen is None:
-        return default
+def _choice(options: Options, key: str, choices: Sequence[str]) -> str:
+    chosen: str = options.string(key, ASSEMBLE.default(key)) or ""
     if chosen not in choices:
         raise MisuseError(f'{CALLER}: {key} must be one of {" | ".join(choices)} (got "{chosen}")')
     return chosen

@@ -11,7 +11,7 @@ from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
 from harnpy.workflow.shapes import Field, fields_of, made, read, read_strictly
 
-MODULES = ("artifacts", "bundle.sections", "evaluation", "graph_shapes", "records.record_shapes")
+MODULES = ("artifacts", "evaluation", "graph_shapes", "records.record_shapes")
 DECLARED = [
     kind
     for module in MODULES

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.active_skills import read_matching, read_skills, read_working_files
 from harnpy.agent.loop.ledger import read_ledger
+from harnpy.agent.loop_options import COMPACTION, LOOP
 from harnpy.agent.toolbox import refuse_unbacked, validate_surface
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Options
@@ -17,7 +18,7 @@ from harnpy.formats.display import display
 from harnpy.formats.json import pretty_json
 from harnpy.llm.configuration.prices import context_window
 from harnpy.llm.native_tools import tool_entries
-from harnpy.session.compaction import KEEP_LAST, TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
+from harnpy.session.compaction import TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
 
-SENTINEL = "##DONE##"
+SENTINEL: str = LOOP.default("done_sentinel")
 
 
 class Profile(NamedTuple):
@@ -48,8 +49,6 @@ PROFILES = {
     "completer": Profile(1, 0, 0, 2, 0),
 }
 LLM_BACKOFF_MS = 2000
-TOOL_BACKOFF_MS = 1000
-OVERFLOW_RETRIES = 1
 
 #: What switches an option off.
 COMPACTION_OFF: tuple[object, ...] = (None, False, "none", [], {})
@@ -92,7 +91,7 @@ class LoopOptions:
 
 def profile_of(options: Options, caller: str) -> Profile:
     """Return the preset that the options name. Raises `MisuseError` for an unknown one."""
-    name = options.string("profile", "tool_using")
+    name = options.string("profile", LOOP.default("profile"))
     found = PROFILES.get(name or "")
     if found is None:
         raise MisuseError(f"{caller}: profile must be one of {', '.join(PROFILES)}; got `{name}`")
@@ -111,8 +110,8 @@ def read_loop_options(
         max_iterations=options.count("max_iterations", profile.max_iterations),
         max_nudges=options.count("max_nudges", profile.max_nudges),
         tool_retries=options.count("tool_retries", profile.tool_retries),
-        tool_backoff_ms=options.count("tool_backoff_ms", TOOL_BACKOFF_MS),
-        overflow_retries=options.count("overflow_retries", OVERFLOW_RETRIES),
+        tool_backoff_ms=options.count("tool_backoff_ms", LOOP.default("tool_backoff_ms")),
+        overflow_retries=options.count("overflow_retries", LOOP.default("overflow_retries")),
         persistent=options.flag("persistent"),
         sentinel=options.string("done_sentinel") or SENTINEL,
         nudge=options.string("nudge"),
@@ -123,13 +122,13 @@ def read_loop_options(
         max_prose_chars=policy.integer("max_prose_chars"),
         tool_format="native" if mode == "native" else "text",
         mode="native" if mode == "native" else default_format,
-        native_tool_fallback=native_fallback(options.string("native_tool_fallback"), caller),
+        native_tool_fallback=_native_fallback(options.string("native_tool_fallback"), caller),
         tool_examples=options.string("tool_examples"),
         stop_after_tools=options.strings("stop_after_successful_tools") or [],
         require_tools=options.strings("require_successful_tools") or [],
-        loop_detect_warn=options.count("loop_detect_warn", 2),
-        loop_detect_block=options.count("loop_detect_block", 3),
-        loop_detect_skip=options.count("loop_detect_skip", 4),
+        loop_detect_warn=options.count("loop_detect_warn", LOOP.default("loop_detect_warn")),
+        loop_detect_block=options.count("loop_detect_block", LOOP.default("loop_detect_block")),
+        loop_detect_skip=options.count("loop_detect_skip", LOOP.default("loop_detect_skip")),
         post_turn_callback=callable_or_none(options.value("post_turn_callback")),
         tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
         compress_callback=callable_or_none(options.value("compress_callback")),
@@ -138,32 +137,34 @@ def read_loop_options(
     )
 
 
-def native_fallback(given: str | None, caller: str) -> str:
+def _native_fallback(given: str | None, caller: str) -> str:
     """Return what a loop does with calls in text where it offers native tools. Raises `MisuseError`."""
-    fallback = given or "allow"
+    fallback = given or LOOP.default("native_tool_fallback")
     if fallback not in ("allow", "allow_once", "reject"):
         raise MisuseError(
             f"{caller}: native_tool_fallback must be one of allow, allow_once, reject; got `{fallback}`"
         )
-    return fallback
+    return str(fallback)
 
 
 def callable_or_none(value: Any) -> Any:
     return value if callable(value) else None
 
 
-_DEFAULT_LABEL = "hybrid"
-_LOOP_KEEP_LAST = 10
+_DEFAULT_LABEL: str = LOOP.default("compaction")
 _LEAST_WINDOW = 4096
 
 
 class _Preset(NamedTuple):
-    """What a label stands for: the strategy, that for the hard limit, how many messages stay."""
+    """What a label stands for: the strategy, that for the hard limit, how many messages stay.
 
-    label: str
-    strategy: str
-    fallback: str
-    keep_last: int = _LOOP_KEEP_LAST
+    None is the default of every compaction.
+    """
+
+    label: str | None
+    strategy: str | None
+    fallback: str | None
+    keep_last: int | None = COMPACTION.default("keep_last")
 
 
 _MIDDLE = _Preset("summarize_middle", "llm", "llm")
@@ -201,20 +202,22 @@ def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) 
         return None
     hard_limit = options.limit("hard_limit_tokens", "agent_loop")
     threshold = options.limit("compact_threshold", "agent_loop")
-    policy = CompactPolicy(
-        keep_first=_count(options, "compact_keep_first", keep_first),
-        keep_last=_count(options, "compact_keep_last", preset.keep_last),
+    first = options.limit("compact_keep_first", "agent_loop")
+    last = options.limit("compact_keep_last", "agent_loop")
+    policy = CompactPolicy.of(
+        keep_first=keep_first if first is None else first,
+        keep_last=preset.keep_last if last is None else last,
         strategy=preset.strategy,
         hard_limit_tokens=hard_limit,
         hard_limit_strategy=preset.fallback,
-        tool_output_max_chars=_count(options, "tool_output_max_chars", TOOL_OUTPUT_MAX_CHARS),
+        tool_output_max_chars=options.limit("tool_output_max_chars", "agent_loop"),
         custom_compactor=options.value("compact_callback"),
         mask_callback=callable_or_none(options.value("mask_callback")),
         compress_callback=callable_or_none(options.value("compress_callback")),
         prompt=callable_or_none(options.value("summarize_prompt")),
         pretty=pretty,
     )
-    return compaction_of(preset.label, policy, threshold, model)
+    return compaction_of(preset.label or policy.strategy, policy, threshold, model)
 
 
 def compaction_of(label: str, policy: CompactPolicy, threshold: int | None, model: str) -> LoopCompaction:
@@ -236,9 +239,8 @@ def _preset(options: Options) -> tuple[_Preset | None, int]:
         return _PRESETS[_DEFAULT_LABEL], 0
     if not options.value("auto_compact"):
         return None, 0
-    implied = "observation_mask" if options.value("compact_callback") is None else "custom"
-    strategy = options.string("compact_strategy", implied) or implied
-    return _Preset(strategy, strategy, options.string("hard_limit_strategy", "llm") or "llm", KEEP_LAST), 0
+    strategy, fallback = options.string("compact_strategy"), options.string("hard_limit_strategy")
+    return _Preset(None, strategy or None, fallback or None, None), 0
 
 
 def _labelled(given: Any) -> tuple[_Preset | None, int]:
@@ -284,11 +286,6 @@ def _limits(threshold: int | None, hard_limit: int | None, window: int | None) -
     return min(threshold, usable), hard_limit
 
 
-def _count(options: Options, key: str, default: int) -> int:
-    value = options.limit(key, "agent_loop")
-    return default if value is None else value
-
-
 def _first(given: dict[str, Any], keys: tuple[str, ...], default: Any) -> Any:
     """Return the first of ``keys`` that is set."""
     return next((given[key] for key in keys if given.get(key) is not None), default)
@@ -318,7 +315,7 @@ def read_daemon(options: Options) -> DaemonOptions | None:
         wake_interval_ms=None if interval is None else max(0, interval),
         watch_paths=list(dict.fromkeys(options.strings("watch_paths") or ())),
         consolidates=options.value("consolidate_on_idle") is True,
-        watchdog_attempts=options.count("idle_watchdog_attempts", 0),
+        watchdog_attempts=options.count("idle_watchdog_attempts", LOOP.default("idle_watchdog_attempts")),
     )
 
 

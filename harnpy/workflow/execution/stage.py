@@ -15,17 +15,15 @@ from harnpy.agent.loop.ledger import read_ledger
 from harnpy.agent.loop.loop import loop_of
 from harnpy.agent.loop.loop_settings import (
     LLM_BACKOFF_MS,
-    OVERFLOW_RETRIES,
-    SENTINEL,
-    TOOL_BACKOFF_MS,
+    PROFILES,
     LoopOptions,
     LoopSettings,
     callable_or_none,
     checked_tools,
     compaction_of,
     inherited_skills,
-    native_fallback,
     opening,
+    read_loop_options,
 )
 from harnpy.agent.loop.transcript_entries import assistant_message, record_reply
 from harnpy.formats.dicts import Options, not_negative
@@ -34,7 +32,7 @@ from harnpy.llm.call_result import result_dict
 from harnpy.llm.native_tools import native_style, tool_entries
 from harnpy.llm.request_messages import request_message
 from harnpy.session.artifacts import recorded
-from harnpy.session.compaction import KEEP_LAST, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
+from harnpy.session.compaction import CompactPolicy
 from harnpy.session.conversation import Conversation, SessionConversation
 from harnpy.session.prompt import CONTRACT, DEFINITION, PERSISTENCE, SKILLS, TOOLS, Prompt
 from harnpy.session.transcript import message_event
@@ -73,7 +71,7 @@ def visible(transcript: Dict, visibility: str | None) -> Dict:
 
 FORMAT_VARIABLE = "HARN_AGENT_TOOL_FORMAT"
 _CALLER = "agent_loop"
-_LLM_RETRIES = 2
+_PROFILE = PROFILES["tool_using"]
 
 _CALL = ("provider", "model", "model_tier", "temperature", "max_tokens")
 
@@ -105,7 +103,13 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
     format = tool_format(runtime, node)
     call = models.options({**call_options(node), "tools": node["tools"], "tool_format": format})
     request = models.request(
-        prompt, system, call, once=False, retries=_LLM_RETRIES, backoff_ms=LLM_BACKOFF_MS, schema_retries=0
+        prompt,
+        system,
+        call,
+        once=False,
+        retries=_PROFILE.llm_retries,
+        backoff_ms=LLM_BACKOFF_MS,
+        schema_retries=_PROFILE.schema_retries,
     )
     capability, approval = given_policy(node["capability_policy"]), given_policy(node["approval_policy"])
     permissions = policy.get("permissions")
@@ -130,41 +134,18 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
 
 
 def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
-    policy, compact, turn = node["model_policy"], node["auto_compact"], node["model_policy"]["turn_policy"]
-    return LoopOptions(
-        max_iterations=max(0, policy["max_iterations"]),
-        max_nudges=max(0, policy["max_nudges"]),
-        tool_retries=0,
-        tool_backoff_ms=TOOL_BACKOFF_MS,
-        overflow_retries=OVERFLOW_RETRIES,
-        persistent=True,
-        sentinel=node["done_sentinel"] or SENTINEL,
-        nudge=policy["nudge"],
-        break_unless_phase=None,
-        exit_when_verified=bool(node["exit_when_verified"]),
-        require_action=turn is not None and turn["require_action_or_yield"],
-        allow_sentinel=turn is None or turn["allow_done_sentinel"],
-        max_prose_chars=None if turn is None else turn["max_prose_chars"],
-        tool_format="native" if format == "native" else "text",
-        mode="native" if format == "native" else "text",
-        tool_output_max_chars=_tool_output_limit(node),
-        native_tool_fallback=native_fallback(policy["native_tool_fallback"], _CALLER),
-        tool_examples=policy["tool_examples"],
-        stop_after_tools=policy["stop_after_successful_tools"] or [],
-        require_tools=policy["require_successful_tools"] or [],
-        loop_detect_warn=2,
-        loop_detect_block=3,
-        loop_detect_skip=4,
-        post_turn_callback=callable_or_none(policy.get("post_turn_callback")),
-        compress_callback=callable_or_none(compact.get("compress_callback")) if compact["enabled"] else None,
-        session_id=session_id,
-        token_budget=None,
-    )
-
-
-def _tool_output_limit(node: Node) -> int:
-    limit = not_negative(node["auto_compact"]["tool_output_max_chars"], "tool_output_max_chars", _CALLER)
-    return TOOL_OUTPUT_MAX_CHARS if limit is None else limit
+    compact = node["auto_compact"]
+    given = {
+        **node["model_policy"],
+        "persistent": True,
+        "done_sentinel": node["done_sentinel"],
+        "exit_when_verified": node["exit_when_verified"],
+        "tool_format": format,
+        "tool_output_max_chars": compact["tool_output_max_chars"],
+        "compress_callback": compact.get("compress_callback") if compact["enabled"] else None,
+        "session_id": session_id,
+    }
+    return read_loop_options(Options(given), _PROFILE, _CALLER)
 
 
 def _compaction(node: Node, model: str) -> LoopCompaction | None:
@@ -175,22 +156,20 @@ def _compaction(node: Node, model: str) -> LoopCompaction | None:
     hard_limit = not_negative(given["hard_limit_tokens"], "hard_limit_tokens", _CALLER)
     threshold = not_negative(given["token_threshold"], "compact_threshold", _CALLER)
     kept = given.get("compact_keep_last", given.get("keep_last"))
-    keep_last = not_negative(kept, "compact_keep_last", _CALLER)
-    compactor = given.get("custom_compactor")
-    strategy = given["compact_strategy"] or ("observation_mask" if compactor is None else "custom")
-    policy = CompactPolicy(
-        keep_last=KEEP_LAST if keep_last is None else keep_last,
-        strategy=strategy,
+    most = not_negative(given["tool_output_max_chars"], "tool_output_max_chars", _CALLER)
+    policy = CompactPolicy.of(
+        keep_last=not_negative(kept, "compact_keep_last", _CALLER),
+        strategy=given["compact_strategy"] or None,
         hard_limit_tokens=hard_limit,
-        hard_limit_strategy=given["hard_limit_strategy"] or "llm",
-        tool_output_max_chars=_tool_output_limit(node),
-        custom_compactor=compactor,
+        hard_limit_strategy=given["hard_limit_strategy"] or None,
+        tool_output_max_chars=most,
+        custom_compactor=given.get("custom_compactor"),
         mask_callback=callable_or_none(given.get("mask_callback")),
         compress_callback=callable_or_none(given.get("compress_callback")),
         prompt=callable_or_none(given.get("summarize_prompt")),
         pretty=pretty_json,
     )
-    return compaction_of(strategy, policy, threshold, model)
+    return compaction_of(policy.strategy, policy, threshold, model)
 
 
 SUCCESS, FAILED = "success", "failed"
