@@ -57,7 +57,7 @@ def candidates(skills: Iterable[Dict], message: str, working_files: Sequence[str
 
 
 def may_invoke(skill: Dict) -> bool:
-    """Whether the model may load the skill by itself."""
+    """Return True if the model may load the skill by itself."""
     return not any(skill.get(key) for key in _DISABLED)
 
 
@@ -257,7 +257,7 @@ _TOPIC = "agent.skills"
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How skills become active. ``top_n`` is how many may; with ``sticky`` only the first turn chooses."""
+    """The way skills become active. At most ``top_n`` may; with ``sticky`` only the first turn chooses."""
 
     strategy: str = SKILL_MATCH.default("strategy")
     top_n: int = SKILL_MATCH.default("top_n")
@@ -266,7 +266,7 @@ class Matching:
 
 
 def read_matching(given: Options, working_files: tuple[str, ...] = ()) -> Matching:
-    """How skills are matched: ``given`` is `skill_match`."""
+    """Read the option `skill_match`."""
     strategy = given.string("strategy", METADATA)
     top_n, sticky = given.integer("top_n"), given.value("sticky")
     return Matching(
@@ -321,7 +321,7 @@ class ActiveSkills:
         self.changes = 0
 
     def __bool__(self) -> bool:
-        """Whether there are any skills."""
+        """Return True if there are any skills."""
         return bool(self._library.entries)
 
     @property
@@ -341,7 +341,7 @@ class ActiveSkills:
     # Matching.
 
     def due(self, iteration: int) -> bool:
-        """Whether the iteration begins with matching."""
+        """Return True if the iteration begins with matching."""
         return bool(self) and not (self._matching.sticky and (iteration > 0 or self._resumed))
 
     def match(self, message: str, iteration: int) -> None:
@@ -428,7 +428,7 @@ class ActiveSkills:
         return "\n\n".join(filter(None, ["\n".join(filter(None, about)), rendered]))
 
     def allows(self, name: str, entry: Dict | None = None) -> bool:
-        """Whether the active skills allow the model a tool; ``entry`` is the tool's, if it has one."""
+        """Return True if the active skills allow the model a tool; ``entry`` is the tool's, if it has one."""
         allowed = {tool for skill in self._in_force().values() for tool in _allowed(skill)}
         if not allowed or "*" in allowed or name in allowed or name == LOAD_SKILL:
             return True

@@ -110,12 +110,12 @@ class Rules:
     commands: Commands = NO_COMMANDS
 
     def __bool__(self) -> bool:
-        """Whether anything is restricted or recorded."""
+        """Return True if anything is restricted or recorded."""
         return self.policy is not None or self.approval is not None or bool(self.permissions)
 
     @property
     def mind_annotations(self) -> bool:
-        """Whether the annotations of tools matter to the rules."""
+        """Return True if the annotations of tools matter to the rules."""
         by_policy = self.policy is not None and self.policy.minds_annotations
         return by_policy or self.approval is not None or bool(self.permissions)
 
@@ -157,7 +157,7 @@ class Rules:
 
     @property
     def restricts(self) -> bool:
-        """Whether anything is restricted."""
+        """Return True if anything is restricted."""
         return bool(self) or bool(self.leads) or self.commands.policy is not None
 
     def following(self, leads: Sequence[Lead]) -> Rules:
@@ -217,7 +217,7 @@ class WorkerName(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where programs run, and the variables that they find besides those of the environment."""
+    """The directory that programs run in, and their variables besides those of the environment."""
 
     cwd: str | None
     env: Mapping[str, str]
@@ -239,7 +239,7 @@ class ActiveSession(NamedTuple):
 
 
 class AgentContext:
-    """What one task works under.
+    """The rules, workflow and place that one task works under.
 
     ``sessions`` are those that it drives, ``rules`` those in force. ``caller_rules`` are those under which
     the running workflow was started: the model calls of its stages obey them, what else is done ``rules``.
@@ -332,7 +332,7 @@ class AgentContext:
 
     @property
     def restricts(self) -> bool:
-        """Whether any effect may be refused."""
+        """Return True if any effect may be refused."""
         return self.rules.policy is not None or bool(self.rules.leads)
 
     def refuses_host_call(self, capability: str, operation: str) -> str | None:

@@ -384,7 +384,7 @@ class Daemons:
         return event if isinstance(event, str) else to_json(event)
 
     def _is_in_session(self, daemon: BackgroundDaemon, event: Any) -> bool:
-        """Whether the session holds an event that the saved state doesn't have."""
+        """Return True if the session holds an event that the saved state doesn't have."""
         sessions, path = self._runtime.sessions, daemon.snapshot_path
         if not sessions.exists(daemon.session_id):
             return False

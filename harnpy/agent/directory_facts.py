@@ -275,7 +275,7 @@ _DEPTH = 5
 
 
 class Scan(NamedTuple):
-    """What a scan looks for; ``most`` directories deep, 0 is what is directly in the directory."""
+    """The settings of a scan; ``most`` directories deep, 0 is what is directly in the directory."""
 
     pattern: str | None
     dirs: bool
@@ -328,7 +328,7 @@ class Scan(NamedTuple):
                 yield from self._below(files, base, place, depth + 1)
 
     def _matches(self, path: str) -> bool:
-        """Whether a path matches: ``**`` crosses folders, ``*`` doesn't; without a star a part will do."""
+        """Return True if a path matches: ``**`` crosses folders, ``*`` doesn't; without one, a part does."""
         pattern = self.pattern
         if pattern is None:
             return True

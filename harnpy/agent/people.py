@@ -170,19 +170,19 @@ class Request(NamedTuple):
 
     @property
     def prompt(self) -> str | None:
-        """What it is about, in the words of the program."""
+        """The program's words for the request."""
         return next(
             (self.payload[key] for key in ("prompt", "action", "reason") if key in self.payload), None
         )
 
     @property
     def reviewers(self) -> list[str]:
-        """Who may decide; anybody, if empty."""
+        """Names of those who may decide; anybody, if empty."""
         return self.payload.get("approvers") or self.payload.get("reviewers") or []
 
     @property
     def needed(self) -> int:
-        """How many approvals it needs."""
+        """The number of approvals that it needs."""
         return int(self.payload["n"] if self.kind == DUAL_CONTROL else self.payload.get("quorum", 1))
 
 
@@ -198,7 +198,7 @@ def request_from(record: Dict) -> Request:
 
 
 class Outcome(NamedTuple):
-    """How a request ended: with a value, or with an error."""
+    """The end of a request: a value or an error."""
 
     value: Any = None
     error: HitlError | None = None

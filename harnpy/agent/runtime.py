@@ -1,4 +1,4 @@
-"""What the agents of one program share."""
+"""The parts that the agents of one program share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def no_servers() -> Servers:
 
 
 def failed_by_itself(error: BaseException) -> bool:
-    """Whether an error is one of ours that says what went wrong."""
+    """Return True if an error is one of ours that says what went wrong."""
     return isinstance(error, Fault | ToolFailure)
 
 

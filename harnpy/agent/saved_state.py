@@ -1,4 +1,4 @@
-"""What programs find again on their next run: values under keys, and the text files of an agent's session.
+"""State that programs find again on their next run: values under keys, text files of an agent's session.
 
 Several processes may share a file: a change takes its lock and reads what others have written meanwhile.
 Spec: 04 §26, 06 §19, 08 §11.

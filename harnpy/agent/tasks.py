@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    """What came of one of several calls: its result, or the error that it raised."""
+    """The outcome of one of several calls: its result, or the error that it raised."""
 
     position: int
     result: Any
@@ -78,7 +78,7 @@ class Activity(Protocol):
 
 
 class Bell(Protocol):
-    """Where tasks wait until somebody rings."""
+    """A bell: tasks wait until somebody rings it."""
 
     def wait(self, outside: tuple[str, str] | None = None, seconds: float | None = None) -> None:
         """Wait, at most ``seconds``; may return early. ``outside`` describes what is awaited if no run can

@@ -44,7 +44,7 @@ def failure_reason(error: BaseException) -> str:
 
 
 class RegistryKind:
-    """What registries of one kind have in common; ``noun`` is what an entry is called."""
+    """A kind of registries; ``noun`` is what an entry is called."""
 
     def __init__(self, noun: str) -> None:
         self.noun = noun
@@ -83,7 +83,7 @@ class RegistryKind:
 
 
 def are_entries(value: Any) -> bool:
-    """Whether ``value`` is a list of entries, each with a name."""
+    """Return True if ``value`` is a list of entries, each with a name."""
     return isinstance(value, list) and all(
         isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in value
     )

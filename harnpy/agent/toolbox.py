@@ -148,12 +148,12 @@ class SurfaceTool:
 
     @property
     def backed(self) -> bool:
-        """Whether it names who runs it."""
+        """Return True if it names who runs it."""
         return any(self.entry.get(key) is not None for key in ("executor", "handler", "mcp_server"))
 
     @property
     def needs_reader(self) -> bool:
-        """Whether its result must be read with another tool."""
+        """Return True if its result must be read with another tool."""
         said = self.annotations
         return said.kind == "execute" and said.emits_artifacts and not said.inline_result
 
@@ -274,7 +274,7 @@ class _Surface:
                 yield _warning("UNKNOWN_RESULT_READER", text, name, field)
 
     def _reads(self) -> bool:
-        """Whether an active tool can read what another one left behind."""
+        """Return True if an active tool can read what another one left behind."""
         return "read_command_output" in self.active or any(
             tool.annotations.kind in _READERS for tool in self.active.values()
         )

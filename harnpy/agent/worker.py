@@ -228,7 +228,7 @@ class Outcome(NamedTuple):
 
 
 class Job(Protocol):
-    """What a worker does with its tasks."""
+    """The work of a worker: it carries out one task after another."""
 
     @property
     def session_id(self) -> str | None:
@@ -285,7 +285,7 @@ class Worker:
 
     @property
     def resting(self) -> bool:
-        """Whether it neither runs nor awaits a trigger."""
+        """Return True if it neither runs nor awaits a trigger."""
         return self.status not in (RUNNING, AWAITING)
 
     @property

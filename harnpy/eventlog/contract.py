@@ -94,7 +94,7 @@ _PAGE = 128
 
 
 class Followed(Protocol):
-    """What following needs of an event log."""
+    """The part of an event log that following needs."""
 
     def wait(self, topic: str, after: int, timeout: float) -> int: ...
 
@@ -185,7 +185,7 @@ class EventLogDescription(NamedTuple):
 
 
 class CompactReport(NamedTuple):
-    """How many events went and stayed; ``latest`` is the highest id ever, None for an unknown topic."""
+    """The numbers of events that went and stayed; ``latest``: the highest id ever, None without events."""
 
     removed: int
     remaining: int

@@ -1,4 +1,4 @@
-"""How an event log fails. Each error changes nothing. Spec: 08 §15.2.
+"""The errors of an event log. Nothing has changed when one is raised. Spec: 08 §15.2.
 
 LogError
 ├─ ConfigError         the configuration names no log

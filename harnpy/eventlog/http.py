@@ -31,7 +31,7 @@ _BODY = b'{"error": "unauthorized"}'
 
 
 class AuthResult(NamedTuple):
-    """Who is calling. ``kind`` is ``api_key`` or ``session``; ``session_id``, the token, is for sessions."""
+    """The caller. ``kind`` is ``api_key`` or ``session``; ``session_id``, the token, is for sessions."""
 
     principal: str
     session_id: Token | None
@@ -116,7 +116,7 @@ async def _refuse(send: Send) -> None:
 
 
 def _holder(token: str, keys: StaticKeys) -> AuthResult | None:
-    """Who holds the static key. Every key is looked at, so that time says nothing about which is near."""
+    """Return the holder of a static key. Every key is compared, so that the time tells nothing about them."""
     given = _octets(token)
     found = [key for key in keys if equal_in_constant_time(_octets(key), given)]
     if not found:

@@ -29,7 +29,7 @@ _BEGIN = ("wait_id", "trace_id", "at", "deadline_at", "source_label")
 
 
 class MonitorPlan(NamedTuple):
-    """How a monitor is meant to be; times are in milliseconds."""
+    """The settings of a monitor; times are in milliseconds."""
 
     timeout_ms: int
     poll_interval_ms: int

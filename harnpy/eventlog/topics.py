@@ -56,7 +56,7 @@ _VERSION = "harn-eventlog-provenance-v1"
 
 
 class ChainLink(NamedTuple):
-    """Where a chain goes on: the last event's id and hash."""
+    """The end of a chain: the last event's id and hash."""
 
     event_id: int
     record_hash: str | None
@@ -251,12 +251,12 @@ class StoreEventLog(EventLog):
             return self.store.stream(_CONSUMER, name, _CODEC)
 
     def _end(self, stream: Stream) -> ChainLink:
-        """Where the chain goes on, as far as is known here."""
+        """Return where the chain goes on, as far as is known here."""
         last = cast("Numbered | None", stream.last())
         return self._compacted(stream) if last is None else chain_link(last)
 
     def _compacted(self, stream: Stream) -> ChainLink:
-        """Where the chain went on behind the events that were forgotten."""
+        """Return where the chain went on behind the events that were forgotten."""
         head = self.store.head(_TOPIC, stream.name)
         known = None if head is None else head.data.get(_COMPACTED)
         return CHAIN_BEGIN if known is None else ChainLink(**known)
@@ -355,7 +355,7 @@ class EventLogConfig(NamedTuple):
     def for_base_dir(
         cls, path: str | PathLike[str], environment: Environment | None = None
     ) -> EventLogConfig:
-        """What the environment (None: the process's) says, with paths that count from ``path``."""
+        """Return the settings of the environment (None: the process's), with paths relative to ``path``."""
         if environment is None:
             from harnpy.world import World
 

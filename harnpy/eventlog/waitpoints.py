@@ -85,7 +85,7 @@ _DIGITS = 32
 
 
 class WaitpointError(NamedMisuse):
-    """What was asked of waitpoints or monitors can't be done. Nothing was written."""
+    """A request to waitpoints or monitors can't be carried out. Nothing was written."""
 
 
 class UnknownWaitpoint(WaitpointError):
@@ -133,7 +133,7 @@ class Changed(NamedTuple):
 
 
 class WaitResult(NamedTuple):
-    """What a wait came to. ``status``: ``completed``, ``cancelled``, ``timed_out`` or ``interrupted``.
+    """The end of a wait. ``status``: ``completed``, ``cancelled``, ``timed_out`` or ``interrupted``.
 
     ``waitpoints`` are as they were when it was looked at, in the order in which they were given;
     ``resolved_at`` is None for a wait that was interrupted: it can be entered again.

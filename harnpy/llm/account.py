@@ -214,7 +214,7 @@ class Account:
             raise BudgetSpent(self.trace.cost, self.limit)
 
     def usage(self) -> dict[str, int]:
-        """What the calls have used so far; all zero unless the host traces them."""
+        """Return what the calls have used so far; all zero unless the host traces them."""
         trace = self.trace if self._tracing else Trace()
         calls = trace.counts["llm_call"]
         return {

@@ -139,7 +139,7 @@ class Models:
         return Router(self.config.known_providers, self.config.known_models, self._env, self._callable_now)
 
     def _callable_now(self, provider: str) -> bool:
-        """Whether the provider could be called: its key is there, or mocks reply for it."""
+        """Return True if the provider could be called: its key is there, or mocks reply for it."""
         known = self.mock.intercepts(provider) or provider in self.provided
         return known or self.config.known_providers.available(provider)
 

@@ -1,4 +1,4 @@
-"""What a model call returns to a program: a dict, or the diagnostic envelope of a structured call.
+"""The result of a model call for a program: a dict, or the diagnostic envelope of a structured call.
 
 Spec: 07 §1.3, §1.9.
 """

@@ -1,4 +1,4 @@
-"""What can go wrong in a model call: errors, their categories, and whether another try may help.
+"""The errors of model calls, their categories, and whether another try may help.
 
     Fault
     ├─ OptionError           the options make no request
@@ -114,7 +114,7 @@ _TRANSIENT_WORDS = (
 
 
 def cause(category: str, message: str) -> Cause:
-    """Why a call failed: the message says it, else the category. What was blocked may say anything."""
+    """Return why a call failed: the message says it, else the category. What was blocked may say anything."""
     if category == BLOCKED:
         return Cause("terminal", BLOCKED)
     text = message.lower()
@@ -129,7 +129,7 @@ def cause(category: str, message: str) -> Cause:
 
 
 def retryable(category: str, message: str) -> bool:
-    """Whether a transport retry makes sense (07 §1.8)."""
+    """Return True if a transport retry makes sense (07 §1.8)."""
     found = cause(category, message)
     return found.kind == "transient" or (found.reason == "unknown" and category in TRANSIENT)
 

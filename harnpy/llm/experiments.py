@@ -45,7 +45,7 @@ class Experiment:
 
 
 class Applied(NamedTuple):
-    """What is sent instead, and what the records say of it."""
+    """The rewritten request, and what the records say of it."""
 
     messages: list[Dict]
     system: str | None

@@ -38,7 +38,7 @@ def extract(text: str, parse: Parse) -> Any:
 
 
 def is_json(text: str, parse: Parse) -> bool:
-    """Whether ``text`` is JSON as a whole."""
+    """Return True if ``text`` is JSON as a whole."""
     try:
         parse(text.strip())
     except ValueError:

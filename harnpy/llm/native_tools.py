@@ -130,7 +130,7 @@ def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _for_services(entry: Entry) -> dict[str, Any]:
-    """What the entry says beside the definition to a service: of searching for it, and of the cache."""
+    """Return what an entry says to a service beside the definition: of searching for it, and of the cache."""
     keys: dict[str, Any] = {"defer_loading": True} if entry.get("defer_loading") is True else {}
     return keys | {key: entry[key] for key in ("namespace", "cache_control") if entry.get(key) is not None}
 
@@ -241,7 +241,7 @@ class ToolSearch:
 
 @dataclass(frozen=True, slots=True)
 class NativeSearch:
-    """What a model's provider can do: ``kinds`` of searches, ``forced`` by one of the provider's options."""
+    """The searches of a model's provider: their ``kinds``, ``forced`` by one of the provider's options."""
 
     provider: str
     model: str
@@ -286,7 +286,7 @@ def read_tool_search(options: Options) -> ToolSearch | None:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Who searches for a call's deferred tools. ``native``: the provider, if tools are sent natively."""
+    """The search for a call's deferred tools. ``native``: the provider, if tools are sent natively."""
 
     option: ToolSearch
     provider: NativeSearch

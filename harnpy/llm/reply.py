@@ -1,4 +1,4 @@
-"""What a model replied. Spec: 07 §1.3."""
+"""A model's reply. Spec: 07 §1.3."""
 
 from __future__ import annotations
 

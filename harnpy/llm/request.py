@@ -46,7 +46,7 @@ _INTERLEAVED = "interleaved-thinking-2025-05-14"
 
 
 class CallLog(Protocol):
-    """Where the calls of a loop are recorded."""
+    """A record of the calls of a loop."""
 
     def request(self, request: Request, call_id: str) -> None:
         """Record a request that is about to be sent."""
@@ -224,7 +224,7 @@ def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tu
 
 
 def has_image(messages: list[dict[str, Any]]) -> bool:
-    """Whether a message holds an image block."""
+    """Return True if a message holds an image block."""
     contents = (message["content"] for message in messages)
     return any(
         isinstance(block, dict) and block.get("type") in _IMAGES

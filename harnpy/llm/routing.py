@@ -1,4 +1,4 @@
-"""Which provider and which model take a call, by name or by policy, and which take over when they fail.
+"""Routing: the provider and the model of a call, by name or by policy, and those that follow if it fails.
 
 Spec: 07 §1.2, §1.14.
 """
@@ -50,7 +50,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a policy chose; ``alternatives`` are all the models that it considered."""
+    """The choice of a policy; ``alternatives`` are all the models that it considered."""
 
     provider: str = ""
     model: str = ""

@@ -85,7 +85,7 @@ def _receive(send: Callable[[str], bool], models: Models, came: _Came) -> Reply:
 
 
 class _Came:
-    """What has come of a reply."""
+    """The part of a reply that has come."""
 
     def __init__(self, pieces: AsyncGenerator[str], request: Request) -> None:
         self.pieces = pieces
@@ -111,7 +111,7 @@ class _Came:
         )
 
     def _said(self) -> Reply:
-        """What is known of a provider's stream that is only text."""
+        """Return what is known of a provider's stream that is only text."""
         request = self._request
         return Reply("".join(self.text), request.model, request.provider, request.model, 0, 0)
 

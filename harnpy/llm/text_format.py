@@ -66,7 +66,7 @@ def visible_text(text: str) -> str:
 def _blocks(
     text: str, opening: re.Pattern[str], closing: Callable[[re.Match[str]], re.Pattern[str]]
 ) -> Iterator[tuple[int, str, int]]:
-    """Where each block begins, its body, and where it ends. A missing closing tag is searched for once."""
+    """Yield where each block begins, its body, and where it ends. Search for a missing closing tag once."""
     missing = set()
     at = 0
     while begin := opening.search(text, at):
@@ -298,7 +298,7 @@ class _ReplyParser:
     # Blocks.
 
     def _body_end(self, start: int) -> int | None:
-        """Where a body that is one call ends: a closing tag inside its strings does not count."""
+        """Return where a body that is one call ends: a closing tag inside its strings does not count."""
         call = _FIRST_CALL.match(self.text, start)
         close = None if call is None else self.stray.brackets.closing(call.end() - 1)
         end = None if close is None else _BODY_END.match(self.text, close)

@@ -1,4 +1,4 @@
-"""How a call waits: for time to pass, for what comes from outside, and for its place under a rate limit."""
+"""Waiting: for time to pass, for what comes from outside, and for a place under a rate limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Waiting(Protocol):
-    """Where there are tasks, others run while the calling one waits."""
+    """The waits of a call; where there are tasks, others run meanwhile."""
 
     def sleep(self, seconds: float) -> None: ...
 

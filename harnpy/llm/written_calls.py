@@ -49,12 +49,12 @@ class Heredocs:
         return Heredoc(content.removesuffix("\n").removesuffix("\r"), end)
 
     def end(self, position: int) -> int | None:
-        """Where the heredoc that begins at ``position`` ends."""
+        """Return where the heredoc that begins at ``position`` ends."""
         bounds = self._bounds(position)
         return None if bounds is None else bounds[2]
 
     def _bounds(self, position: int) -> tuple[int, int, int] | None:
-        """Where the content begins, where the line of its closing tag does, and where that tag ends."""
+        """Return where the content begins, where the line of its closing tag does, where that tag ends."""
         opening = _OPENING.match(self._text, position)
         if opening is None:
             return None
@@ -375,7 +375,7 @@ _PREFIXED = (
 
 @dataclass(slots=True)
 class Found:
-    """What a stretch of text holds, up to ``end``; ``rest`` is neither call nor code fence.
+    """The contents of a part of a text, up to ``end``; ``rest`` is neither call nor code fence.
 
     When it ends inside inline code, ``code_end`` is where that does.
     """
@@ -424,7 +424,7 @@ class CallScanner:
         self.brackets = Brackets(text, self.heredocs)
 
     def scan(self, at: int = 0, *, begins_line: bool = True) -> Found:
-        """What the text holds from ``at`` on."""
+        """Return what the text holds from ``at`` on."""
         found = Found(end=len(self.text))
         while at < found.end:
             call = self._call_at(at) if begins_line else None
@@ -433,7 +433,7 @@ class CallScanner:
         return found
 
     def arguments(self, opening: int) -> tuple[dict[str, Any], int] | None:
-        """What the parentheses at ``opening`` hold, and the position behind; None unless it is an object."""
+        """Return the object in the parentheses at ``opening``, and the position behind; None without one."""
         if self.brackets.closing(opening) is None:
             return None
         reader = LiteralReader(self.text, self.heredocs, opening + 1)
@@ -511,7 +511,7 @@ class CallScanner:
         return (at, []) if close is None else (close, read_json_calls(self.text, at, self.heredocs))
 
     def _tag(self, at: int, stop: int) -> int:
-        """Where the next tag begins, ``stop`` when none comes before it; a body has none."""
+        """Return where the next tag begins, ``stop`` when none comes before it; a body has none."""
         tag = -1 if self.body else self.text.find("<", at, stop)
         return stop if tag < 0 else tag
 
@@ -529,7 +529,7 @@ class CallScanner:
         return end
 
     def code_end(self, at: int, stop: int) -> int:
-        """Where the inline code ends that begins behind ``at`` and goes on at ``stop``; 0 when none does."""
+        """Return where the inline code from behind ``at`` that reaches ``stop`` ends; 0 if none does."""
         tick = self.text.find("`", at, stop)
         while tick >= 0:
             code = _INLINE_CODE.match(self.text, tick)

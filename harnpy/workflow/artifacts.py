@@ -65,7 +65,7 @@ class Dropped(TypedDict):
 
 
 class Included(TypedDict):
-    """How much of an artifact is in the context."""
+    """The part of an artifact that is in the context."""
 
     artifact_id: str
     artifact_kind: str
@@ -75,7 +75,7 @@ class Included(TypedDict):
 
 
 class Reason(TypedDict):
-    """Why a chunk is in the context, or isn't."""
+    """The reason why a chunk is in the context, or isn't."""
 
     chunk_id: str
     artifact_id: str

@@ -29,7 +29,7 @@ class Shape(Enum):
 
 
 class Tone(Enum):
-    """How a box is coloured."""
+    """The colours of a box."""
 
     PLAIN = "plain"
     GOOD = "good"

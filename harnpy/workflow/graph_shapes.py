@@ -130,7 +130,7 @@ class RetryPolicy(TypedDict):
 
 
 class Contract(TypedDict):
-    """What a node takes, or what it produces."""
+    """The artifacts that a node takes, or those that it produces."""
 
     input_kinds: list[str]
     output_kinds: list[str]

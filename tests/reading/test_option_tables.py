@@ -75,3 +75,16 @@ def test_a_sum_has_the_later_row() -> None:
     assert both.own["name"] == Option("name", "int", "1", "a number")
     assert list(both.own) == ["name", "left", "right", "new"]
     assert refused(both, {"right": {"x": 1}}).startswith("f: unknown option key 'right.x'")
+
+
+def test_defaults_are_values() -> None:
+    table = OptionTable("""
+        count: int = 12
+        flag: bool = true
+        word: string = hybrid
+        text: string = "##DONE##"
+        part: float = 0.85
+        none: int — no default
+    """)
+    known = {"count": 12, "flag": True, "word": "hybrid", "text": "##DONE##", "part": 0.85, "none": None}
+    assert {name: table.default(name) for name in known} == known

@@ -164,7 +164,7 @@ _AMBIGUOUS: Final = ("error", "retry", "ask")
 
 @dataclass(frozen=True)
 class Tool:
-    """What a model may call: ``handler(arguments)`` returns what it is shown, or a coroutine of that.
+    """A function that a model may call: ``handler(arguments)`` returns its result, or a coroutine of it.
 
     ``parameters`` is a JSON Schema of an object. ``read_only`` tools change nothing. ``on_ambiguous`` says
     what is done about a call that began and has no end in the log, when its turn is entered again: ``error``,

@@ -22,14 +22,14 @@ _EXIT_CODE = re.compile(r"exit_code=(-?\d+)")
 
 
 class Unaccepted(NamedTuple):
-    """Why a completion isn't accepted, as feedback for the model."""
+    """The reason why a completion isn't accepted, as feedback for the model."""
 
     kind: str
     text: str
 
 
 class Verification:
-    """What the last `run` tool reported about the work."""
+    """The last report of a `run` tool about the work."""
 
     def __init__(self) -> None:
         self.passed = False
@@ -58,7 +58,7 @@ class Verification:
 
 
 def completion_requested(options: LoopOptions, text: str, parsed: Parsed, has_tools: bool) -> bool:
-    """Whether the model says that the request is complete."""
+    """Return True if the model says that the request is complete."""
     if not options.allow_sentinel:
         return False
     if parsed.responses:

@@ -108,7 +108,7 @@ class Intervention(NamedTuple):
 
 
 class Repeats:
-    """How often in a row each call, with its arguments, returned the same result."""
+    """Counts how often in a row each call, with its arguments, returned the same result."""
 
     def __init__(self, options: LoopOptions) -> None:
         self._warn = options.loop_detect_warn

@@ -64,7 +64,7 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
 
 @dataclass(slots=True)
 class Parts:
-    """What a loop is put together from. ``emit(type, **fields)`` notifies subscribers."""
+    """The parts of a loop. ``emit(type, **fields)`` notifies subscribers."""
 
     state: LoopState
     conversation: Conversation
@@ -190,7 +190,7 @@ class Loop:
             context.note = note
 
     def _tools_succeeded(self) -> bool:
-        """Whether one of the required tools succeeded."""
+        """Return True if one of the required tools succeeded."""
         required = self.options.require_tools
         return not required or any(name in self.state.successful for name in required)
 
@@ -401,7 +401,7 @@ class Loop:
         record_reply(self.conversation, reply, iteration, **shown)
 
     def _spent(self) -> bool:
-        """Whether a budget for the whole loop is used up."""
+        """Return True if a budget for the whole loop is used up."""
         limit = None if self.budget is None else self.budget.total_budget_usd
         if limit is not None and self.state.cost >= limit:
             return True

@@ -156,7 +156,7 @@ _LEAST_WINDOW = 4096
 
 
 class _Preset(NamedTuple):
-    """What a label stands for: the strategy, that for the hard limit, how many messages stay.
+    """The settings that a label stands for: the strategy, that for the hard limit, how many messages stay.
 
     None is the default of every compaction.
     """

@@ -110,7 +110,7 @@ class ModelInput:
         return {"strategy": "llm", "current_tokens": self._tokens()}
 
     def can_shrink(self) -> bool:
-        """Whether a compaction would replace any message, or the session may be resized."""
+        """Return True if a compaction would replace any message, or the session may be resized."""
         return self.conversation.can_shrink or self._can_compact()
 
     def _can_compact(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a loop's model is offered: its instructions, the tools in view, and those deferred until searched for.
+"""The offer to a loop's model: its instructions, the tools in view, and those deferred until searched for.
 
 In text format the tools are a contract in the system prompt; in native format the request carries them beside
 it. Either is rebuilt only when the tools in view change. Spec: 07 §4.4–4.5, §5, §6.2.

@@ -155,7 +155,7 @@ class Owner(Protocol):
     listening: bool
 
     def waiting(self) -> bool:
-        """Whether something is waiting for the daemon."""
+        """Return True if something is waiting for the daemon."""
 
     def take(self) -> str:
         """Return the first waiting item, as a user message. What was taken before is done."""
@@ -225,7 +225,7 @@ _BACKOFF = (100, 500, 1000, 2000)
 
 
 class Rest(NamedTuple):
-    """How a rest ended: the status that ends the loop, if any, and the mark that hooks receive."""
+    """The end of a rest: the status that ends the loop, if any, and the mark that hooks receive."""
 
     status: str | None
     mark: str
@@ -354,7 +354,7 @@ class Daemon:
         return None
 
     def _is_called(self) -> bool:
-        """Whether there is something for the loop: from its owner, or injected into its session."""
+        """Return True if there is something for the loop: from its owner, or injected into its session."""
         waiting = self.owner.waiting() or bool(self._conversation.waiting())
         return waiting or self._sessions.has_feedback(self._conversation.id)
 

@@ -43,7 +43,7 @@ REJECTED_LOOP = "rejected_loop"
 
 
 class Rejection(NamedTuple):
-    """Why a call isn't made. ``reason`` is that of a denial; ``metadata`` adds to its transcript event."""
+    """The refusal of a call. ``reason`` is that of a denial; ``metadata`` adds to its transcript event."""
 
     text: str
     category: str
@@ -52,7 +52,7 @@ class Rejection(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a call that was made came to; a tool that can't be called at all has a ``denial``.
+    """The outcome of a call that was made; a tool that can't be called at all has a ``denial``.
 
     ``status``: it is known how the call ended, and ``text`` is what the model reads.
     """
@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What the model reads of a call. ``status`` is None when the call wasn't made."""
+    """The result of a call as the model reads it. ``status`` is None when the call wasn't made."""
 
     call: Call
     text: str
@@ -108,7 +108,7 @@ class McpCalls:
         self._clients = clients
 
     def knows(self, entry: Dict) -> bool:
-        """Whether there is a server for a tool."""
+        """Return True if there is a server for a tool."""
         server = server_of(entry)
         return server in self._clients or self._runtime.servers().declared(server) is not None
 
@@ -160,7 +160,7 @@ def _text(error: Exception) -> str:
 
 
 def _category(error: Exception) -> str:
-    """What went wrong: the tool, something that has a name, or the server."""
+    """Return the category of a failure: of the tool, something that has a name, or the server."""
     if isinstance(error, ToolError):
         return "tool_error"
     return getattr(error, "category", None) or "mcp_server_error"

@@ -1,4 +1,4 @@
-"""What a session's log keeps of a model's replies and tool results; the request of a step, read back.
+"""The entries of a session's log for a model's replies and tool results; the request of a step, read back.
 
 Spec: 07 §1.5, §6.3, §6.7; 08 §2.3; 10 §C16.2.
 """

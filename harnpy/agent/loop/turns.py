@@ -1,4 +1,4 @@
-"""What an answer leads to: its calls are made, its claim to be done is checked. Spec: 07 §6.3–6.5.
+"""The turns of a loop: an answer's calls are made, its claim to be done is checked. Spec: 07 §6.3–6.5.
 
 `Turns.take` is steps 6 to 10 of an iteration. A turn with tool calls goes one way, one without the other.
 Both notify the subscribers, and return the status that ends the loop, if any does. A turn that leaves
@@ -149,7 +149,7 @@ class Turns:
     # Whether the work is complete.
 
     def _completes(self, turn: Turn) -> bool:
-        """Whether the turn completes the request. A refused completion gets feedback. Spec: 07 §6.5."""
+        """Return True if the turn completes the request. Else the model gets feedback. Spec: 07 §6.5."""
         options = self.options
         if not options.persistent:
             return False

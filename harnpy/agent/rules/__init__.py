@@ -1,1 +1,1 @@
-"""What agents may do: policies, approval, permissions, hooks, and their gate. Spec: 07 §8."""
+"""The rules for what agents may do: policies, approval, permissions, hooks, and their gate. Spec: 07 §8."""

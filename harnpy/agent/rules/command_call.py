@@ -44,8 +44,8 @@ _REDACTED = "<redacted>"
 
 
 class Surroundings(NamedTuple):
-    """Where a command is asked for: the absolute ``directory`` that commands run in, the ``ceiling`` that is
-    in force, the session that the task drives."""
+    """The place of a request for a command: the absolute ``directory`` that commands run in, the ``ceiling``
+    that is in force, the session that the task drives."""
 
     directory: str
     ceiling: Policy | None
@@ -201,7 +201,7 @@ class Decision(NamedTuple):
 
     @property
     def stops(self) -> bool:
-        """Whether the command isn't run."""
+        """Return True if the command isn't run."""
         return self.action in _USUAL_REASONS
 
     def as_fact(self) -> Dict:
@@ -236,7 +236,7 @@ def checked_decision(policy: CommandPolicy, command: Command, subject: str) -> D
 
 
 class Answer(NamedTuple):
-    """What a pre-hook decided, None for nothing, and the fields of the request that it changes."""
+    """The decision of a pre-hook, None for none, and the fields of the request that it changes."""
 
     decision: Decision | None = None
     rewrite: Dict | None = None

@@ -92,7 +92,7 @@ class Command(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What a scan found: ``labels`` are sorted, ``confidence`` is from 0 to 1."""
+    """The findings of a scan: ``labels`` are sorted, ``confidence`` is from 0 to 1."""
 
     action: str
     labels: tuple[str, ...]
@@ -155,7 +155,7 @@ def _pipes_into_a_shell(text: str) -> bool:
 
 
 def _leaves(command: Command) -> bool:
-    """Whether a command works outside its workspace, or names an absolute path that is outside."""
+    """Return True if a command works outside its workspace, or names an absolute path outside."""
     paths = (command.cwd, *_ABSOLUTE.findall(command.text))
     return not all(any(is_in(_normal(path), root) for root in command.roots) for path in paths)
 

@@ -1,4 +1,4 @@
-"""Whether a tool call may be made: steps 4–7 of 07 §6.7, in their order.
+"""The gate that tool calls pass: steps 4–7 of 07 §6.7, in their order.
 
     policy → permissions → approval → hooks
 

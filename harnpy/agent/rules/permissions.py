@@ -1,4 +1,4 @@
-"""Which calls an agent may make, decided call by call: by permission rules, or by a person's approval.
+"""The permissions of an agent, decided call by call: by permission rules, or by a person's approval.
 
 A `PermissionPolicy` has deny rules, allow rules, and a callback for refused calls. Several may be in force,
 one inside the other: all of them must grant a call. An `ApprovalPolicy` says which calls are approved, which
@@ -401,7 +401,7 @@ def _scope(grant: Any, expected: str) -> str | None:
 
 
 class _Compare(NamedTuple):
-    """How a kind of rules compares patterns with one argument, and with all."""
+    """The comparisons of a kind of rules: patterns with one argument, and with all."""
 
     one: Callable[[Sequence[str], Arguments, str], bool]
     all: Callable[[Sequence[str], Arguments], bool]
@@ -415,7 +415,7 @@ def _allows_one(patterns: Sequence[str], arguments: Arguments, key: str) -> bool
 
 
 def _allows_all(patterns: Sequence[str], arguments: Arguments) -> bool:
-    """Whether all declared paths match; if none are declared, whether any text does."""
+    """Return True if all declared paths match; if none are declared, if any text does."""
     given, declared, paths = arguments
     named = [given[key] for key in declared if given.get(key) is not None]
     if named:

@@ -1,4 +1,4 @@
-"""What an agent may use at all: tools, capabilities, side effects, argument values. Spec: 07 §8.1, 08 §6.4.
+"""The ceiling of an agent: the tools, capabilities, side effects, argument values. Spec: 07 §8.1, 08 §6.4.
 
 A `Policy` is a ceiling. Policies nest: a request inside another policy is restricted to it, and requesting
 tools or capabilities beyond it is an error. What a tool declares about itself are its `Annotations` (07
@@ -255,13 +255,13 @@ class Policy:
 
     @property
     def minds_annotations(self) -> bool:
-        """Whether a tool's effects, operations or path arguments decide about its calls."""
+        """Return True if a tool's effects, operations or path arguments decide about its calls."""
         return bool(self.capabilities or self.constraints) or not self.reaches(NETWORK)
 
     # Checks: each returns why not, or None.
 
     def check_tool(self, name: str, arguments: Mapping[str, Any], paths: Paths = LEXICAL) -> str | None:
-        """Whether a call stays below the ceiling. ``paths`` are those of the task that makes it."""
+        """Return why a call exceeds the ceiling, or None. ``paths`` are those of the task that makes it."""
         if self.tools and first_match(self.tools, name) is None:
             return f"tool '{name}' exceeds tool ceiling"
         annotations = self.annotations(name)
@@ -276,11 +276,11 @@ class Policy:
         return next((reason for reason in reasons if reason is not None), None)
 
     def check_builtin(self, name: str) -> str | None:
-        """Whether scripts may call the builtin while the policy is active."""
+        """Return why scripts may not call the builtin while the policy is active, or None."""
         return self._exceeded(BUILTIN_NEEDS.get(name), lambda: f"builtin '{name}'")
 
     def check_effect(self, effect: str, target: str) -> str | None:
-        """Whether scripts may have an effect while the policy is active."""
+        """Return why scripts may not have an effect while the policy is active, or None."""
         return self._exceeded(EFFECT_NEEDS.get(effect), lambda: described(effect, target))
 
     def _exceeded(self, need: Need | None, what: Callable[[], str]) -> str | None:
@@ -290,9 +290,9 @@ class Policy:
         return None if granted and self.reaches(need.level) else f"{what()} exceeds {need.ceiling} ceiling"
 
     def check_path(self, effect: str, path: str) -> str | None:
-        """Whether what ``path``, absolute and free of links, names may be read, listed, written or deleted.
+        """Return why an absolute path without links may not be read, listed, written or deleted, or None.
 
-        Or whether it may be the working directory of a ``process``. Not before the policy is `placed`.
+        With ``process``: why it may not be a working directory. Only once the policy is `placed`.
         """
         refusing = next((roots for roots in self._all_bounds() if not roots.contain(path)), None)
         return None if refusing is None else outside_roots(refusing, effect, path)
@@ -309,7 +309,7 @@ class Policy:
         return granted is not None and (not granted or operation in granted)
 
     def reaches(self, level: str) -> bool:
-        """Whether effects of that level stay below the ceiling."""
+        """Return True if effects of that level stay below the ceiling."""
         return self.side_effect_level is None or side_effect_rank(level) <= side_effect_rank(
             self.side_effect_level
         )

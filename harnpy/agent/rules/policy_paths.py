@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     RealPath = Callable[[str], str | None]
 
     class Resolver(Protocol):
-        """What a task means by a path: see `harnpy.agent.workplace`."""
+        """Resolves a task's paths: see `harnpy.agent.workplace`."""
 
         def path(self, path: str) -> str:
             """The absolute form of a path."""
 
         def real_base(self) -> str | None:
-            """What the directory leads to that paths are relative to."""
+            """Return the target of the directory that paths are relative to."""
 
         def real_path(self, path: str) -> str | None:
-            """What it leads to, absolute and free of links; None for a text that is no path."""
+            """Return the target of a path, absolute and free of links; None for a text that is no path."""
 
         def is_dir(self, path: str) -> bool: ...
 
@@ -56,7 +56,7 @@ class Roots(NamedTuple):
         return Roots(tuple(_placed(path, real_path) for path in self.paths), True)
 
     def contain(self, path: str) -> bool:
-        """Whether a path, absolute and free of links, is in one of them."""
+        """Return True if a path, absolute and free of links, is in one of them."""
         return any(is_in(path, root) for root in self.paths)
 
 
@@ -95,7 +95,7 @@ def meeting_roots(bounds: Sequence[Roots]) -> tuple[str, ...]:
 
 
 def is_in(path: str, directory: str) -> bool:
-    """Whether a normal path is a directory's, or of something in it."""
+    """Return True if a normal path is a directory's, or of something in it."""
     if directory == ".":
         return not path.startswith("/") and path.partition("/")[0] != ".."
     return path == directory or path.startswith(directory.rstrip("/") + "/")
@@ -106,13 +106,13 @@ _MOST_BACK = 64
 
 
 class Paths:
-    """What paths lead to in the working directory of a task."""
+    """The targets of paths in the working directory of a task."""
 
     def __init__(self, place: Resolver) -> None:
         self._place = place
 
     def allow(self, patterns: Sequence[str], value: Any, declared: bool) -> bool:
-        """Whether a value has texts, each of which is a path that matches a pattern.
+        """Return True if a value has texts, each of which is a path that matches a pattern.
 
         Unless it was ``declared`` to be paths, it may also be a value without texts, compared as JSON, or
         one of URLs.
@@ -136,7 +136,7 @@ class Paths:
         return compact_json(value) if refused is None and others else refused
 
     def touch(self, patterns: Sequence[str], value: Any) -> bool:
-        """Whether any text in a value matches a pattern, as it is or as what it leads to."""
+        """Return True if any text in a value matches a pattern, as it is or as what it leads to."""
         texts = texts_in(value)[0] or [compact_json(value)]
         return any(
             first_match(patterns, text) is not None or self._leads_to(patterns, text, anywhere=True)
@@ -144,7 +144,7 @@ class Paths:
         )
 
     def match(self, patterns: Sequence[str], text: str) -> bool:
-        """Whether what a path leads to matches a pattern; ``*`` also matches what is no path.
+        """Return True if the target of a path matches a pattern; ``*`` also matches what is no path.
 
         So must the directories that would have to be made on the way, only to be left by a ``..``.
         """

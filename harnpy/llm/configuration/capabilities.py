@@ -1,4 +1,4 @@
-"""What models can do, as far as is known: the matrix, its built-in rows, and overrides of it.
+"""The capabilities of models, as far as they are known: the matrix, its built-in rows, and overrides of it.
 
 Spec: 07 §1.15.
 """
@@ -32,7 +32,7 @@ _DATES_BEGIN = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a model can do; nothing, unless a row says so."""
+    """The features of a model; none, unless a row says so."""
 
     native_tools: bool = False
     defer_loading: bool = False
@@ -51,7 +51,7 @@ class Capabilities:
     structured_output: bool = False
 
     def as_dict(self, provider: str, model: str) -> dict[str, Any]:
-        """What `provider_capabilities` returns."""
+        """Return the result of `provider_capabilities`."""
         shown = {key: value for key, value in asdict(self).items() if key not in _NEVER_SHOWN}
         lists = {key: list(value) for key, value in shown.items() if isinstance(value, tuple)}
         return {
@@ -111,7 +111,7 @@ class Matrix:
         self._known.clear()
 
     def of(self, provider: str, model: str) -> Capabilities:
-        """What the model can do at the provider. A row stands alone: what it leaves out, it denies."""
+        """Return what the model can do at the provider. A row stands alone: what it leaves out, it denies."""
         known = self._known.get((provider, model))
         if known is None:
             known = self._known[provider, model] = self._find(provider, model)

@@ -1,4 +1,4 @@
-"""What is known of models: their aliases, providers, tiers and prices. Spec: 07 §1.14–1.15.
+"""The known models: their aliases, providers, tiers and prices. Spec: 07 §1.14–1.15.
 
 `Configured` reads the files when first asked, and holds providers, models and capabilities.
 """
@@ -45,7 +45,7 @@ class Target(NamedTuple):
 
 
 class KnownModels:
-    """What is known of models. A model that nothing else assigns belongs to ``default_provider``."""
+    """The known models. A model that nothing else assigns belongs to ``default_provider``."""
 
     def __init__(self, settings: Settings, default_provider: str) -> None:
         self._settings = settings
@@ -97,7 +97,7 @@ class KnownModels:
         return next((rule.tier for rule in self._settings.tiers if rule.matches(model)), "mid")
 
     def tool_format(self, model: str, provider: str) -> str:
-        """How tools are offered to the model by default: ``text`` or ``native``."""
+        """Return how tools are offered to the model by default: ``text`` or ``native``."""
         for alias in self._settings.aliases.values():
             if alias.tool_format and (alias.id, alias.provider) == (model, provider):
                 return alias.tool_format

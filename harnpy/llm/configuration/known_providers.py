@@ -1,4 +1,4 @@
-"""Which providers there are, how each is reached, and which have a key. Spec: 07 §1.14.
+"""The known providers: how each is reached, and which have a key. Spec: 07 §1.14.
 
 A key is in the environment or in the providers file, goes into a `ProviderConfig`, and nowhere else: no
 description, error or repr shows it.
@@ -49,7 +49,7 @@ AWS_SECRET, AWS_SESSION = "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Where a provider's calls go and whom they are from; None for what it doesn't need.
+    """The address and the account of a provider's calls; None for what it doesn't need.
 
     ``secret`` and ``session`` sign calls to Amazon; ``credentials`` is the text of a Google service account's
     key, which makes tokens.
@@ -63,7 +63,7 @@ class Cloud:
     credentials: str | None = field(default=None, repr=False)
 
     def secrets(self) -> list[str]:
-        """What nothing may show."""
+        """Return the secrets, which nothing may show."""
         private = of_account(self.credentials, "private_key")
         return [each for each in (self.secret, self.session, private) if each]
 
@@ -122,7 +122,7 @@ _BY_THE_SDK = (SIGNED, GOOGLE)
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What a provider needs to make a call; see `ProviderEntry`. ``timeout``: seconds of silence.
+    """The configuration of a provider; see `ProviderEntry`. ``timeout``: seconds of silence.
 
     ``auth_style`` is how this call is authorised: ``bearer`` where a token takes the place of a cloud's key,
     ``google`` where a file of credentials makes the tokens.
@@ -140,7 +140,7 @@ class ProviderConfig:
     cloud: Cloud = field(default_factory=Cloud)
 
     def secrets(self) -> list[str]:
-        """What nothing may show, besides what the headers hold."""
+        """Return the secrets, which nothing may show, without those in headers."""
         return [self.api_key or "", *self.cloud.secrets()]
 
     def headers(self) -> dict[str, str]:
@@ -191,7 +191,7 @@ class KnownProviders:
     # Keys.
 
     def available(self, name: str) -> bool:
-        """Whether a call could be authorised: the provider's key is there, or it needs none."""
+        """Return True if a call could be authorised: the provider's key is there, or it needs none."""
         entry = self.find(name)
         if entry is None:
             return name == MOCK
@@ -217,7 +217,7 @@ class KnownProviders:
             )
 
     def _authorisation(self, entry: ProviderEntry, api_key: str | None = None) -> tuple[str, str | None]:
-        """How a call is authorised, and by which key or token, None where there is none."""
+        """Return how a call is authorised, and the key or token for it, None where there is none."""
         token = None if api_key else self._first(entry.token_envs)
         if token:
             return BEARER, token
@@ -239,7 +239,7 @@ class KnownProviders:
     def configuration(
         self, name: str, api_key: str | None = None, model: str | None = None
     ) -> ProviderConfig:
-        """What a call of the provider needs; ``api_key`` takes precedence over the configured one.
+        """Return the configuration for a call of the provider; ``api_key`` replaces the configured one.
 
         A cloud speaks of each ``model`` in its own protocol. Raises `OptionError` when something is missing.
         """
@@ -261,7 +261,7 @@ class KnownProviders:
         )
 
     def _cloud(self, name: str, entry: ProviderEntry, style: str) -> Cloud:
-        """What a cloud's call needs besides a key. Raises `OptionError` for what is not known."""
+        """Return what a cloud's call needs besides a key. Raises `OptionError` for what is not known."""
         signed = style == SIGNED
         credentials = self._credentials(entry) if style == GOOGLE else None
         cloud = Cloud(
@@ -296,7 +296,7 @@ class KnownProviders:
         return self._first(entry.default_model_envs) or entry.default_model or DEFAULT_MODEL
 
     def refuse_when_disabled(self, name: str) -> str | None:
-        """Why no real call may be made, None when it may."""
+        """Return why no real call may be made, None when it may."""
         if (self._env("HARN_LLM_CALLS_DISABLED") or "").strip().lower() not in _YES:
             return None
         disabled = "LLM calls are disabled by HARN_LLM_CALLS_DISABLED"

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """How to reach a provider, and what else is known of it.
+    """The way to reach a provider, and what else is known of it.
 
     ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own.
     ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` or
@@ -97,7 +97,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a file says of a model; the key is the model's id."""
+    """A model in a file; the key is the model's id."""
 
     name: str
     provider: str

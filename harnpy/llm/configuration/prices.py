@@ -1,4 +1,4 @@
-"""What models cost, in USD per million tokens, and how many tokens they take in. Spec: 07 §1.12, §7.3."""
+"""The prices of models, in USD per million tokens, and how many tokens they take in. Spec: 07 §1.12, §7.3."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Price:
     cache_write_per_mtok: float | None = None
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """What it costs without a cache; ``input_tokens`` are all of the prompt's."""
+        """Return what a call costs without a cache; ``input_tokens`` are all of the prompt's."""
         return (input_tokens * self.input_per_mtok + output_tokens * self.output_per_mtok) / 1_000_000
 
     def cache_savings(self, read: int, written: int) -> float:
-        """What the cache saves of `cost`; negative where writing it costs more than it saves."""
+        """Return what the cache saves of `cost`; negative where writing it costs more than it saves."""
         base = self.input_per_mtok
         read_price = base if self.cache_read_per_mtok is None else self.cache_read_per_mtok
         write_price = base if self.cache_write_per_mtok is None else self.cache_write_per_mtok

@@ -58,7 +58,7 @@ class RemoteProvider(Provider, StreamingProvider, Protocol):
         """The answer's text, piece by piece as it comes. Raises `CallError`."""
 
     def health_url(self, endpoint: str) -> str:
-        """What a check of the configuration asks for, at ``endpoint`` below the service's address."""
+        """Return the URL for a check of the configuration: ``endpoint`` below the service's address."""
 
     async def status(self, url: str, timeout: float) -> int:
         """The status of the response to a small request. Raises TimeoutError and `Unreachable`."""
@@ -68,8 +68,8 @@ class RemoteProvider(Provider, StreamingProvider, Protocol):
 
 
 class _Dialect(NamedTuple):
-    """How one protocol is spoken: the module and the class, the packages that they need, and the extra of
-    this one that installs them."""
+    """The implementation of one protocol: the module and the class, the packages that they need, and the
+    extra of this one that installs them."""
 
     module: str
     provider: str

@@ -256,12 +256,12 @@ def _native(block: Block) -> Block:
 
 
 def _blank(block: Block) -> bool:
-    """Whether a block is empty text, which the service rejects."""
+    """Return True if a block is empty text, which the service rejects."""
     return block.get("type") == "text" and not block["text"].strip()
 
 
 def _thought_is_lost(messages: list[dict[str, Any]]) -> bool:
-    """Whether the thinking behind a call with results is missing: the service then refuses to think."""
+    """Return True if the thinking of a call with results is missing: the service then refuses to think."""
     if len(messages) < 2 or messages[-1]["content"][0].get("type") != "tool_result":
         return False
     return messages[-2]["content"][0].get("type") not in ("thinking", "redacted_thinking")
@@ -295,7 +295,7 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
 
 
 def _parts(body: dict[str, Any]) -> list[list[Block]]:
-    """Where marks for the cache may be, in the order in which the service reads them."""
+    """Return the lists where marks for the cache may be, in the order in which the service reads them."""
     return [body.get("tools", []), body.get("system", []), *(each["content"] for each in body["messages"])]
 
 

@@ -1,4 +1,4 @@
-"""Whether a provider could be called: what is wrong with its configuration, else a probe. Spec: 07 §1.14."""
+"""Checks whether a provider could be called: its configuration, then a probe. Spec: 07 §1.14."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class MockProvider:
 
     @property
     def queued(self) -> bool:
-        """Whether there are replies in the queue or in fixtures, which then serve every call."""
+        """Return True if there are replies in the queue or in fixtures, which then serve every call."""
         return bool(self._scope.queue) or self._fixtures is not None
 
     def intercepts(self, provider: str) -> bool:
@@ -332,7 +332,7 @@ def read_fixtures(text: str, path: str, read_json: Callable[[str], Any] = json.l
 
 
 class _Invalid(Exception):
-    """Why a line is not a fixture."""
+    """A line is not a fixture; the message says why."""
 
 
 def _checked(given: Any) -> Dict:
@@ -386,7 +386,7 @@ def _check_error(given: Any) -> None:
 
 
 class FixtureRecording:
-    """What models replied, one line a call, in the order of the calls.
+    """The replies of models, one line a call, in the order of the calls.
 
     ``asker`` returns who is asking: the calls of equal askers came one after another.
     """

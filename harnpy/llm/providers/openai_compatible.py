@@ -82,14 +82,14 @@ class OpenAIProvider(Remote):
         return "max_completion_tokens" if self.config.name == "openai" else "max_tokens"
 
     def model_id(self, model: str) -> str:
-        """What the service calls a model."""
+        """Return the service's name for a model."""
         return model
 
     def new_answer(self) -> Answer:
         return _Completion()
 
     def _wants_marks(self, request: Request) -> bool:
-        """Whether marks for the cache are sent: OpenRouter passes them on to Anthropic."""
+        """Return True if marks for the cache are sent: OpenRouter passes them on to Anthropic."""
         return self.config.name == "openrouter" and "claude" in request.model
 
     def _thinking(self, thinking: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _response_format(output: Output) -> dict[str, Any]:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether services accept a schema as strict: every object lists and requires all its properties."""
+    """Return True if services accept a schema as strict: each object lists and requires its properties."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):

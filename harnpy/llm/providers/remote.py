@@ -92,7 +92,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=di
 
 
 class Answer(ABC):
-    """What has been received so far of one reply."""
+    """The part of a reply that has been received so far."""
 
     #: Whether the service counts cached tokens beside those of the prompt, rather than among them.
     cached_beside = False
@@ -181,7 +181,7 @@ class Remote(ABC):
 
     @property
     def path(self) -> str:
-        """Where requests are sent, below the client's address."""
+        """The path of requests, below the client's address."""
         return self.config.chat_endpoint
 
     #: Whether the SDK rewrites requests for a cloud: it then wants values rather than bytes.
@@ -227,7 +227,7 @@ class Remote(ABC):
         raise failure
 
     def health_url(self, endpoint: str) -> str:
-        """What a check of the configuration asks for, at ``endpoint`` below the service's address."""
+        """Return the URL for a check of the configuration: ``endpoint`` below the service's address."""
         return self.config.base_url + endpoint
 
     async def status(self, url: str, timeout: float) -> int:
@@ -253,7 +253,7 @@ class Remote(ABC):
         return 200
 
     def _failure(self, error: Exception, request: Request) -> BaseException:
-        """What to raise for an error of a call; one that is not the service's is raised again."""
+        """Return the error to raise for that of a call; one that is not the service's is raised again."""
         large = too_large(error)
         if large is not None and large.unit == "bytes" and self.caps.on_bytes is not None:
             return self.caps.on_bytes()
@@ -330,7 +330,7 @@ class Remote(ABC):
         return reply
 
     def reply_so_far(self, answer: Answer, request: Request) -> Reply:
-        """What has been received, which may be the beginning of a reply: then it has no tool calls."""
+        """Return what has been received, maybe the beginning of a reply: then it has no tool calls."""
         calls = [] if answer.stop_reason is None else answer.calls()
         model = answer.model if answer.model and isinstance(answer.model, str) else request.model
         return Reply(

@@ -102,7 +102,7 @@ def _root(error: BaseException) -> str:
 
 
 def too_large(error: BaseException) -> TooLarge | None:
-    """What a response of too many bytes or events raised, whatever the SDK turned it into."""
+    """Return the error for too many bytes or events, whatever the SDK turned it into."""
     return next((each for each in _causes(error) if isinstance(each, TooLarge)), None)
 
 

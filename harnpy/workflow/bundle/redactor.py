@@ -221,7 +221,7 @@ _REMEMBERED = 1024
 
 
 class TextRule(NamedTuple):
-    """What to do with any text, and the manifest's words for a change."""
+    """A rule for every text, and the manifest's words for a change."""
 
     reason: str
     action: str

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class RunIdentity(TypedDict):
-    """Which run a bundle is of."""
+    """The run that a bundle is of."""
 
     id: str
     workflow_id: str
@@ -55,7 +55,7 @@ class TranscriptSection(TypedDict):
 
 
 class StageOutcome(TypedDict):
-    """How a stage ended."""
+    """The end of a stage."""
 
     stage_id: str
     node_id: str
@@ -72,7 +72,7 @@ class Replay(TypedDict):
 
 
 class Sections(TypedDict):
-    """What a bundle takes from a run record."""
+    """The parts that a bundle takes from a run record."""
 
     run: RunIdentity
     transcripts: list[TranscriptSection]

@@ -80,7 +80,7 @@ def begin_run(
 
 
 def _lacks_only_its_end(former: RunRecord | None) -> bool:
-    """Whether a run was interrupted between its last stage and its end, which could not be written."""
+    """Return True if a run stopped between its last stage and its end, which could not be written."""
     if former is None or former["pending_nodes"]:
         return False
     return former["status"] == RUNNING and bool(former["stages"])

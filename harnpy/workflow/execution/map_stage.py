@@ -61,7 +61,7 @@ class _Branch(NamedTuple):
 
 
 class _Branches(NamedTuple):
-    """What each branch does, and how they are run: work that never waits needs no tasks."""
+    """The work of each branch, and how they are run: work that never waits needs no tasks."""
 
     do: Callable[[Work, _Item], _Branch]
     start: Callable[[Sequence[Callable[[], Any]], int], Generator[Attempt, None, None]]

@@ -1,4 +1,4 @@
-"""What each kind of node does. Spec: 08 §7.3, §7.5, §13.3.
+"""The kinds of nodes, and what each does. Spec: 08 §7.3, §7.5, §13.3.
 
 | kind                | module       | outcome                               | branch               |
 |---------------------|--------------|---------------------------------------|----------------------|

@@ -1,4 +1,4 @@
-"""What a node gets for its turn, and how it ended: its session, the artifacts it takes, its briefing.
+"""A node's turn: its session, the artifacts it takes, its briefing, and how it ended.
 
 `Work` and `Ended` are the interface between the executor and the kinds of stages. Spec: 08 §7.3, §7.7.
 """

@@ -282,7 +282,7 @@ def observability(run: RunRecord, world: World) -> Dict:
 
 
 class _Parts(NamedTuple):
-    """What one stage contributes to each of the lists."""
+    """The entries of one stage in each of the lists."""
 
     planner_rounds: list[Dict]
     verification_outcomes: list[Dict]

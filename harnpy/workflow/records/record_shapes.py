@@ -33,7 +33,7 @@ class UsageRecord(TypedDict):
 
 
 class ExecutionRecord(TypedDict):
-    """Where a run worked."""
+    """The place where a run worked."""
 
     cwd: str | None
     source_dir: str | None
@@ -106,7 +106,7 @@ class Transition(TypedDict):
 
 
 class Checkpoint(TypedDict):
-    """Where a run stood at one time."""
+    """The state of a run at one time."""
 
     id: str
     persisted_at: str
@@ -150,7 +150,7 @@ class ExpectedQuestion(TypedDict):
 
 
 class StageAssertion(TypedDict):
-    """What a fixture expects of a node's last stage."""
+    """The expectations of a node's last stage."""
 
     node_id: str
     expected_status: str
