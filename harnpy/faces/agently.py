@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from contextvars import ContextVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from harnpy.faces.asynchronous import calling, later
 from harnpy.session import extension, log
+from harnpy.session.aio import in_thread
 from harnpy.session.arguments import validate_session_id
+from harnpy.session.calling import LoopCaller
 from harnpy.session.extension import Memory, RequestPrompt, SessionExtension
 from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy, call_alone
@@ -17,7 +20,7 @@ from harnpy.session.transfer.documents import JSON, YAML, load_document
 from harnpy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 
     from harnpy.session.resize_policy import Analysis, Strategy
     from harnpy.session.runtime import SessionRuntime
@@ -26,6 +29,41 @@ if TYPE_CHECKING:
     Model = Callable[[dict[str, Any]], Any]
 
 __all__ = ["Agent", "Session"]
+
+# Methods for asyncio: the same, in a thread; handlers that are async run on the caller's loop.
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+_CALLER: ContextVar[LoopCaller | None] = ContextVar("harnpy.faces", default=None)
+
+
+def later(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+    """Return a method as a coroutine."""
+
+    @wraps(method)
+    async def waited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        caller = LoopCaller.here()
+
+        def work() -> R:
+            _CALLER.set(caller)
+            return method(self, *args, **kwargs)
+
+        return await in_thread(work, caller.stop)
+
+    return waited
+
+
+def calling(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what calls a handler: on the loop that waits for it if one does, else as ``otherwise`` does."""
+
+    def call(fn: Callable[..., Any], *args: Any) -> Any:
+        return (_CALLER.get() or otherwise)(fn, *args)
+
+    return call
+
 
 # Agently's `Session`. Spec: 10 §A2.1 to §A2.4, §A2.7, §B2.
 

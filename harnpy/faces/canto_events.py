@@ -29,6 +29,24 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
     Message = dict[str, Any]
 
+__all__ = [
+    "ARTIFACT_KIND_WORKSPACE_FILE_REF", "ArtifactRecordedData", "BranchSummaryData", "ChildBlockedData",
+    "ChildCanceledData", "ChildCompletedData", "ChildFailedData", "ChildMergedData", "ChildMode",
+    "ChildProgressedData", "ChildRequestedData", "ChildStartedData", "ChildStatus", "CompactionSnapshot",
+    "ContextEntry", "ContextKind", "ContextPlacement", "EscalationRetriedData", "Event", "EventType",
+    "ForkOrigin", "ProjectionSnapshot", "ProjectionTrigger", "StepCompletedData", "StepStartedData",
+    "ToolCompletedData", "ToolStartedData", "TurnCompletedData", "TurnStartedData", "WaitData",
+    "assistant_message", "marshal_event_json", "new_artifact_recorded_event", "new_branch_summary_event",
+    "new_child_blocked_event", "new_child_canceled_event", "new_child_completed_event",
+    "new_child_failed_event", "new_child_merged_event", "new_child_progressed_event",
+    "new_child_requested_event", "new_child_started_event", "new_compaction_event", "new_context",
+    "new_escalation_retried_event", "new_event", "new_message", "new_projection_snapshot",
+    "new_step_completed_event", "new_step_started_event", "new_tool_completed_event",
+    "new_tool_started_event", "new_turn_completed_event", "new_turn_started_event", "new_user_message",
+    "new_wait_resolved_event", "new_wait_started_event", "system_message", "tool_message",
+    "unmarshal_event_json", "user_message",
+]  # fmt: skip
+
 # Types of events, kinds of context, modes and statuses of children, as enums of texts. Spec: 10 §A1.2.
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from harnpy.faces import cognesy_sessions
+from harnpy.faces.cognesy_sessions import *  # noqa: F403
 from harnpy.faces.cognesy_sessions import (
     AgentDefinition,
     AgentSession,
@@ -16,27 +18,12 @@ from harnpy.faces.cognesy_sessions import (
     AgentState,
     CanControlAgentSession,
     CanExecuteSessionAction,
-    CanManageAgentSessions,
-    CanStoreSessions,
-    DefinitionStateFactory,
     EventDispatcher,
-    FileSessionStore,
     HarnSessionStore,
     InMemorySessionStore,
-    InvalidSessionFileException,
-    LLMConfig,
-    SessionActionExecuted,
-    SessionConflictException,
     SessionFactory,
-    SessionId,
     SessionInfoList,
-    SessionLoaded,
-    SessionLoadFailed,
-    SessionNotFoundException,
     SessionRepository,
-    SessionSaved,
-    SessionSaveFailed,
-    SessionStatus,
     forked,
     saved_by,
     show,
@@ -56,50 +43,12 @@ if TYPE_CHECKING:
     from harnpy.session.transaction import Txn
 
 __all__ = [
-    "AgentCapabilityRegistry",
-    "AgentDefinition",
-    "AgentSession",
-    "AgentSessionInfo",
-    "AgentSessionStage",
-    "AgentState",
-    "CanControlAgentSession",
-    "CanExecuteSessionAction",
-    "CanManageAgentSessions",
-    "CanStoreSessions",
-    "ChangeModel",
-    "ChangeSystemPrompt",
-    "ClearSession",
-    "DefinitionLoopFactory",
-    "DefinitionStateFactory",
-    "EventDispatcher",
-    "FileSessionStore",
-    "ForkSession",
-    "HarnSessionStore",
-    "InMemorySessionStore",
-    "InvalidSessionFileException",
-    "LLMConfig",
-    "PassThroughSessionController",
-    "ResumeSession",
-    "SendMessage",
-    "SessionActionExecuted",
-    "SessionConflictException",
-    "SessionFactory",
-    "SessionHookStack",
-    "SessionId",
-    "SessionInfoList",
-    "SessionLoadFailed",
-    "SessionLoaded",
-    "SessionNotFoundException",
-    "SessionRepository",
-    "SessionRuntime",
-    "SessionSaveFailed",
-    "SessionSaved",
-    "SessionStatus",
-    "SuspendSession",
-    "UpdateTask",
-    "UseBash",
+    "AgentCapabilityRegistry", "ChangeModel", "ChangeSystemPrompt", "ClearSession",
+    "DefinitionLoopFactory", "ForkSession", "PassThroughSessionController", "ResumeSession",
+    "SendMessage", "SessionHookStack", "SessionRuntime", "SuspendSession", "UpdateTask", "UseBash",
     "WriteMetadata",
-]
+]  # fmt: skip
+__all__ += cognesy_sessions.__all__
 
 # Controllers: what may change a session at each stage of an action. Spec: 10 §A3.4.
 

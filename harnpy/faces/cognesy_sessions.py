@@ -44,6 +44,37 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Data = dict[str, Any]
 
+__all__ = [
+    "AgentDefinition",
+    "AgentSession",
+    "AgentSessionInfo",
+    "AgentSessionStage",
+    "AgentState",
+    "CanControlAgentSession",
+    "CanExecuteSessionAction",
+    "CanManageAgentSessions",
+    "CanStoreSessions",
+    "DefinitionStateFactory",
+    "EventDispatcher",
+    "FileSessionStore",
+    "HarnSessionStore",
+    "InMemorySessionStore",
+    "InvalidSessionFileException",
+    "LLMConfig",
+    "SessionActionExecuted",
+    "SessionConflictException",
+    "SessionFactory",
+    "SessionId",
+    "SessionInfoList",
+    "SessionLoadFailed",
+    "SessionLoaded",
+    "SessionNotFoundException",
+    "SessionRepository",
+    "SessionSaveFailed",
+    "SessionSaved",
+    "SessionStatus",
+]  # fmt: skip
+
 # Exceptions by their names there. Spec: 10 §A3.2, §A3.7, §C11.
 
 
