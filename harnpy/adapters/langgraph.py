@@ -28,6 +28,7 @@ except ImportError as error:
 from harnpy.adapters import threads
 from harnpy.adapters.threads import KIND, Namespace, Saved, Thread, ThreadCodec, ThreadRecord, Write
 from harnpy.storage import HeadQuery, Store, Stream, open_store
+from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
@@ -252,14 +253,7 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
                 return version
 
     def _thread_ids(self) -> Sequence[str]:
-        found = []
-        query = HeadQuery(KIND, order="id")
-        while True:
-            page = self.store.heads(query)
-            found += [head.name for head in page.items]
-            if page.next is None:
-                return found
-            query = query._replace(after=page.next)
+        return [head.name for head in all_heads(self.store, HeadQuery(KIND, order="id"))]
 
     # The same for asyncio: a store's calls block, so each runs in a thread.
 

@@ -42,6 +42,11 @@ def one_line(text: str) -> str:
     return harmless(text).replace("\n", " ")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 file``, ``2 files``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def has_colour(stream: TextIO) -> bool:
     """True when `stream` is a terminal and NO_COLOR is not set."""
     return "NO_COLOR" not in os.environ and stream.isatty()
@@ -92,7 +97,7 @@ def error_text(error: Exception) -> str:
 def rendered_error(error: Exception, stream: TextIO | None = None) -> str:
     """The failure as `run` shows it, ending with a line feed; in colour where `stream` shows colour."""
     if isinstance(error, SourceFault):
-        return error.render(colour=_coloured(stream))
+        return error.render(colour=stream is not None and has_colour(stream))
     if isinstance(error, VmError):
         return backtrace.render(error)
     if isinstance(error, OSError) and error.filename:
@@ -110,11 +115,6 @@ def rendered_for_repl(error: Exception) -> str:
     """`Error: TEXT`, then the place and the caret."""
     _, _, place = rendered_error(error).partition("\n")
     return f"Error: {error_text(error)}\n{place}"
-
-
-def _coloured(stream: TextIO | None) -> bool:
-
-    return stream is not None and has_colour(stream)
 
 
 # What ends a command or a program, shown on stderr. Spec: 09 §1.2–1.4.

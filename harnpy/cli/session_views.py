@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from harnpy.adapters.conversations import SESSION, kind_of
 from harnpy.cli import tables
-from harnpy.cli.console import harmless, one_line, paint
+from harnpy.cli.console import counted, harmless, one_line, paint
 from harnpy.cli.tables import cell
 from harnpy.formats.json import compact_json
 from harnpy.session.info import FORK_SEQ, PARENT
@@ -96,11 +96,6 @@ def _call(call: Any) -> str:
     arguments = function.get("arguments", function.get("input", ""))
     shown = arguments if isinstance(arguments, str) else compact_json(arguments)
     return f"-> {function.get('name', '')}({shown})"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # Sessions of a store on a terminal: lists and trees. Spec: 10 §C21.
@@ -218,7 +213,7 @@ def live_table(sessions: SessionRegistry) -> RenderableType:
 
 def live_transcript(snapshot: Dict) -> RenderableType:
     """One session: its properties and all its events."""
-    lines = [Text(f"{one_line(snapshot['id'])}  {_count(snapshot)}", "bold")]
+    lines = [Text(f"{one_line(snapshot['id'])}  {counted(snapshot['length'], 'message')}", "bold")]
     facts = {
         "parent": snapshot["parent_id"],
         "children": ", ".join(snapshot["child_ids"]),
@@ -277,7 +272,7 @@ def _live_label(sessions: SessionRegistry, id: str) -> Text:
         return Text(f"{one_line(id)}  closed", "dim")
     at = snapshot["branched_at_event_index"]
     branched = "" if at is None else f", branched at event {at}"
-    return Text(f"{one_line(id)}  {_count(snapshot)}{branched}")
+    return Text(f"{one_line(id)}  {counted(snapshot['length'], 'message')}{branched}")
 
 
 def _made(sessions: SessionRegistry, id: str) -> tuple[bool, float]:
@@ -309,8 +304,3 @@ def _clients(snapshot: Dict) -> str:
     controller = snapshot["live_controller_id"]
     ids = [client["client_id"] for client in snapshot["live_clients"]]
     return ", ".join(one_line(id) + ("*" if id == controller else "") for id in ids)
-
-
-def _count(snapshot: Dict) -> str:
-    count = snapshot["length"]
-    return f"{count} message{'' if count == 1 else 's'}"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.adapters.checkpoints import INTERRUPT, Unread, is_internal, messages, questions
 from harnpy.adapters.conversations import THREAD, thread_history, thread_stream
 from harnpy.adapters.threads import KIND, Shown, ThreadHistory, ThreadRecord, plain_data, readable
-from harnpy.cli.console import one_line, say
-from harnpy.cli.session_views import counted, message_lines, short, stamp
+from harnpy.cli.console import counted, one_line, say
+from harnpy.cli.session_views import message_lines, short, stamp
 from harnpy.formats.json import compact_json
 from harnpy.session.errors import SessionError
 

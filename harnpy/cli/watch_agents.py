@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harnpy.builtins.bridge.contexts import context_of
+from harnpy.cli.console import counted
 
 if TYPE_CHECKING:
     from harnpy import Vm
@@ -264,7 +265,7 @@ def table(board: Board, limit: int | None) -> Table:
             _time(agent.seconds(now)),
         )
     working = sum(agent.ended is None for agent in agents)
-    count = f"{len(agents)} {'agent' if len(agents) == 1 else 'agents'}"
+    count = counted(len(agents), "agent")
     said = f"{count}, {working} at work" if working else count
     view.add_row(Text(said), "", "", "", *_account(*agents), _time(_span(agents, now)), style="dim")
     return view
@@ -295,6 +296,6 @@ def _time(seconds: float) -> str:
 
 
 def _summary(agent: Agent) -> str:
-    turns = f"{agent.turn} {'turn' if agent.turn == 1 else 'turns'}"
+    turns = counted(agent.turn, "turn")
     tokens = f"{agent.input_tokens} in + {agent.output_tokens} out tokens"
     return f"{agent.status}, {turns}, {tokens}, ${agent.cost:.4f}, {agent.seconds(0.0):.1f} s"

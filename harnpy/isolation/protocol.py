@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 # Values of the language as data that crosses between processes.
 #
 # nil, bool, int, float, string, bytes, list and dict are msgpack's own; a struct becomes a dict. Enums,
-# durations, sets, pairs and ranges are extensions. A function crosses as a number: it stays in the child,
-# where `call` finds it.
+# durations, sets, pairs, ranges and the parts of diagnostics are extensions. A function crosses as a number:
+# it stays in the child, where `call` finds it.
 
 
 _encode, _Ext = msgspec.msgpack.encode, msgspec.msgpack.Ext
@@ -75,6 +75,10 @@ def _enum(enum: str, variant: str, *fields: Any) -> EnumValue:
     return EnumValue(enum, variant, fields)
 
 
+def _diagnostic(stated: dict[str, Any]) -> Diagnostic:
+    return Diagnostic(**{**stated, "notes": tuple(stated["notes"]), "related": tuple(stated["related"])})
+
+
 #: For each class: its extension code, its parts as a list, and what makes it of them again.
 _PARTS: dict[type, tuple[int, Callable[[Any], list[Any]], Callable[..., Any]]] = {
     EnumValue: (2, lambda value: [value.enum, value.variant, *value.fields], _enum),
@@ -82,6 +86,12 @@ _PARTS: dict[type, tuple[int, Callable[[Any], list[Any]], Callable[..., Any]]] =
     Set: (4, lambda value: [value.items], Set),
     Pair: (5, lambda value: [value.first, value.second], Pair),
     Range: (6, lambda value: [value.first, value.last, value.exclusive], Range),
+    Span: (7, lambda span: [span.start, span.end, span.line, span.column], Span),
+    Lines: (8, lambda lines: [lines.source], Lines),
+    Related: (9, lambda related: [related.message, related.span, related.file, related.lines], Related),
+    Edit: (10, lambda edit: [edit.start, edit.end, edit.text], Edit),
+    Fix: (11, lambda fix: [fix.edits, fix.safe], Fix),
+    Diagnostic: (12, lambda it: [{name: getattr(it, name) for name in it.__slots__}], _diagnostic),
 }
 _MADE = {code: make for code, _, make in _PARTS.values()}
 
@@ -199,65 +209,24 @@ def _at(data: Data, error: VmError) -> VmError:
 
 
 def _packed_fault(fault: SourceFault) -> Data:
-    found = [
-        {
-            "stated": [each.severity, each.message, each.span and _parts(each.span), each.label, each.help],
-            "notes": each.notes,
-            "code": each.code,
-            "related": [
-                [it.message, it.span and _parts(it.span), it.file, it.lines and it.lines.source]
-                for it in each.related
-            ],
-            "fix": each.fix
-            and [[[edit.start, edit.end, edit.text] for edit in each.fix.edits], each.fix.safe],
-        }
-        for each in fault.diagnostics
-    ]
-    line = [fault.line, fault.text] if isinstance(fault, CompileFault) else None
     return {
         "kind": "source",
         "class": type(fault).__name__,
         "message": fault.message,
-        "diagnostics": found,
+        "diagnostics": list(fault.diagnostics),
         "source": fault.source,
         "file": fault.file,
-        "line": line,
+        "line": [fault.line, fault.text] if isinstance(fault, CompileFault) else None,
     }
 
 
 def _unpacked_fault(data: Data) -> SourceFault:
-    found = [_diagnostic(each) for each in data["diagnostics"]]
+    found, source, file = data["diagnostics"], data["source"], data["file"]
     if data["line"] is not None:
         line, text = data["line"]
-        return CompileFault(line, text, found, data["source"], data["file"])
-    fault: SourceFault = _FAULTS.get(data["class"], SourceFault)(
-        data["message"], found, data["source"], data["file"]
-    )
+        return CompileFault(line, text, found, source, file)
+    fault: SourceFault = _FAULTS.get(data["class"], SourceFault)(data["message"], found, source, file)
     return fault
-
-
-def _diagnostic(data: Data) -> Diagnostic:
-    severity, message, span, label, help = data["stated"]
-    related = [
-        Related(text, place and Span(*place), file, None if source is None else Lines(source))
-        for text, place, file, source in data["related"]
-    ]
-    fix = data["fix"] and Fix([Edit(*edit) for edit in data["fix"][0]], data["fix"][1])
-    return Diagnostic(
-        severity,
-        message,
-        span and Span(*span),
-        label,
-        help,
-        tuple(data["notes"]),
-        code=data["code"],
-        related=tuple(related),
-        fix=fix,
-    )
-
-
-def _parts(span: Span) -> list[int]:
-    return [span.start, span.end, span.line, span.column]
 
 
 #: The most bytes of one message: what one side sends can't fill the memory of the other.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from harnpy.net.errors import RequestFailed
 from harnpy.net.http_replies import HttpMocks, Mocked, Reply, Response, at_once
 from harnpy.net.http_request import PASSING, Request
-from harnpy.net.http_sessions import Clients, Handles, Session, Sessions
+from harnpy.net.http_sessions import Clients, Closing, Session, Sessions
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -101,16 +101,10 @@ class Stream:
         await self._response.aclose()
 
 
-class Streams(Handles[Stream]):
+class Streams(Closing[Stream]):
     """The open streams of one program."""
 
-    def __init__(self) -> None:
-        super().__init__("http-stream", "stream")
-
-    async def aclose(self) -> None:
-        for stream in self:
-            await stream.aclose()
-        self.clear()
+    kind, noun = "http-stream", "stream"
 
 
 T = TypeVar("T")

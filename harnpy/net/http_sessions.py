@@ -6,7 +6,7 @@ Spec: 04 §21.2.
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from harnpy.formats.display import display
 from harnpy.net.errors import HttpError
@@ -42,15 +42,16 @@ def read_handle(name: str, value: Any) -> str:
 class Handles(Generic[T]):
     """Open things by their handles. ``kind`` begins a handle, ``noun`` is what messages call such a thing."""
 
-    def __init__(self, kind: str, noun: str) -> None:
-        self._kind = kind
-        self._noun = noun
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+
+    def __init__(self) -> None:
         self._numbers = count(1)
         self._open: dict[str, T] = {}
 
     def add(self, opened: T) -> str:
         """Return a new handle."""
-        handle = f"{self._kind}-{next(self._numbers)}"
+        handle = f"{self.kind}-{next(self._numbers)}"
         self._open[handle] = opened
         return handle
 
@@ -58,7 +59,7 @@ class Handles(Generic[T]):
         """Return what the handle ``value`` stands for. Raises `HttpError`."""
         handle = read_handle(name, value)
         if handle not in self._open:
-            raise HttpError(f"{name}: unknown {self._noun} '{handle}'")
+            raise HttpError(f"{name}: unknown {self.noun} '{handle}'")
         return self._open[handle]
 
     def take(self, name: str, value: Any) -> T | None:
@@ -68,7 +69,21 @@ class Handles(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter([*self._open.values()])
 
-    def clear(self) -> None:
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+C = TypeVar("C", bound=_Closable)
+
+
+class Closing(Handles[C]):
+    """Things that end with the program."""
+
+    async def aclose(self) -> None:
+        """Close all of them; their handles are unknown then."""
+        for opened in self:
+            await opened.aclose()
         self._open.clear()
 
 
@@ -126,8 +141,10 @@ class Session(NamedTuple):
 class Sessions(Handles[Session]):
     """The open sessions of one program."""
 
+    kind, noun = "http-session", "HTTP session"
+
     def __init__(self, http: Http) -> None:
-        super().__init__("http-session", "HTTP session")
+        super().__init__()
         self._http = http
 
     def open(self, options: Dict) -> str:

@@ -17,7 +17,7 @@ from harnpy.net.errors import Broken, HttpError, Refused, WebSocketError
 from harnpy.net.http_options import EVENT, SCRIPT, Given
 from harnpy.net.http_replies import Response, masked_headers, matches_url
 from harnpy.net.http_request import Disk, Request, check_header, read_request
-from harnpy.net.http_sessions import Clients, Handles
+from harnpy.net.http_sessions import C, Clients, Closing
 from harnpy.net.inbox import Inbox, Script
 from harnpy.net.sse import Event, Opened, Reconnecting, Source
 from harnpy.world.connections import Message
@@ -180,21 +180,25 @@ class AskedEvents(NamedTuple):
     reconnecting: Reconnecting
 
 
-class EventStreams(Handles[Inbox[Opened | Event] | Script[Opened | Event]]):
-    """The open streams, by their handles."""
+class _Connected(Closing[C]):
+    """What is open over connections of its own, by its handles."""
 
     def __init__(self, http: Http, egress: Egress, mocks: TransportMocks, start: Start) -> None:
-        super().__init__("sse", "stream")
+        super().__init__()
         self._clients = Clients(http)
         self._egress = egress
         self._mocks = mocks
         self._start = start
 
     async def aclose(self) -> None:
-        for stream in self:
-            await stream.aclose()
-        self.clear()
+        await super().aclose()
         await self._clients.aclose()
+
+
+class EventStreams(_Connected[Inbox[Opened | Event] | Script[Opened | Event]]):
+    """The open streams, by their handles."""
+
+    kind, noun = "sse", "stream"
 
     def mocked(self, asked: AskedEvents) -> str | None:
         """Return the handle of a mocked stream; None when no mock is there for it. Raises `EgressBlocked`."""
@@ -284,21 +288,10 @@ class Socket(Protocol):
     async def aclose(self) -> None: ...
 
 
-class WebSockets(Handles[Socket]):
+class WebSockets(_Connected[Socket]):
     """The open WebSockets, by their handles."""
 
-    def __init__(self, http: Http, egress: Egress, mocks: TransportMocks, start: Start) -> None:
-        super().__init__("websocket", "WebSocket")
-        self._clients = Clients(http)
-        self._egress = egress
-        self._mocks = mocks
-        self._start = start
-
-    async def aclose(self) -> None:
-        for socket in self:
-            await socket.aclose()
-        self.clear()
-        await self._clients.aclose()
+    kind, noun = "websocket", "WebSocket"
 
     def mocked(self, asked: AskedSocket) -> str | None:
         """Return the handle of a mocked one; None when no mock is there for it. Raises `EgressBlocked`."""

@@ -424,6 +424,16 @@ def page(heads: Iterable[Head], query: HeadQuery, errors: list[tuple[str, str]] 
     return Page(items, mark(items[-1], query) if more else None, errors or [])
 
 
+def all_heads(store: Store, query: HeadQuery) -> Iterator[Head]:
+    """Yield all heads that ``query`` asks for, page by page."""
+    while True:
+        page = store.heads(query)
+        yield from page.items
+        if page.next is None:
+            return
+        query = query._replace(after=page.next)
+
+
 def matches(head: Head, query: HeadQuery) -> bool:
     """Return whether a list shows ``head``."""
     status = head.data.get("status", "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harnpy.storage.contract import Head, HeadQuery, Row, Store, Stream
+from harnpy.storage.contract import Head, HeadQuery, Row, Store, Stream, all_heads
 from harnpy.storage.errors import StorageError, StreamExists
 
 if TYPE_CHECKING:
@@ -75,14 +75,8 @@ def copy_streams(source: Store, target: Store, kind: str, names: Sequence[str] |
 
 
 def all_names(store: Store, kind: str) -> Iterator[str]:
-    """The names of all streams of ``kind``."""
-    query = HeadQuery(kind, order="id", limit=_CHUNK)
-    while True:
-        page = store.heads(query)
-        yield from (head.name for head in page.items)
-        if page.next is None:
-            return
-        query = query._replace(after=page.next)
+    """Return the names of all streams of ``kind``."""
+    return (head.name for head in all_heads(store, HeadQuery(kind, order="id", limit=_CHUNK)))
 
 
 def _waits_for_parent(source: Store, head: Head, done: set[str]) -> bool:

@@ -149,8 +149,8 @@ def _opener(module: str, name: str) -> Opener:
 #: The schemes that `open_store` knows. The one table of the process that `register_store` adds to.
 _OPENERS: dict[str, Opener] = {
     "memory": _opener("memory", "MemoryStore"),
-    "jsonl": _opener("jsonl", "open_jsonl"),
-    "sqlite": _opener("sqlite", "open_sqlite"),
+    "jsonl": _opener("jsonl", "JsonlStore"),
+    "sqlite": _opener("sqlite", "SqliteStore"),
     "postgresql": _opener("postgres", "open_postgres"),
 }
 

@@ -114,12 +114,7 @@ def capped(client: type[Any], most: int) -> type[Any]:
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             response = await super().send(request, stream=True, **options)
             _cap(response, most)
-            if not stream:
-                try:
-                    await response.aread()
-                finally:
-                    await response.aclose()
-            return response
+            return await _read(response, stream)
 
     return CappedClient
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.isolation.protocol import packed, unpacked
+from harnpy.isolation.protocol import Frames, Packing, Unpacking, frame, packed, unpacked
 from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related, SourceFault
 
 
@@ -13,7 +13,9 @@ def test_a_diagnostic_crosses_with_all_it_has() -> None:
     fix = Fix([Edit(8, 9, "1")], safe=False)
     found = Diagnostic("error", "m", span, "l", None, ("n",), code="c", related=related, fix=fix)
     fault = SourceFault("m", [found], lines.source, "a.harn")
-    crossed = unpacked(packed(fault))
+    sent = frame(("failed", packed(fault)), Packing(lambda value: None).pack)
+    ((_, received),) = Frames(Unpacking(lambda *_: None).unpack).feed(sent)
+    crossed = unpacked(received)
     assert isinstance(crossed, SourceFault)
     assert crossed.render() == fault.render()
     assert ":::" in fault.render()

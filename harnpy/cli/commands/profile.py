@@ -23,7 +23,7 @@ from harnpy.builtins.live_models import models_of
 from harnpy.cli import FAILED, INTERRUPTED, OK, console
 from harnpy.cli.command_options import write_page
 from harnpy.cli.commands.run import exit_status
-from harnpy.cli.console import complain
+from harnpy.cli.console import complain, counted
 from harnpy.cli.profiler import Call, Profile, Recorder, watching
 from harnpy.cli.project_setup import bind_project
 from harnpy.cli.tables import cell, show, table
@@ -73,11 +73,8 @@ def profile_lines(profile: Profile, most: int, text_of: Callable[[str, int], str
 
 def headline(profile: Profile) -> str:
     calls = sum(each.calls for each in profile.functions)
-    functions = len(profile.functions)
-    return (
-        f"{ms(profile.total)} in {calls:,} call{'' if calls == 1 else 's'}"
-        f" of {functions} function{'' if functions == 1 else 's'}"
-    )
+    functions = counted(len(profile.functions), "function")
+    return f"{ms(profile.total)} in {calls:,} call{'' if calls == 1 else 's'} of {functions}"
 
 
 def ms(nanoseconds: int) -> str:
@@ -97,7 +94,7 @@ def _numbers(numbers: list[str], texts: list[str], rows: list[list[str]]) -> Ren
 
 def _left_out(count: int, what: str) -> Iterator[Text]:
     if count > 0:
-        yield Text(f"… {count} more {what}{'' if count == 1 else 's'}", "dim")
+        yield Text(f"… {counted(count, f'more {what}')}", "dim")
 
 
 # A profile as an HTML page: a flame graph, and the tables behind it. It loads nothing and runs nothing.

@@ -18,8 +18,7 @@ from harnpy.adapters import conversations
 from harnpy.adapters.conversations import KINDS, THREAD, Conversation
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
-from harnpy.cli.console import complain, one_line, say
-from harnpy.cli.session_views import counted
+from harnpy.cli.console import complain, counted, one_line, say
 from harnpy.cli.usage import Group
 from harnpy.formats.json import compact_json
 from harnpy.session.codec import encode_event
@@ -42,6 +41,7 @@ from harnpy.session.transfer.formats import (
     parsed_file,
 )
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
+from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
 from harnpy.storage.opening import parse_url
 from harnpy.storage.upgrading import upgrade_store
@@ -633,15 +633,8 @@ def fsck(store: Store, as_json: bool, repair: bool) -> int:
 
 
 def _all(store: Store) -> list[Head]:
-    """The heads of all sessions that aren't deleted, in the order in which they were made."""
-    found: list[Head] = []
-    query = HeadQuery(without=_DELETED, order="created")
-    while True:
-        page = store.heads(query)
-        found += page.items
-        if page.next is None:
-            return found[::-1]
-        query = query._replace(after=page.next)
+    """Return the heads of all sessions that aren't deleted, in the order in which they were made."""
+    return [*all_heads(store, HeadQuery(without=_DELETED, order="created"))][::-1]
 
 
 def _seconds(text: str | None) -> float | None:

@@ -20,6 +20,7 @@ from harnpy.cli.console import say
 from harnpy.cli.tables import cell, show, table
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Lines
+from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.declare import Declaration
 from harnpy.vm.resolve.tree import PROBE, probe
@@ -37,20 +38,7 @@ from harnpy.world import World
 
 
 #: What is no statement: it declares, and does nothing when its turn comes.
-_DECLARATIONS = (
-    ast.Import,
-    ast.Pipeline,
-    ast.Override,
-    ast.FnDecl,
-    ast.ToolDecl,
-    ast.SkillDecl,
-    ast.EvalPack,
-    ast.StructDecl,
-    ast.ImplDecl,
-    ast.EnumDecl,
-    ast.InterfaceDecl,
-    ast.TypeDecl,
-)
+_DECLARATIONS = (*DECLARATIONS, ast.Import, ast.Pipeline, ast.Override)
 
 
 @dataclass(frozen=True, slots=True)

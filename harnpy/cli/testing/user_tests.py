@@ -13,7 +13,7 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, NoReturn
 
 from harnpy.cli import FAILED, OK, console
-from harnpy.cli.console import complain, paint, say
+from harnpy.cli.console import complain, counted, paint, say
 from harnpy.cli.testing import test_results
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.cli.testing.test_results import Result, Tally, tally
@@ -154,17 +154,17 @@ def _run_once(options: Options) -> int:
     if not count:
         say("No test pipelines found")
         return OK
-    say(f"Running {_plural(count, 'test')} from {_plural(len(files), 'file')}...\n")
+    say(f"Running {counted(count, 'test')} from {counted(len(files), 'file')}...\n")
     start = perf_counter()
     results: list[Result] = []
     measured: list[FileCoverage] = []
-    with closing(_run_files(files, options)) as runs, test_results.progress(count) as counted:
+    with closing(_run_files(files, options)) as runs, test_results.progress(count) as note:
         for file, found in zip(files, runs, strict=True):
             measured += found.coverage
             for result in found.results:
                 results.append(result)
                 _say_result(result, file)
-                counted(result)
+                note(result)
     say()
     say(_summary(tally(results), (perf_counter() - start) * 1000))
     if options.coverage:
@@ -200,10 +200,6 @@ def _summary(count: Tally, ms: float) -> str:
     failed = f"{count.failed} failed, " if count.failed else ""
     text = f"{count.passed} passed, {failed}{count.total} total ({ms:.0f} ms)"
     return paint(text, "red" if count.failed else "green", sys.stdout)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _run_for_ever(options: Options) -> NoReturn:

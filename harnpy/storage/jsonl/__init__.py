@@ -4,6 +4,6 @@
 `file_leases` keeps leases, `store` is the contract's face. Spec: 10 §C6.1.
 """
 
-from harnpy.storage.jsonl.store import JsonlStore, open_jsonl
+from harnpy.storage.jsonl.store import JsonlStore
 
-__all__ = ["JsonlStore", "open_jsonl"]
+__all__ = ["JsonlStore"]

@@ -223,18 +223,6 @@ def cached_state(folder: Folder | None, file: str) -> Cached | None:
         return None
 
 
-def save_state(folder: Folder, file: str, size: int, time: int, state: State) -> None:
-    """Keep the state of a log. A store that can't be written to does without."""
-    with suppress(OSError):
-        folder.replace(file + CACHE_SUFFIX, msgspec.json.encode(Cached(size, time, state)), lasting=False)
-
-
-def discard_state(folder: Folder, file: str) -> None:
-    """Forget the state of a log."""
-    with suppress(OSError):
-        folder.remove(file + CACHE_SUFFIX)
-
-
 SUFFIX = ".jsonl"
 #: Seconds between two writes of a log's cache.
 _OFTEN = 1.0
@@ -339,7 +327,8 @@ class Log:
             if self.folder.remove(self.file + SUFFIX):
                 self.folder.sync()
             if self._caches is not None:
-                discard_state(self._caches, self.file)
+                with suppress(OSError):
+                    self._caches.remove(self.file + CACHE_SUFFIX)
         self._forget()
 
     def content(self) -> bytes:
@@ -372,9 +361,12 @@ class Log:
     def save(self) -> None:
         """Keep the state for the next process that opens the log."""
         with self._loading:
-            if self._caches is not None and self._seen is not None and self._seen != self._saved:
-                save_state(self._caches, self.file, self._seen.size, self._seen.time, self._state)
-                self._saved = self._seen
+            seen = self._seen
+            if self._caches is not None and seen is not None and seen != self._saved:
+                kept = msgspec.json.encode(Cached(seen.size, seen.time, self._state))
+                with suppress(OSError):  # a store that can't be written to does without
+                    self._caches.replace(self.file + CACHE_SUFFIX, kept, lasting=False)
+                self._saved = seen
 
 
 def scanned(log: Log) -> State:

@@ -468,13 +468,8 @@ class JsonlStream(BaseStream):
 _PAUSE = 0.02
 
 
-def open_jsonl(url: StoreUrl, machine: Machine) -> JsonlStore:
-    """Open the directory that ``url`` names, and make a store of it when it is none."""
-    return JsonlStore(url, machine)
-
-
 class JsonlStore(BaseStore):
-    """A `Store` of `JsonlStream`s. ``medium`` is for tests."""
+    """A `Store` of `JsonlStream`s. A directory that is none becomes one. ``medium`` is for tests."""
 
     features = frozenset({"search"})
 

@@ -1,5 +1,5 @@
 """`sqlite:<file>`: the store that needs no server, shared by the processes of one machine. Spec: 10 §C6.2."""
 
-from harnpy.storage.sqlite.store import SqliteStore, open_sqlite
+from harnpy.storage.sqlite.store import SqliteStore
 
-__all__ = ["SqliteStore", "open_sqlite"]
+__all__ = ["SqliteStore"]

@@ -396,13 +396,8 @@ class SqliteStream(BaseStream, Known):
 _POLL = 0.05
 
 
-def open_sqlite(url: StoreUrl, machine: Machine) -> SqliteStore:
-    """Open the store at ``url``, creating the file when there is none."""
-    return SqliteStore(url, machine)
-
-
 class SqliteStore(BaseStore):
-    """A `Store` of `SqliteStream`s."""
+    """A `Store` of `SqliteStream`s. The file is created when there is none."""
 
     features = frozenset({"search"})
     has_raw_searches = True
