@@ -5,6 +5,8 @@ Spec: 06 §19, 07 §14.2-14.5, 08 §12.
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent import handoffs, plans
 from harnpy.agent.saved_state import HANDOFF_KEY, AgentState, handoff_envelope, read_handle
 from harnpy.builtins.bridge.contexts import context_of
@@ -12,6 +14,7 @@ from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.faults import MisuseError
 from harnpy.formats.json import pretty_json
 from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.world.clock import rfc3339
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
     T = TypeVar("T")
+
+state_builtin = partial(declare, family="agent_state", counted=True, guarded=True)
 
 # Plans and handoffs in their normal forms. Spec: 07 §14.2–14.3, 08 §12.
 
@@ -84,24 +89,14 @@ def current_run(vm: Vm) -> str | None:
 # The builtins behind `std/agent_state`: an agent's durable files. Spec: 06 §19, 07 §14.5.
 
 
-@builtin(
-    "__agent_state_init(root: string, options?: dict) -> dict",
-    family="agent_state",
-    counted=True,
-    guarded=True,
-)
+@state_builtin("__agent_state_init(root: string, options?: dict) -> dict")
 def init(vm: Vm, root: Value = None, options: Value = None) -> dict[str, Any]:
     """Create or reopen `<root>/<session_id>/` and return its handle."""
     text, current = _text(root, "__agent_state_init", "root"), sessions_of(vm).current_id()
     return _done(lambda: _state(vm).init(text, _dict(options), current))
 
 
-@builtin(
-    "__agent_state_resume(root: string, session_id: string, options?: dict) -> dict",
-    family="agent_state",
-    counted=True,
-    guarded=True,
-)
+@state_builtin("__agent_state_resume(root: string, session_id: string, options?: dict) -> dict")
 def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value = None) -> dict[str, Any]:
     """Return the handle of a session's existing state."""
     caller = "__agent_state_resume"
@@ -109,12 +104,7 @@ def resume(vm: Vm, root: Value = None, session_id: Value = None, options: Value 
     return _done(lambda: _state(vm).resume(text, id, _dict(options)))
 
 
-@builtin(
-    "__agent_state_write(handle: dict, key: string, content: string) -> nil",
-    family="agent_state",
-    counted=True,
-    guarded=True,
-)
+@state_builtin("__agent_state_write(handle: dict, key: string, content: string) -> nil")
 def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None) -> None:
     """Replace the text under a key; its writer is recorded."""
     if type(content) is not str:
@@ -122,37 +112,25 @@ def write(vm: Vm, handle: Value = None, key: Value = None, content: Value = None
     _done(lambda: _state(vm).write(read_handle(handle, "__agent_state_write"), _key(key), content))
 
 
-@builtin(
-    "__agent_state_read(handle: dict, key: string) -> string | nil",
-    family="agent_state",
-    counted=True,
-    guarded=True,
-)
+@state_builtin("__agent_state_read(handle: dict, key: string) -> string | nil")
 def read(vm: Vm, handle: Value = None, key: Value = None) -> str | None:
     """Return the text under a key; nil without one."""
     return _done(lambda: _state(vm).read(read_handle(handle, "__agent_state_read"), _key(key)))
 
 
-@builtin("__agent_state_list(handle: dict) -> list", family="agent_state", counted=True, guarded=True)
+@state_builtin("__agent_state_list(handle: dict) -> list")
 def keys(vm: Vm, handle: Value = None) -> list[str]:
     """Return all keys, sorted."""
     return _done(lambda: _state(vm).keys(read_handle(handle, "__agent_state_list")))
 
 
-@builtin(
-    "__agent_state_delete(handle: dict, key: string) -> nil", family="agent_state", counted=True, guarded=True
-)
+@state_builtin("__agent_state_delete(handle: dict, key: string) -> nil")
 def delete(vm: Vm, handle: Value = None, key: Value = None) -> None:
     """Delete a key, if it exists."""
     _done(lambda: _state(vm).delete(read_handle(handle, "__agent_state_delete"), _key(key)))
 
 
-@builtin(
-    "__agent_state_handoff(handle: dict, summary: dict) -> nil",
-    family="agent_state",
-    counted=True,
-    guarded=True,
-)
+@state_builtin("__agent_state_handoff(handle: dict, summary: dict) -> nil")
 def hand_off(vm: Vm, handle: Value = None, summary: Value = None) -> None:
     """Write a summary for the next agent under the reserved key."""
     if type(summary) is not dict:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent.people import APPROVAL, DUAL_CONTROL, ESCALATION, KINDS, QUESTION, TimedOut, unanswered
 from harnpy.builtins.agents.agent_runtime import runtime_of
 from harnpy.builtins.agents.hitl_requests import LONGEST, ask, coerced, expected
 from harnpy.builtins.bridge.live_event_log import log_of
 from harnpy.builtins.options import check_options
 from harnpy.formats.schemas import canonical
-from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import Duration, Fn, display
 from harnpy.world.clock import is_rfc3339
@@ -22,17 +24,14 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
+builtin = partial(declare, family="hitl", counted=True)
 
 _DEFAULT_LIMIT, _MAX_LIMIT = 500, 5000
 #: Keys that an approval's request keeps as given.
 _DETAILS = ("detail", "args", "principal", "evidence_refs", "undo_metadata")
 
 
-@builtin(
-    "ask_user<T>(prompt: string, options?: {schema?: Schema<T>, timeout?: duration, default?: T}) -> T",
-    family="hitl",
-    counted=True,
-)
+@builtin("ask_user<T>(prompt: string, options?: {schema?: Schema<T>, timeout?: duration, default?: T}) -> T")
 def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     """Ask the person a question and wait for the answer.
 
@@ -63,8 +62,6 @@ def ask_user(vm: Vm, prompt: Value = None, options: Value = None) -> Value:
     "request_approval(action: string, options?: dict) ->"
     " {approved: bool, reviewers: list<string>, approved_at: string, reason: string | nil,"
     " signatures: list<{reviewer: string, signed_at: string, signature: string}>}",
-    family="hitl",
-    counted=True,
 )
 def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Value:
     """Ask for approval of an action: `{approved, reviewers, approved_at, reason, signatures}`.
@@ -92,9 +89,7 @@ def request_approval(vm: Vm, action: Value = None, options: Value = None) -> Val
     return ask(vm, runtime_of(vm), APPROVAL, payload, seconds)
 
 
-@builtin(
-    "dual_control<T>(n: int, m: int, action: fn() -> T, approvers?: list) -> T", family="hitl", counted=True
-)
+@builtin("dual_control<T>(n: int, m: int, action: fn() -> T, approvers?: list) -> T")
 def dual_control(
     vm: Vm, n: Value = None, m: Value = None, action: Value = None, approvers: Value = None
 ) -> Value:
@@ -122,7 +117,7 @@ def dual_control(
     return vm.call(action)
 
 
-@builtin("escalate_to(role: string, reason: string) -> dict", family="hitl", counted=True)
+@builtin("escalate_to(role: string, reason: string) -> dict")
 def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
     """Escalate to a role and wait until somebody accepts; there is no timeout.
 
@@ -134,7 +129,7 @@ def escalate_to(vm: Vm, role: Value = None, reason: Value = None) -> Value:
     return ask(vm, runtime_of(vm), ESCALATION, payload, None)
 
 
-@builtin("hitl_pending(filters?: dict) -> list", family="hitl")
+@builtin("hitl_pending(filters?: dict) -> list", counted=False)
 def hitl_pending(vm: Vm, filters: Value) -> list[Dict]:
     """Return the unanswered requests, newest first. Filters: `since, until, kinds, agent, limit`.
 

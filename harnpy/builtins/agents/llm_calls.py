@@ -5,6 +5,7 @@ Spec: 07 §1-2.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.agent.loop.transcript_entries import call_transcript
@@ -26,7 +27,7 @@ from harnpy.llm.call_result import (
 from harnpy.llm.errors import CallError, cause
 from harnpy.llm.streaming import stream_into
 from harnpy.llm.structured import Answer, settle
-from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import Thrown
 from harnpy.vm.run.channels import Channel
 from harnpy.vm.values import display, type_name
@@ -41,12 +42,13 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
+builtin = partial(declare, family="llm")
+
 
 @builtin(
     "llm_call<T>(prompt: string, system?: string | nil, options?: {output_schema?: Schema<T>}) ->"
     " {text: string, model: string, provider: string, input_tokens: int, output_tokens: int, data: T,"
     " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string}",
-    family="llm",
     guarded=True,
 )
 def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
@@ -128,7 +130,7 @@ class CallErrors:
             raise Thrown(error.as_dict(self.request.provider, self.request.model)) from error
 
 
-@builtin("llm_mock(config: dict) -> nil", family="llm")
+@builtin("llm_mock(config: dict) -> nil")
 def llm_mock(vm: Vm, config: Value) -> None:
     """Queue a reply of the mock model: `{text?, tool_calls?, match?, error?, …}`.
 
@@ -144,7 +146,7 @@ def llm_mock(vm: Vm, config: Value) -> None:
     models_of(vm).mock.add(config)
 
 
-@builtin("llm_mock_calls() -> list", family="llm")
+@builtin("llm_mock_calls() -> list")
 def llm_mock_calls(vm: Vm) -> list[Dict]:
     """Return the calls that the mock model received, as `{messages, system, tools, thinking}`.
 
@@ -156,7 +158,7 @@ def llm_mock_calls(vm: Vm) -> list[Dict]:
     return models_of(vm).mock.calls()
 
 
-@builtin("llm_mock_clear() -> nil", family="llm")
+@builtin("llm_mock_clear() -> nil")
 def llm_mock_clear(vm: Vm) -> None:
     """Forget queued replies, the log of calls, saved scopes, and fixtures of the command line.
 
@@ -168,7 +170,7 @@ def llm_mock_clear(vm: Vm) -> None:
     models_of(vm).clear_mocks()
 
 
-@builtin("llm_mock_push_scope() -> nil", family="llm")
+@builtin("llm_mock_push_scope() -> nil")
 def llm_mock_push_scope(vm: Vm) -> None:
     """Save the mock model's queue and log, and start with empty ones.
 
@@ -181,7 +183,7 @@ def llm_mock_push_scope(vm: Vm) -> None:
     models_of(vm).mock.push_scope()
 
 
-@builtin("llm_mock_pop_scope() -> nil", family="llm")
+@builtin("llm_mock_pop_scope() -> nil")
 def llm_mock_pop_scope(vm: Vm) -> None:
     """Restore what `llm_mock_push_scope` saved.
 
@@ -200,9 +202,7 @@ _RETRIES = 3
 _NO_SCHEMA = "llm_call_structured: missing required `schema` argument (expected (prompt, schema, options?))"
 
 
-@builtin(
-    "llm_call_safe(prompt: string, system?: string | nil, options?: dict) -> dict", family="llm", guarded=True
-)
+@builtin("llm_call_safe(prompt: string, system?: string | nil, options?: dict) -> dict", guarded=True)
 def llm_call_safe(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
     """Call a model once and return `{ok, response, error}` instead of throwing.
 
@@ -219,11 +219,7 @@ def llm_call_safe(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
     return {"ok": tried.error is None, "response": response, "error": tried.error_dict(vm)}
 
 
-@builtin(
-    "llm_call_structured<T>(prompt: string, schema?: Schema<T>, options?: dict) -> T",
-    family="llm",
-    guarded=True,
-)
+@builtin("llm_call_structured<T>(prompt: string, schema?: Schema<T>, options?: dict) -> T", guarded=True)
 def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> Value:
     r"""Ask a model for data that satisfies `schema`, and return that data.
 
@@ -238,11 +234,7 @@ def llm_call_structured(vm: Vm, prompt: str, schema: Value, options: Value) -> V
     return answer_to(vm, prompt, _system(given), given).reading.data
 
 
-@builtin(
-    "llm_call_structured_safe(prompt: string, schema?: dict, options?: dict) -> dict",
-    family="llm",
-    guarded=True,
-)
+@builtin("llm_call_structured_safe(prompt: string, schema?: dict, options?: dict) -> dict", guarded=True)
 def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
     """`llm_call_structured` that returns `{ok, data, error}` instead of throwing.
 
@@ -261,7 +253,6 @@ def llm_call_structured_safe(vm: Vm, prompt: str, schema: Value, options: Value)
     " attempts: int, repaired: bool, extracted_json: bool,"
     " usage: {input_tokens: int, output_tokens: int, cache_read_tokens: int, cache_write_tokens: int},"
     " model: string, provider: string}",
-    family="llm",
     guarded=True,
 )
 def llm_call_structured_result(vm: Vm, prompt: str, schema: Value, options: Value) -> Dict:
@@ -364,9 +355,7 @@ def _system(given: Dict) -> str | None:
 # Replies as they come, and text between two others. Spec: 07 §1.11.
 
 
-@builtin(
-    "llm_stream(prompt: string, system?: string | nil, options?: dict) -> channel", family="llm", guarded=True
-)
+@builtin("llm_stream(prompt: string, system?: string | nil, options?: dict) -> channel", guarded=True)
 def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
     """Return a channel with the pieces of a model's reply: `for piece in llm_stream(…)`.
 
@@ -401,7 +390,6 @@ def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
     " options?: {output_schema?: Schema<T>}) ->"
     " {text: string, model: string, provider: string, input_tokens: int, output_tokens: int, data: T,"
     " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string}",
-    family="llm",
     guarded=True,
 )
 def llm_completion(vm: Vm, prefix: str, suffix: str | None, system: Value, options: Value) -> dict[str, Any]:

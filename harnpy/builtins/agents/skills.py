@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent.skills import (
     CATALOG_BUDGET,
     NO_SKILL_NAME,
@@ -17,7 +19,8 @@ from harnpy.agent.tool_registry import are_entries, find
 from harnpy.builtins import settings_of
 from harnpy.builtins.agents.tools import need
 from harnpy.faults import OptionError
-from harnpy.vm.declare import ABSENT, builtin
+from harnpy.vm.declare import ABSENT
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.values import Builtin, Fn
 
 TYPE_CHECKING = False
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
+
+builtin = partial(declare, family="skills")
 
 
 def library_of(vm: Vm) -> Library | None:
@@ -35,7 +40,7 @@ def library_of(vm: Vm) -> Library | None:
     )
 
 
-@builtin("skill_registry() -> dict", family="skills")
+@builtin("skill_registry() -> dict")
 def skill_registry(vm: Vm) -> Dict:
     """Return a registry without skills.
 
@@ -44,7 +49,7 @@ def skill_registry(vm: Vm) -> Dict:
     return SKILLS.registry_of([])
 
 
-@builtin("skill_define(registry: dict, name: string, config: dict) -> dict", family="skills", counted=True)
+@builtin("skill_define(registry: dict, name: string, config: dict) -> dict", counted=True)
 def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config: Value = ABSENT) -> Dict:
     """Return the registry with a skill added, or replaced if its name is taken.
 
@@ -59,7 +64,7 @@ def skill_define(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT, config:
     return define_skill(registry, name, config)
 
 
-@builtin("skill_list(registry: dict) -> list", family="skills")
+@builtin("skill_list(registry: dict) -> list")
 def skill_list(vm: Vm, registry: Value) -> list[Dict]:
     """Return the skills of a registry, without their functions.
 
@@ -73,7 +78,7 @@ def skill_list(vm: Vm, registry: Value) -> list[Dict]:
     ]
 
 
-@builtin("skill_find(registry: dict, name: string) -> dict | nil", family="skills", counted=True)
+@builtin("skill_find(registry: dict, name: string) -> dict | nil", counted=True)
 def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """Return the skill called `name`; nil if there is none.
 
@@ -83,7 +88,7 @@ def skill_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict |
     return find(SKILLS.first_entries(registry, "skill_find"), name)
 
 
-@builtin("skill_select(registry: dict, names: list) -> dict", family="skills", counted=True)
+@builtin("skill_select(registry: dict, names: list) -> dict", counted=True)
 def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
     """Return a registry with only the named skills, in the order they had.
 
@@ -95,7 +100,7 @@ def skill_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dic
     return SKILLS.select(registry, names, lambda name: name)
 
 
-@builtin("skill_remove(registry: dict, name: string) -> dict", family="skills", counted=True)
+@builtin("skill_remove(registry: dict, name: string) -> dict", counted=True)
 def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     """Return the registry without the skill called `name`.
 
@@ -108,7 +113,7 @@ def skill_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict
     return SKILLS.registry_of(entry for entry in entries if entry["name"] != name)
 
 
-@builtin("skill_count(registry: dict) -> int", family="skills")
+@builtin("skill_count(registry: dict) -> int")
 def skill_count(vm: Vm, registry: Value) -> int:
     """Return the number of skills in a registry.
 
@@ -117,7 +122,7 @@ def skill_count(vm: Vm, registry: Value) -> int:
     return len(SKILLS.entries_of(registry, "skill_count"))
 
 
-@builtin("skill_describe(registry: dict) -> string", family="skills")
+@builtin("skill_describe(registry: dict) -> string")
 def skill_describe(vm: Vm, registry: Value) -> str:
     """Return the skills of a registry as a text for people: name, description, when to use it.
 
@@ -128,7 +133,7 @@ def skill_describe(vm: Vm, registry: Value) -> str:
     return describe_skills(SKILLS.entries_of(registry, "skill_describe"))
 
 
-@builtin("skills_catalog_entries(registry: dict) -> list", family="skills")
+@builtin("skills_catalog_entries(registry: dict) -> list")
 def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
     """Return the catalogue's entry for each skill: `{name, description, when_to_use}`, by id.
 
@@ -139,9 +144,7 @@ def skills_catalog_entries(vm: Vm, registry: Value) -> list[Dict]:
     return catalog_entries(SKILLS.entries_of(registry, "skills_catalog_entries"))
 
 
-@builtin(
-    "render_always_on_catalog(entries: any, budget: int = 2000) -> string", family="skills", counted=True
-)
+@builtin("render_always_on_catalog(entries: any, budget: int = 2000) -> string", counted=True)
 def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = CATALOG_BUDGET) -> str:
     """Return the catalogue as a section of a prompt, in at most `budget` bytes. Spec: 07 §13.1.
 
@@ -162,7 +165,7 @@ def render_always_on_catalog(vm: Vm, entries: Value = None, budget: Value = CATA
     return render_catalog(entries, budget)
 
 
-@builtin("skill_render(skill: any, args?: list) -> string", family="skills", counted=True)
+@builtin("skill_render(skill: any, args?: list) -> string", counted=True)
 def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
     """Fill in `$ARGUMENTS`, `$1` … and `${HARN_…}` in a skill's body, or a text. Spec: 07 §13.1.
 
@@ -181,7 +184,7 @@ def skill_render(vm: Vm, skill: Value = ABSENT, args: Value = None) -> str:
     return library.render(entry, body or "", arguments)
 
 
-@builtin("load_skill(name: string) -> string", family="skills", counted=True)
+@builtin("load_skill(name: string) -> string", counted=True)
 def load_skill(vm: Vm, name: Value = None) -> str:
     """Return the body of the skill with that id or name, one of those found for the program. Spec: 07 §13.1.
 

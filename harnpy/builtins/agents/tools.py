@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent import tool_registry as tool_docs
 from harnpy.agent.tool_registry import TOOLS, define_tool, find, without_handler
 from harnpy.faults import OptionError
 from harnpy.formats.json import JsonError, parse_json, quote
-from harnpy.vm.declare import ABSENT, builtin
+from harnpy.vm.declare import ABSENT
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.values import display
 
 TYPE_CHECKING = False
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
+builtin = partial(declare, family="tools")
+
 # Tool registries: defining, finding and selecting tools. Spec: 07 §4.1, §4.2.
 
 
@@ -27,7 +32,7 @@ def need(caller: str, what: str, *args: Value) -> None:
         raise OptionError(f"{caller}: requires {what}")
 
 
-@builtin("tool_registry() -> dict", family="tools")
+@builtin("tool_registry() -> dict")
 def tool_registry(vm: Vm) -> Dict:
     """Return a registry without tools.
 
@@ -36,11 +41,7 @@ def tool_registry(vm: Vm) -> Dict:
     return TOOLS.registry_of([])
 
 
-@builtin(
-    "tool_define(registry: dict, name: string, description: string, config: dict) -> dict",
-    family="tools",
-    counted=True,
-)
+@builtin("tool_define(registry: dict, name: string, description: string, config: dict) -> dict", counted=True)
 def tool_define(
     vm: Vm,
     registry: Value = ABSENT,
@@ -64,7 +65,7 @@ def tool_define(
     return define_tool(registry, display(name), display(description), config)
 
 
-@builtin("tool_list(registry: dict) -> list", family="tools")
+@builtin("tool_list(registry: dict) -> list")
 def tool_list(vm: Vm, registry: Value) -> list[Dict]:
     """Return the tools of a registry, without their handlers.
 
@@ -75,7 +76,7 @@ def tool_list(vm: Vm, registry: Value) -> list[Dict]:
     return [without_handler(entry) for entry in TOOLS.entries_of(registry, "tool_list")]
 
 
-@builtin("tool_find(registry: dict, name: string) -> dict | nil", family="tools", counted=True)
+@builtin("tool_find(registry: dict, name: string) -> dict | nil", counted=True)
 def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | None:
     """Return the tool called `name`, with its handler; nil if there is none.
 
@@ -85,7 +86,7 @@ def tool_find(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict | 
     return find(TOOLS.first_entries(registry, "tool_find"), display(name))
 
 
-@builtin("tool_select(registry: dict, names: list) -> dict", family="tools", counted=True)
+@builtin("tool_select(registry: dict, names: list) -> dict", counted=True)
 def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict:
     """Return a registry with only the named tools, in the order they had.
 
@@ -97,7 +98,7 @@ def tool_select(vm: Vm, registry: Value = ABSENT, names: Value = ABSENT) -> Dict
     return TOOLS.select(registry, names, display)
 
 
-@builtin("tool_remove(registry: dict, name: string) -> dict", family="tools", counted=True)
+@builtin("tool_remove(registry: dict, name: string) -> dict", counted=True)
 def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     """Return the registry without the tool called `name`.
 
@@ -111,7 +112,7 @@ def tool_remove(vm: Vm, registry: Value = ABSENT, name: Value = ABSENT) -> Dict:
     return TOOLS.registry_of(entry for entry in entries if entry["name"] != unwanted)
 
 
-@builtin("tool_count(registry: dict) -> int", family="tools")
+@builtin("tool_count(registry: dict) -> int")
 def tool_count(vm: Vm, registry: Value) -> int:
     """Return the number of tools in a registry.
 
@@ -126,7 +127,7 @@ def tool_count(vm: Vm, registry: Value) -> int:
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 
 
-@builtin("tool_describe(registry: dict) -> string", family="tools")
+@builtin("tool_describe(registry: dict) -> string")
 def tool_describe(vm: Vm, registry: Value) -> str:
     """Return the tools as a list for people, by name, with parameters and what they return.
 
@@ -137,7 +138,7 @@ def tool_describe(vm: Vm, registry: Value) -> str:
     return tool_docs.describe_tools(TOOLS.entries_of(registry, "tool_describe"))
 
 
-@builtin("tool_prompt(registry: dict) -> string", family="tools")
+@builtin("tool_prompt(registry: dict) -> string")
 def tool_prompt(vm: Vm, registry: Value) -> str:
     """Return the text that tells a model how to call the tools in its own text.
 
@@ -148,7 +149,7 @@ def tool_prompt(vm: Vm, registry: Value) -> str:
     return tool_docs.tools_prompt(TOOLS.entries_of(registry, "tool_prompt"))
 
 
-@builtin("tool_schema(registry: dict, components?: dict) -> dict", family="tools")
+@builtin("tool_schema(registry: dict, components?: dict) -> dict")
 def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
     """Return the tools as JSON schemas; `{$ref: "X"}` parameters are looked up in `components`.
 
@@ -162,7 +163,7 @@ def tool_schema(vm: Vm, registry: Value, components: Value) -> dict[str, Any]:
     return tool_docs.tool_schemas(TOOLS.entries_of(registry, "tool_schema"), components)
 
 
-@builtin("tool_parse_call(text: string) -> list", family="tools")
+@builtin("tool_parse_call(text: string) -> list")
 def tool_parse_call(vm: Vm, text: str) -> list[Value]:
     r"""Return the JSON values in the `<tool_call>` blocks of a text; blocks without JSON are left out.
 
@@ -177,7 +178,7 @@ def tool_parse_call(vm: Vm, text: str) -> list[Value]:
     return found
 
 
-@builtin("tool_format_result(name: string, result: string) -> string", family="tools", counted=True)
+@builtin("tool_format_result(name: string, result: string) -> string", counted=True)
 def tool_format_result(vm: Vm, name: Value = ABSENT, result: Value = ABSENT) -> str:
     """Return the result of a tool as a `<tool_result>` block.
 

@@ -5,6 +5,8 @@ Spec: 07 §11, §12, 08 §13.1.
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.agent.daemons import Daemons
 from harnpy.builtins.agents.agent_functions import (
     graph_with_python_functions,
@@ -16,7 +18,8 @@ from harnpy.builtins.bridge.agent_tasks import BackgroundTasks
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.options import check_options
 from harnpy.formats.json import to_json
-from harnpy.vm.declare import ABSENT, builtin, require
+from harnpy.vm.declare import ABSENT, require
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.values import display
 from harnpy.workflow.worker_jobs import spawn_agent as spawn
 
@@ -26,10 +29,12 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
+builtin = partial(declare, family="agents", counted=True)
+
 # Workers: agents that run in the background of the program, task after task. Spec: 07 §11, 08 §13.1.
 
 
-@builtin("spawn_agent(config: dict) -> dict", family="agents", counted=True, guarded=True)
+@builtin("spawn_agent(config: dict) -> dict", guarded=True)
 def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
     """Start a worker on `{task, node or graph, name?, tools?, policy?, carry?, …}` and return its handle.
 
@@ -48,7 +53,7 @@ def spawn_agent(vm: Vm, config: Value = ABSENT) -> Dict:
     return worker.handle()
 
 
-@builtin("wait_agent(handle: any) -> dict | list", family="agents", counted=True)
+@builtin("wait_agent(handle: any) -> dict | list")
 def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
     """Wait until a worker, or each of a list, is done, and return how it ended. Throws what its run threw.
 
@@ -63,7 +68,7 @@ def wait_agent(vm: Vm, handle: Value = ABSENT) -> Value:
     return _waited(vm, handle)
 
 
-@builtin("send_input(handle: any, text: string) -> dict", family="agents", counted=True)
+@builtin("send_input(handle: any, text: string) -> dict")
 def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
     """Give an idle worker another task; its conversation continues as its `carry` says.
 
@@ -77,7 +82,7 @@ def send_input(vm: Vm, handle: Value = ABSENT, text: Value = ABSENT) -> Dict:
     return worker.handle()
 
 
-@builtin("worker_trigger(handle: any, payload: any) -> dict", family="agents", counted=True)
+@builtin("worker_trigger(handle: any, payload: any) -> dict")
 def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> Dict:
     """Start the next cycle of a retriggerable worker with `payload` as its task; a value as JSON.
 
@@ -92,7 +97,7 @@ def worker_trigger(vm: Vm, handle: Value = ABSENT, payload: Value = ABSENT) -> D
     return worker.handle()
 
 
-@builtin("resume_agent(id_or_path: string) -> dict", family="agents", counted=True)
+@builtin("resume_agent(id_or_path: string) -> dict")
 def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
     """Restore the worker of a snapshot: an id, or the path of the file. It rests until `send_input`.
 
@@ -103,7 +108,7 @@ def resume_agent(vm: Vm, id_or_path: Value = ABSENT) -> Dict:
     return runtime_of(vm).workers().resume(display(name)).handle()
 
 
-@builtin("close_agent(handle: any) -> dict", family="agents", counted=True)
+@builtin("close_agent(handle: any) -> dict")
 def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
     """End a worker, whatever it is doing; its status becomes `cancelled`.
 
@@ -117,7 +122,7 @@ def close_agent(vm: Vm, handle: Value = ABSENT) -> Dict:
     return worker.handle()
 
 
-@builtin("list_agents() -> list", family="agents")
+@builtin("list_agents() -> list", counted=False)
 def list_agents(vm: Vm) -> list[Dict]:
     """Return all workers of this run, the oldest first.
 
@@ -150,7 +155,7 @@ def daemons_of(vm: Vm) -> Daemons:
     return vm.state(Daemons, lambda: Daemons(runtime_of(vm), BackgroundTasks(vm.tasks, "daemon")))
 
 
-@builtin("daemon_spawn(config: dict) -> dict", family="agents", counted=True, guarded=True)
+@builtin("daemon_spawn(config: dict) -> dict", guarded=True)
 def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
     """Start a daemon with `{task, persist_path, name?, system?, …}` and options of `agent_loop`.
 
@@ -168,7 +173,7 @@ def daemon_spawn(vm: Vm, config: Value = ABSENT) -> Dict:
     return daemons_of(vm).spawn(with_python_functions(vm, given)).handle()
 
 
-@builtin("daemon_trigger(handle: any, event: any) -> dict", family="agents", counted=True)
+@builtin("daemon_trigger(handle: any, event: any) -> dict")
 def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dict:
     """Queue an event for a daemon, which it reads when it rests: a string as it is, else as JSON.
 
@@ -183,7 +188,7 @@ def daemon_trigger(vm: Vm, handle: Value = ABSENT, event: Value = ABSENT) -> Dic
     return daemon.handle()
 
 
-@builtin("daemon_snapshot(handle: any) -> dict", family="agents", counted=True)
+@builtin("daemon_snapshot(handle: any) -> dict")
 def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
     """Return the daemon's state as it last rested, with its `pending_events` and the `inflight_event`.
 
@@ -197,7 +202,7 @@ def daemon_snapshot(vm: Vm, handle: Value = ABSENT) -> Dict:
     return daemons_of(vm).snapshot(daemons_of(vm).find(handle))
 
 
-@builtin("daemon_stop(handle: any) -> dict", family="agents", counted=True)
+@builtin("daemon_stop(handle: any) -> dict")
 def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
     """Stop a daemon at once; its directory keeps what `daemon_resume` continues from.
 
@@ -211,7 +216,7 @@ def daemon_stop(vm: Vm, handle: Value = ABSENT) -> Dict:
     return daemon.handle()
 
 
-@builtin("daemon_resume(path: string) -> dict", family="agents", counted=True, guarded=True)
+@builtin("daemon_resume(path: string) -> dict", guarded=True)
 def daemon_resume(vm: Vm, path: Value = ABSENT) -> Dict:
     """Restart the daemon of a directory, with its conversation, its iterations and its events.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.language.arguments import data_of, expect, text_of
 from harnpy.formats.crypto import encodings
 from harnpy.formats.crypto.encodings import EncodingError, from_base64, from_hex, to_base64, utf8_fault
 from harnpy.formats.crypto.primitives import equal_in_constant_time
 from harnpy.vm.declare import ABSENT, builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 
 TYPE_CHECKING = False
@@ -16,8 +19,10 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
+bytes_builtin = partial(declare, family="bytes", counted=True)
 
-@builtin("bytes_from_string(s: string) -> bytes", family="bytes", counted=True)
+
+@bytes_builtin("bytes_from_string(s: string) -> bytes")
 def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
     """Return the UTF-8 of a string.
 
@@ -27,7 +32,7 @@ def bytes_from_string(vm: Vm, s: Value = ABSENT) -> bytes:
     return s.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
 
 
-@builtin("bytes_to_string(b: bytes) -> string", family="bytes", counted=True)
+@bytes_builtin("bytes_to_string(b: bytes) -> string")
 def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
     """Return the string whose UTF-8 the bytes are; anything else is an error that says where.
 
@@ -40,7 +45,7 @@ def bytes_to_string(vm: Vm, b: Value = ABSENT) -> str:
         raise RuntimeFault(f"bytes_to_string: {utf8_fault(error)}") from None
 
 
-@builtin("bytes_to_string_lossy(b: bytes) -> string", family="bytes", counted=True)
+@bytes_builtin("bytes_to_string_lossy(b: bytes) -> string")
 def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
     """Return the string whose UTF-8 the bytes are; U+FFFD stands for what is no UTF-8.
 
@@ -50,7 +55,7 @@ def bytes_to_string_lossy(vm: Vm, b: Value = ABSENT) -> str:
     return text_of(b)
 
 
-@builtin("bytes_to_hex(b: bytes) -> string", family="bytes", counted=True)
+@bytes_builtin("bytes_to_hex(b: bytes) -> string")
 def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
     """Return the bytes as hexadecimal digits in lower case.
 
@@ -61,7 +66,7 @@ def bytes_to_hex(vm: Vm, b: Value = ABSENT) -> str:
     return b.hex()  # type: ignore[no-any-return]
 
 
-@builtin("bytes_from_hex(s: string) -> bytes", family="bytes", counted=True)
+@bytes_builtin("bytes_from_hex(s: string) -> bytes")
 def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
     r"""Return the bytes of hexadecimal digits in any case, without blanks.
 
@@ -74,7 +79,7 @@ def bytes_from_hex(vm: Vm, s: Value = ABSENT) -> bytes:
         raise RuntimeFault(f"bytes_from_hex: {error}") from None
 
 
-@builtin("bytes_to_base64(b: bytes) -> string", family="bytes", counted=True)
+@bytes_builtin("bytes_to_base64(b: bytes) -> string")
 def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
     """Return the bytes as base64 in the standard alphabet, padded.
 
@@ -85,7 +90,7 @@ def bytes_to_base64(vm: Vm, b: Value = ABSENT) -> str:
     return to_base64(b)
 
 
-@builtin("bytes_from_base64(s: string) -> bytes", family="bytes", counted=True)
+@bytes_builtin("bytes_from_base64(s: string) -> bytes")
 def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
     """Return the bytes of padded base64 in the standard alphabet.
 
@@ -98,7 +103,7 @@ def bytes_from_base64(vm: Vm, s: Value = ABSENT) -> bytes:
         raise RuntimeFault(f"bytes_from_base64: {error}") from None
 
 
-@builtin("bytes_len(b: bytes) -> int", family="bytes", counted=True)
+@bytes_builtin("bytes_len(b: bytes) -> int")
 def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
     """Return the number of bytes.
 
@@ -108,7 +113,7 @@ def bytes_len(vm: Vm, b: Value = ABSENT) -> int:
     return len(b)
 
 
-@builtin("bytes_concat(a: bytes, b: bytes) -> bytes", family="bytes", counted=True)
+@bytes_builtin("bytes_concat(a: bytes, b: bytes) -> bytes")
 def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
     """Return the bytes of `a`, then those of `b`.
 
@@ -120,7 +125,7 @@ def bytes_concat(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bytes:
     return a + b  # type: ignore[no-any-return]
 
 
-@builtin("bytes_slice(b: bytes, start: int, end: int) -> bytes", family="bytes", counted=True)
+@bytes_builtin("bytes_slice(b: bytes, start: int, end: int) -> bytes")
 def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = ABSENT) -> bytes:
     """Return the bytes from `start` to before `end`, both cut to what is there; none are negative.
 
@@ -132,7 +137,7 @@ def bytes_slice(vm: Vm, b: Value = ABSENT, start: Value = ABSENT, end: Value = A
     return b[max(start, 0) : max(end, 0)]  # type: ignore[no-any-return]
 
 
-@builtin("bytes_eq(a: bytes, b: bytes) -> bool", family="bytes", counted=True)
+@bytes_builtin("bytes_eq(a: bytes, b: bytes) -> bool")
 def bytes_eq(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> bool:
     """Return true if both are the same, in a time that doesn't reveal where they differ.
 

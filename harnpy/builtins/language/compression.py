@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.language.arguments import data_of, expect, option, options, pieces
 from harnpy.formats.archives import MODE, Entry
-from harnpy.vm.declare import ABSENT, builtin
+from harnpy.vm.declare import ABSENT
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import type_name
 
@@ -17,8 +20,10 @@ if TYPE_CHECKING:
 
     Decompress = Callable[[Iterable[bytes]], Iterator[bytes]]
 
+builtin = partial(declare, family="compression", counted=True)
 
-@builtin("gzip_encode(data: bytes | string, level: int = 6) -> bytes", family="compression", counted=True)
+
+@builtin("gzip_encode(data: bytes | string, level: int = 6) -> bytes")
 def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     """Return the data as gzip, always the same for the same data. `level`: 0 (stored) to 9 (smallest).
 
@@ -31,7 +36,7 @@ def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     return b"".join(compression.gzip_compressed(pieces(vm, data_of(data)), chosen))
 
 
-@builtin("gzip_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
+@builtin("gzip_decode(b: bytes, opts?: dict) -> bytes")
 def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     """Return the content of gzip data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
@@ -42,7 +47,7 @@ def gzip_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     return _decoded(vm, "gzip_decode", b, opts, compression.gzip_decompressed)
 
 
-@builtin("zstd_encode(data: bytes | string, level: int = 3) -> bytes", family="compression", counted=True)
+@builtin("zstd_encode(data: bytes | string, level: int = 3) -> bytes")
 def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     """Return the data as Zstandard, with a checksum. `level`: -131072 (fastest) to 22 (smallest).
 
@@ -56,7 +61,7 @@ def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     return b"".join(compression.zstd_compressed(pieces(vm, content), chosen, len(content)))
 
 
-@builtin("zstd_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
+@builtin("zstd_decode(b: bytes, opts?: dict) -> bytes")
 def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     """Return the content of Zstandard data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
@@ -67,9 +72,7 @@ def zstd_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     return _decoded(vm, "zstd_decode", b, opts, compression.zstd_decompressed)
 
 
-@builtin(
-    "brotli_encode(data: bytes | string, quality: int = 11) -> bytes", family="compression", counted=True
-)
+@builtin("brotli_encode(data: bytes | string, quality: int = 11) -> bytes")
 def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> bytes:
     """Return the data as Brotli. `quality`: 0 (fastest) to 11 (smallest).
 
@@ -82,7 +85,7 @@ def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> byte
     return b"".join(compression.brotli_compressed(pieces(vm, data_of(data)), chosen))
 
 
-@builtin("brotli_decode(b: bytes, opts?: dict) -> bytes", family="compression", counted=True)
+@builtin("brotli_decode(b: bytes, opts?: dict) -> bytes")
 def brotli_decode(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> bytes:
     """Return the content of Brotli data. `opts`: `max_bytes` (268435456), the most that it may unpack to.
 
@@ -131,7 +134,7 @@ def max_bytes(vm: Vm, name: str, given: dict[str, Value]) -> int:
 _MOST_MODE = 0o7777
 
 
-@builtin("tar_create(entries: list) -> bytes", family="compression", counted=True)
+@builtin("tar_create(entries: list) -> bytes")
 def tar_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     """Pack `{path, content, mode?}` dicts as a tar archive; `content` is bytes or text, `mode` 420 (0o644).
 
@@ -146,7 +149,7 @@ def tar_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     return b"".join(tar_packed(found))
 
 
-@builtin("tar_extract(b: bytes, opts?: dict) -> list", family="compression", counted=True)
+@builtin("tar_extract(b: bytes, opts?: dict) -> list")
 def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
     """Return the files of a tar archive: `{path, content: bytes, mode}` dicts.
 
@@ -164,7 +167,7 @@ def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
     return [entry._asdict() for entry in _paced(vm, tar_unpacked(b, skip))]
 
 
-@builtin("zip_create(entries: list) -> bytes", family="compression", counted=True)
+@builtin("zip_create(entries: list) -> bytes")
 def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     """Return a zip archive of `{path, content}` dicts, deflated; `content` is bytes or a string.
 
@@ -177,7 +180,7 @@ def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     return zip_packed(_entries("zip_create", entries), lambda content: pieces(vm, content))
 
 
-@builtin("zip_extract(b: bytes, opts?: dict) -> list", family="compression", counted=True)
+@builtin("zip_extract(b: bytes, opts?: dict) -> list")
 def zip_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
     """Return the files of a zip archive: `{path, content: bytes}` dicts.
 

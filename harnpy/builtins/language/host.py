@@ -5,12 +5,14 @@ Spec: 02 §27, 04 §24.
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.bridge.contexts import context_of, workplace_of
 from harnpy.builtins.language import system
 from harnpy.builtins.language.system import required
 from harnpy.builtins.language.terminal import read_in_time
 from harnpy.formats.case import WHITESPACE
-from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import CategorizedFault, RuntimeFault, Thrown
 from harnpy.vm.values import Duration, display
 from harnpy.vm.values.equality import equal
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
     from harnpy.world.processes import Ended
+
+builtin = partial(declare, family="host")
 
 # Mocks of host operations, and the calls that they handled. Spec: 04 §24, 02 §27.
 
@@ -278,7 +282,7 @@ DESCRIPTIONS = {
 }
 
 
-@builtin("host_call(name: string, params?: dict) -> any", family="host")
+@builtin("host_call(name: string, params?: dict) -> any")
 def host_call(vm: Vm, name: str, params: Value) -> Value:
     """Call `"capability.operation"`: handled by the latest matching mock, else by the host.
 
@@ -316,9 +320,7 @@ def _performed(vm: Vm, name: str) -> Callable[[Dict], Value]:
     return lambda params: vm.tasks.awaited(found(vm, params))
 
 
-@builtin(
-    "host_mock(capability: string, operation: string, result?: any, params?: dict) -> nil", family="host"
-)
+@builtin("host_mock(capability: string, operation: string, result?: any, params?: dict) -> nil")
 def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Value) -> None:
     """Make `host_call` return `result`, or do as `{result?, error?, params?}` says.
 
@@ -333,7 +335,7 @@ def host_mock(vm: Vm, capability: str, operation: str, result: Value, params: Va
     vm.state(HostMocks).mocks.append(Mock(capability, operation, result, params))
 
 
-@builtin("host_mock_calls() -> list", family="host")
+@builtin("host_mock_calls() -> list")
 def host_mock_calls(vm: Vm) -> list[dict[str, Any]]:
     """Return the calls that mocks handled, as `{capability, operation, params}`.
 
@@ -346,7 +348,7 @@ def host_mock_calls(vm: Vm) -> list[dict[str, Any]]:
     return vm.state(HostMocks).calls
 
 
-@builtin("host_mock_clear() -> nil", family="host")
+@builtin("host_mock_clear() -> nil")
 def host_mock_clear(vm: Vm) -> None:
     """Forget mocks, calls and saved scopes.
 
@@ -358,7 +360,7 @@ def host_mock_clear(vm: Vm) -> None:
     vm.state(HostMocks).clear()
 
 
-@builtin("host_mock_push_scope() -> nil", family="host")
+@builtin("host_mock_push_scope() -> nil")
 def host_mock_push_scope(vm: Vm) -> None:
     """Save mocks and calls, and start without any.
 
@@ -372,7 +374,7 @@ def host_mock_push_scope(vm: Vm) -> None:
     vm.state(HostMocks).push_scope()
 
 
-@builtin("host_mock_pop_scope() -> nil", family="host")
+@builtin("host_mock_pop_scope() -> nil")
 def host_mock_pop_scope(vm: Vm) -> None:
     """Restore what `host_mock_push_scope` saved.
 
@@ -386,7 +388,7 @@ def host_mock_pop_scope(vm: Vm) -> None:
     vm.state(HostMocks).pop_scope()
 
 
-@builtin("host_capabilities() -> dict", family="host")
+@builtin("host_capabilities() -> dict")
 def host_capabilities(vm: Vm) -> dict[str, Any]:
     """Return the available operations: `{capability: {description, ops, operations}}`, mocks included.
 
@@ -397,7 +399,7 @@ def host_capabilities(vm: Vm) -> dict[str, Any]:
     return _manifest(vm)
 
 
-@builtin("host_has(capability: string, operation?: string) -> bool", family="host")
+@builtin("host_has(capability: string, operation?: string) -> bool")
 def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
     """Return true if there is such a capability, with that operation if one is named.
 
@@ -409,7 +411,7 @@ def host_has(vm: Vm, capability: str, operation: str | None) -> bool:
     return found is not None and (operation is None or operation in found["operations"])
 
 
-@builtin("host_tool_list() -> list", family="host")
+@builtin("host_tool_list() -> list")
 def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
     """Return the host's tools; none without a host.
 
@@ -418,7 +420,7 @@ def host_tool_list(vm: Vm) -> list[dict[str, Any]]:
     return vm.world.host.bridge.list() if vm.world.host.bridge else []
 
 
-@builtin("host_tool_call(name: string, args?: dict) -> any", family="host", guarded=True)
+@builtin("host_tool_call(name: string, args?: dict) -> any", guarded=True)
 def host_tool_call(vm: Vm, name: str, args: Value) -> Value:
     """Run one of the host's tools.
 

@@ -20,7 +20,7 @@ from harnpy.formats.regex import (
     replaced,
     split,
 )
-from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault, Thrown
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Pattern = re.Pattern[str]
     Match = re.Match[str]
+
+builtin = partial(declare, family="strings")
 
 # Regular expressions in the dialect of `harnpy.formats.regex`. Spec: 04 §13.
 
@@ -96,7 +98,7 @@ def _seconds(vm: Vm) -> float:
     return min(MOST_SECONDS, vm.tasks.time_left()) if vm.signal.pending else MOST_SECONDS
 
 
-@builtin("regex_match(pattern?: string, text?: string, flags?: string) -> list | nil", family="strings")
+@builtin("regex_match(pattern?: string, text?: string, flags?: string) -> list | nil")
 def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None) -> list[str] | None:
     r"""Return all matches, from left to right without overlap; nil if there is none.
 
@@ -109,7 +111,7 @@ def regex_match(vm: Vm, pattern: str | None, text: str | None, flags: str | None
     return [match[0] for match in found_in(vm, pattern_of(vm, pattern, flags or ""), text)] or None
 
 
-@builtin("regex_captures(pattern?: string, text?: string) -> list", family="strings")
+@builtin("regex_captures(pattern?: string, text?: string) -> list")
 def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]:
     r"""For each match `{match, groups}`, and under its own name every named group that took part.
 
@@ -127,10 +129,8 @@ def regex_captures(vm: Vm, pattern: str | None, text: str | None) -> list[Value]
     ]
 
 
-@builtin("regex_replace(pattern?: string, replacement?: string, text?: string) -> string?", family="strings")
-@builtin(
-    "regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string?", family="strings"
-)
+@builtin("regex_replace(pattern?: string, replacement?: string, text?: string) -> string?")
+@builtin("regex_replace_all(pattern?: string, replacement?: string, text?: string) -> string?")
 def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: str | None) -> str | None:
     r"""`text` with every match replaced.
 
@@ -144,7 +144,7 @@ def regex_replace(vm: Vm, pattern: str | None, replacement: str | None, text: st
     return replaced(found, replacement, text, vm.sizes.characters)
 
 
-@builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list?", family="strings")
+@builtin("regex_split(text?: string, pattern?: string, flags?: string) -> list?")
 def regex_split(vm: Vm, text: str | None, pattern: str | None, flags: str | None) -> list[str] | None:
     r"""Return the pieces of `text` between the matches, empty ones too. The text is the first argument.
 
@@ -167,7 +167,7 @@ def _graphemes(s: str) -> list[str]:
     return clusters
 
 
-@builtin('unicode_normalize(s: string, form: string = "NFC") -> string', family="strings")
+@builtin('unicode_normalize(s: string, form: string = "NFC") -> string')
 def unicode_normalize(vm: Vm, s: str, form: str) -> str:
     """`s` in the normal form `NFC`, `NFD`, `NFKC` or `NFKD` (any case).
 
@@ -178,7 +178,7 @@ def unicode_normalize(vm: Vm, s: str, form: str) -> str:
     return unicodedata.normalize(form.upper(), s)  # type: ignore[arg-type]
 
 
-@builtin("unicode_graphemes(s: string) -> list", family="strings")
+@builtin("unicode_graphemes(s: string) -> list")
 def unicode_graphemes(vm: Vm, s: str) -> list[str]:
     """Return the characters as a reader sees them: extended grapheme clusters.
 
@@ -187,10 +187,7 @@ def unicode_graphemes(vm: Vm, s: str) -> list[str]:
     return _graphemes(s)
 
 
-@builtin(
-    'str_pad(s: string, width: int = 0, fill: string = " ", side: string = "right") -> string',
-    family="strings",
-)
+@builtin('str_pad(s: string, width: int = 0, fill: string = " ", side: string = "right") -> string')
 def str_pad(vm: Vm, s: str, width: int, fill: str, side: str) -> str:
     """`s` padded with the first grapheme of `fill` to `width` graphemes, on `side`.
 

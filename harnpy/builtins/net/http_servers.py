@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harnpy.builtins.net.web_services import services_of
 from harnpy.builtins.options import check_options, server_options
 from harnpy.faults import Interruption
@@ -11,7 +13,7 @@ from harnpy.net import server_messages
 from harnpy.net.server import Server, route
 from harnpy.net.server_messages import request_from_dict
 from harnpy.net.server_options import HandlerFailed, OutOfTime, ServerFault
-from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import FAILURES, Interrupted
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.tasks import deadline_begin, deadline_end
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
+
+builtin = partial(declare, family="http_server")
 
 # The HTTP servers of a program, and its functions as their handlers. Spec: 04 §21.5.
 
@@ -102,7 +106,7 @@ class _Program:
 # Responses that handlers return, and reading a header. Spec: 04 §21.5.
 
 
-@builtin("http_response(status: int = 200, body?: any, headers?: dict) -> dict", family="http_server")
+@builtin("http_response(status: int = 200, body?: any, headers?: dict) -> dict")
 def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str, Any]:
     """Make a response `{type: "http_response", status, headers, body}`; a body that isn't bytes is text.
 
@@ -111,7 +115,7 @@ def http_response(vm: Vm, status: int, body: Value, headers: Value) -> dict[str,
     return server_messages.response(status, body, headers)
 
 
-@builtin("http_response_text(value: any, options?: dict) -> dict", family="http_server")
+@builtin("http_response_text(value: any, options?: dict) -> dict")
 def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     """Return a response with a text, of any value; `options` are `{status = 200, headers}`.
 
@@ -123,7 +127,7 @@ def http_response_text(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     )
 
 
-@builtin("http_response_json(value: any, options?: dict) -> dict", family="http_server")
+@builtin("http_response_json(value: any, options?: dict) -> dict")
 def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     r"""Return a response with a value as JSON; `options` are `{status = 200, headers}`.
 
@@ -133,7 +137,7 @@ def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     return server_messages.response_with_options(to_json(value, paced=vm.paced), given, server_messages.JSON)
 
 
-@builtin("http_response_bytes(data: bytes, options?: dict) -> dict", family="http_server")
+@builtin("http_response_bytes(data: bytes, options?: dict) -> dict")
 def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
     """Return a response with bytes, or the UTF-8 of a text; `options` are `{status = 200, headers}`.
 
@@ -148,7 +152,7 @@ def http_response_bytes(vm: Vm, data: Value, options: Value) -> dict[str, Any]:
     return server_messages.response_with_options(data, given, server_messages.BYTES)
 
 
-@builtin("http_header(headers: dict, name: string) -> string | nil", family="http_server")
+@builtin("http_header(headers: dict, name: string) -> string | nil")
 def http_header(vm: Vm, headers: Value, name: str) -> str | None:
     """Return the header of that name, in any case, of headers or of a message; nil if there is none.
 
@@ -162,7 +166,7 @@ def http_header(vm: Vm, headers: Value, name: str) -> str | None:
 # HTTP servers within a program: routes, hooks, readiness, and requests that tests make. Spec: 04 §21.5.
 
 
-@builtin("http_server(options?: dict) -> dict", family="http_server")
+@builtin("http_server(options?: dict) -> dict")
 def http_server(vm: Vm, options: Value) -> dict[str, Any]:
     """Return a new server without routes, `{id, kind: "http_server"}`. Nobody reaches it until it listens.
 
@@ -177,7 +181,6 @@ def http_server(vm: Vm, options: Value) -> dict[str, Any]:
 @builtin(
     "http_server_route(server: dict, method: string, template: string, handler: closure,"
     " options?: dict) -> dict",
-    family="http_server",
 )
 def http_server_route(
     vm: Vm, server: Value, method: str, template: str, handler: Value, options: Value
@@ -198,7 +201,7 @@ def http_server_route(
     return found.handle()
 
 
-@builtin("http_server_before(server: dict, hook: closure) -> dict", family="http_server")
+@builtin("http_server_before(server: dict, hook: closure) -> dict")
 def http_server_before(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
     """Have `hook` called with every request before its handler; returns the server.
 
@@ -216,7 +219,7 @@ def http_server_before(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
     return found.handle()
 
 
-@builtin("http_server_after(server: dict, hook: closure) -> dict", family="http_server")
+@builtin("http_server_after(server: dict, hook: closure) -> dict")
 def http_server_after(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
     """Have `hook` called with every request and its response; what it returns is the response, unless nil.
 
@@ -234,7 +237,7 @@ def http_server_after(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
     return found.handle()
 
 
-@builtin("http_server_request(server: dict, request: dict) -> dict", family="http_server")
+@builtin("http_server_request(server: dict, request: dict) -> dict")
 def http_server_request(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
     """Return the server's response to a request that nobody sends: `{method, path, query, headers, body}`.
 
@@ -246,7 +249,7 @@ def http_server_request(vm: Vm, server: Value, request: Value) -> dict[str, Any]
     return _respond(vm, "http_server_request", server, request)
 
 
-@builtin("http_server_test(server: dict, request: dict) -> dict", family="http_server")
+@builtin("http_server_test(server: dict, request: dict) -> dict")
 def http_server_test(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
     """`http_server_request` by the name that tests read better with.
 
@@ -255,7 +258,7 @@ def http_server_test(vm: Vm, server: Value, request: Value) -> dict[str, Any]:
     return _respond(vm, "http_server_test", server, request)
 
 
-@builtin("http_server_set_ready(server: dict, ready: bool = true) -> bool", family="http_server")
+@builtin("http_server_set_ready(server: dict, ready: bool = true) -> bool")
 def http_server_set_ready(vm: Vm, server: Value, ready: Value) -> bool:
     """Set whether the server handles requests; when it doesn't, each is answered with 503. Returns `ready`.
 
@@ -270,7 +273,7 @@ def http_server_set_ready(vm: Vm, server: Value, ready: Value) -> bool:
     return ready
 
 
-@builtin("http_server_readiness(server: dict, check: closure) -> dict", family="http_server")
+@builtin("http_server_readiness(server: dict, check: closure) -> dict")
 def http_server_readiness(vm: Vm, server: Value, check: Value) -> dict[str, Any]:
     """Have the server be ready only while `check()` returns true, too; it is called for each request.
 
@@ -286,7 +289,7 @@ def http_server_readiness(vm: Vm, server: Value, check: Value) -> dict[str, Any]
     return found.handle()
 
 
-@builtin("http_server_ready(server: dict) -> bool", family="http_server")
+@builtin("http_server_ready(server: dict) -> bool")
 def http_server_ready(vm: Vm, server: Value) -> bool:
     """Return true if the server was set ready, its checks say so, and it isn't shut down.
 
@@ -295,7 +298,7 @@ def http_server_ready(vm: Vm, server: Value) -> bool:
     return servers_of(vm).find(server).ready()
 
 
-@builtin("http_server_on_shutdown(server: dict, hook: closure) -> dict", family="http_server")
+@builtin("http_server_on_shutdown(server: dict, hook: closure) -> dict")
 def http_server_on_shutdown(vm: Vm, server: Value, hook: Value) -> dict[str, Any]:
     """Have `hook()` called once when the server is shut down, after the last request. Returns the server.
 
@@ -309,7 +312,7 @@ def http_server_on_shutdown(vm: Vm, server: Value, hook: Value) -> dict[str, Any
     return found.handle()
 
 
-@builtin("http_server_shutdown(server: dict) -> bool", family="http_server")
+@builtin("http_server_shutdown(server: dict) -> bool")
 def http_server_shutdown(vm: Vm, server: Value) -> bool:
     """Shut the server down: it takes no more requests, and its hooks are called. False if it was already.
 
@@ -339,7 +342,7 @@ def _respond(vm: Vm, builtin: str, server: Value, request: Value) -> dict[str, A
 # Servers that listen for requests. Spec: 04 §21.5.
 
 
-@builtin("http_server_listen(server: dict, options?: dict) -> dict", family="http_server", guarded=True)
+@builtin("http_server_listen(server: dict, options?: dict) -> dict", guarded=True)
 def http_server_listen(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
     """Have a server listen: `{id, kind, addr, host, port, url}`. Each request is handled by its own task.
 
@@ -353,7 +356,7 @@ def http_server_listen(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
     return services_of(vm).listen(vm, servers_of(vm).find(server), given).shown()
 
 
-@builtin("http_server_serve(server: dict, options?: dict) -> dict", family="http_server", guarded=True)
+@builtin("http_server_serve(server: dict, options?: dict) -> dict", guarded=True)
 def http_server_serve(vm: Vm, server: Value, options: Value) -> dict[str, Any]:
     """Wait until a server has been shut down; returns the server.
 

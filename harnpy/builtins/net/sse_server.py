@@ -12,7 +12,7 @@ from harnpy.builtins.options import check_options, server_options
 from harnpy.formats.display import display
 from harnpy.net.server_events import Comment, EventStream, event_of
 from harnpy.net.server_options import ServerFault
-from harnpy.vm.declare import builtin
+from harnpy.vm.declare import builtin as declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from harnpy.vm.run.tasks import Task
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
+
+builtin = partial(declare, family="streaming")
 
 _PREFIX = "sse_response_"
 _ID = re.compile(_PREFIX + "([1-9][0-9]{0,17})")
@@ -106,7 +108,7 @@ def _ended(id: str) -> EventStream:
     return stream
 
 
-@builtin("sse_event(event: any) -> string", family="streaming")
+@builtin("sse_event(event: any) -> string")
 def sse_event(vm: Vm, event: Value) -> str:
     r"""Return the text of a server-sent event: `{data, event?, id?, retry_ms?}`, or its data alone.
 
@@ -115,7 +117,7 @@ def sse_event(vm: Vm, event: Value) -> str:
     return _event(vm, "sse_event", event).frame()
 
 
-@builtin("sse_server_response(options?: dict) -> dict", family="streaming")
+@builtin("sse_server_response(options?: dict) -> dict")
 def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
     """Return a response that is a stream of events, for a handler to return.
 
@@ -127,7 +129,7 @@ def sse_server_response(vm: Vm, options: Value) -> dict[str, Any]:
     return streams_of(vm).open(server_options(vm, "sse_server_response", options)).response()
 
 
-@builtin("sse_server_send(response: dict, event: any) -> bool", family="streaming")
+@builtin("sse_server_send(response: dict, event: any) -> bool")
 def sse_server_send(vm: Vm, response: Value, event: Value) -> bool:
     """Send an event, as `sse_event` takes it; waits while too many are on their way. False after the end.
 
@@ -140,7 +142,7 @@ def sse_server_send(vm: Vm, response: Value, event: Value) -> bool:
     return streams_of(vm).send(streams_of(vm).find(response), given)
 
 
-@builtin('sse_server_heartbeat(response: dict, comment: string = "") -> bool', family="streaming")
+@builtin('sse_server_heartbeat(response: dict, comment: string = "") -> bool')
 def sse_server_heartbeat(vm: Vm, response: Value, comment: str) -> bool:
     """Send what clients ignore, so that nobody on the way takes the connection for dead. False after the end.
 
@@ -152,7 +154,7 @@ def sse_server_heartbeat(vm: Vm, response: Value, comment: str) -> bool:
     return streams_of(vm).send(streams_of(vm).find(response), Comment(comment))
 
 
-@builtin("sse_server_flush(response: dict) -> bool", family="streaming")
+@builtin("sse_server_flush(response: dict) -> bool")
 def sse_server_flush(vm: Vm, response: Value) -> bool:
     """Wait until a client that reads the stream has been sent everything. False after the end.
 
@@ -161,7 +163,7 @@ def sse_server_flush(vm: Vm, response: Value) -> bool:
     return streams_of(vm).flush(streams_of(vm).find(response))
 
 
-@builtin("sse_server_close(response: dict) -> bool", family="streaming")
+@builtin("sse_server_close(response: dict) -> bool")
 def sse_server_close(vm: Vm, response: Value) -> bool:
     """End the stream after what was sent. False when it had ended.
 
@@ -172,7 +174,7 @@ def sse_server_close(vm: Vm, response: Value) -> bool:
     return streams_of(vm).find(response).close()
 
 
-@builtin("sse_server_cancel(response: dict, reason?: string) -> bool", family="streaming")
+@builtin("sse_server_cancel(response: dict, reason?: string) -> bool")
 def sse_server_cancel(vm: Vm, response: Value, reason: str | None) -> bool:
     """End the stream at once: what waits to be sent is dropped. False when it had ended.
 
@@ -184,7 +186,7 @@ def sse_server_cancel(vm: Vm, response: Value, reason: str | None) -> bool:
     return streams_of(vm).find(response).cancel(reason)
 
 
-@builtin("sse_server_cancelled(response: dict) -> bool", family="streaming")
+@builtin("sse_server_cancelled(response: dict) -> bool")
 def sse_server_cancelled(vm: Vm, response: Value) -> bool:
     """Return true if the stream was cancelled, by the program or because the server shuts down.
 
@@ -193,7 +195,7 @@ def sse_server_cancelled(vm: Vm, response: Value) -> bool:
     return streams_of(vm).find(response).cancelled
 
 
-@builtin("sse_server_disconnected(response: dict) -> bool", family="streaming")
+@builtin("sse_server_disconnected(response: dict) -> bool")
 def sse_server_disconnected(vm: Vm, response: Value) -> bool:
     """Return true if the client left before the stream ended.
 
@@ -205,7 +207,7 @@ def sse_server_disconnected(vm: Vm, response: Value) -> bool:
     return streams_of(vm).find(response).disconnected
 
 
-@builtin("sse_server_status(response: dict) -> dict", family="streaming")
+@builtin("sse_server_status(response: dict) -> dict")
 def sse_server_status(vm: Vm, response: Value) -> dict[str, Any]:
     """Return the stream's state: `{buffered_events, sent_events, flushed_events, closed, disconnected, …}`.
 
@@ -217,7 +219,7 @@ def sse_server_status(vm: Vm, response: Value) -> dict[str, Any]:
     return streams_of(vm).find(response).status()
 
 
-@builtin("sse_server_mock_receive(response: dict) -> dict", family="streaming")
+@builtin("sse_server_mock_receive(response: dict) -> dict")
 def sse_server_mock_receive(vm: Vm, response: Value) -> dict[str, Any]:
     """Return what a client reads next: `{type: "event", …}`, `comment`, `close`, or `timeout` for nothing.
 
@@ -233,7 +235,7 @@ def sse_server_mock_receive(vm: Vm, response: Value) -> dict[str, Any]:
     return {"type": "timeout" if stream.is_open() else "close"}
 
 
-@builtin("sse_server_mock_disconnect(response: dict) -> bool", family="streaming")
+@builtin("sse_server_mock_disconnect(response: dict) -> bool")
 def sse_server_mock_disconnect(vm: Vm, response: Value) -> bool:
     """Have the client of a test leave. False when the stream had ended.
 
