@@ -44,26 +44,15 @@ def now_ms(vm: Vm) -> int:
     return vm.clock.now_ms()
 
 
+@builtin("elapsed() -> int")
 @builtin("monotonic_ms() -> int")
 def monotonic_ms(vm: Vm) -> int:
-    """Milliseconds since this or `elapsed` was first called, or `mock_time`.
+    """Return the milliseconds since `monotonic_ms` or `elapsed` was first called, or `mock_time`.
 
     Example:
         mock_time(1000)
         advance_time(20)
-        monotonic_ms()  // 20
-    """
-    return vm.clock.passed()
-
-
-@builtin("elapsed() -> int")
-def elapsed(vm: Vm) -> int:
-    """Milliseconds since this or `monotonic_ms` was first called, or `mock_time`.
-
-    Example:
-        mock_time(0)
-        advance_time(20)
-        elapsed()  // 20
+        [monotonic_ms(), elapsed()]  // [20, 20]
     """
     return vm.clock.passed()
 

@@ -29,6 +29,7 @@ from harnpy.world.clock import milliseconds, rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime, tzinfo
 
     from harnpy.vm.values import Value
@@ -248,53 +249,34 @@ def date_diff(vm: Vm, a: Value = ABSENT, b: Value = ABSENT) -> Duration:
 # Making durations and reading their length. Spec: 04 §14.
 
 
-@builtin("duration_ms(n: int | float) -> duration")
-def duration_ms(vm: Vm, n: Value = ABSENT) -> Duration:
-    """`n` milliseconds; a float is rounded to whole ones.
+def duration_builtin(signature: str, unit: int, what: str, example: str) -> Callable[..., Duration]:
+    """Declare the function that makes a duration of so many ``unit`` milliseconds."""
 
-    Example: duration_ms(250)  // 250ms
-    """
-    return _duration(n, 1)
+    def duration(vm: Vm, n: Value = ABSENT) -> Duration:
+        return Duration(dates.length_of(number_from(n), unit))
 
-
-@builtin("duration_seconds(n: int | float) -> duration")
-def duration_seconds(vm: Vm, n: Value = ABSENT) -> Duration:
-    """`n` seconds, rounded to milliseconds.
-
-    Example: duration_seconds(1.5)  // 1500ms
-    """
-    return _duration(n, dates.SECOND_MS)
+    duration.__doc__ = f"Return the duration of `n` {what}, rounded to milliseconds.\n\nExample: {example}"
+    return builtin(signature)(duration)
 
 
-@builtin("duration_minutes(n: int | float) -> duration")
-def duration_minutes(vm: Vm, n: Value = ABSENT) -> Duration:
-    """`n` minutes, rounded to milliseconds.
-
-    Example: duration_minutes(2)  // 2m
-    """
-    return _duration(n, dates.MINUTE_MS)
-
-
-@builtin("duration_hours(n: int | float) -> duration")
-def duration_hours(vm: Vm, n: Value = ABSENT) -> Duration:
-    """`n` hours, rounded to milliseconds.
-
-    Example: duration_hours(1.5)  // 90m
-    """
-    return _duration(n, dates.HOUR_MS)
-
-
-@builtin("duration_days(n: int | float) -> duration")
-def duration_days(vm: Vm, n: Value = ABSENT) -> Duration:
-    """`n` times 24 hours, rounded to milliseconds.
-
-    Example: duration_days(2)  // 2d
-    """
-    return _duration(n, dates.DAY_MS)
-
-
-def _duration(n: Value, unit: int) -> Duration:
-    return Duration(dates.length_of(number_from(n), unit))
+duration_ms = duration_builtin(
+    "duration_ms(n: int | float) -> duration", 1, "milliseconds", "duration_ms(250)  // 250ms"
+)
+duration_seconds = duration_builtin(
+    "duration_seconds(n: int | float) -> duration",
+    dates.SECOND_MS,
+    "seconds",
+    "duration_seconds(1.5)  // 1500ms",
+)
+duration_minutes = duration_builtin(
+    "duration_minutes(n: int | float) -> duration", dates.MINUTE_MS, "minutes", "duration_minutes(2)  // 2m"
+)
+duration_hours = duration_builtin(
+    "duration_hours(n: int | float) -> duration", dates.HOUR_MS, "hours", "duration_hours(1.5)  // 90m"
+)
+duration_days = duration_builtin(
+    "duration_days(n: int | float) -> duration", dates.DAY_MS, "times 24 hours", "duration_days(2)  // 2d"
+)
 
 
 @builtin("duration_to_seconds(d: duration) -> int")

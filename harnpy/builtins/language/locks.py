@@ -268,33 +268,18 @@ def circuit_record_failure(vm: Vm, name: str) -> bool:
     return breaker is not None and breaker.fail(vm.world.clock.monotonic())
 
 
-@builtin('circuit_record_success(name: string = "default") -> nil')
-def circuit_record_success(vm: Vm, name: str) -> None:
-    """Close the circuit and forget its failures.
-
-    Example:
-        circuit_breaker("mail", 1)
-        circuit_record_failure("mail")
-        circuit_record_success("mail")
-        circuit_check("mail")  // "closed"
-    """
-    _close(vm, name)
-
-
 @builtin('circuit_reset(name: string = "default") -> nil')
+@builtin('circuit_record_success(name: string = "default") -> nil')
 def circuit_reset(vm: Vm, name: str) -> None:
     """Close the circuit and forget its failures.
 
     Example:
         circuit_breaker("mail", 1)
         circuit_record_failure("mail")
+        circuit_record_success("mail")
         circuit_reset("mail")
         circuit_check("mail")  // "closed"
     """
-    _close(vm, name)
-
-
-def _close(vm: Vm, name: str) -> None:
     breaker = vm.state(Breakers).get(name)
     if breaker:
         breaker.close()

@@ -117,20 +117,12 @@ def _parsed(text: str) -> uuid.UUID | None:
     return uuid.UUID(text) if _SPELLINGS.fullmatch(text) else None
 
 
+@builtin("uuid_v7() -> string", family="io")
 @builtin("uuid() -> string", family="io")
 def new_uuid(vm: Vm) -> str:
     """Return a new UUID, version 7: later ones sort after earlier ones.
 
-    Example: len(uuid())  // 36
-    """
-    return str(vm.world.ids.new())
-
-
-@builtin("uuid_v7() -> string", family="io")
-def uuid_v7(vm: Vm) -> str:
-    """Return a new UUID, version 7: later ones sort after earlier ones.
-
-    Example: uuid_v7() < uuid_v7()  // true
+    Example: uuid() < uuid_v7()  // true
     """
     return str(vm.world.ids.new())
 

@@ -30,20 +30,12 @@ _UNSET = dict.fromkeys(
 )
 
 
+@builtin("task_current() -> dict", family="concurrency")
 @builtin("runtime_context() -> dict", family="concurrency")
 def runtime_context(vm: Vm) -> dict[str, Value]:
     """Return the running task: its ids, its agent sessions, its context values, whether it was cancelled.
 
-    Example: runtime_context().task_id  // "task_root"
-    """
-    return _context(vm)
-
-
-@builtin("task_current() -> dict", family="concurrency")
-def task_current(vm: Vm) -> dict[str, Value]:
-    """Return the same as `runtime_context()`.
-
-    Example: task_current().task_id == runtime_context().task_id  // true
+    Example: [runtime_context().task_id, task_current().task_id]  // ["task_root", "task_root"]
     """
     return _context(vm)
 
