@@ -42,8 +42,7 @@ def agent_session_open(vm: Vm, id: str | None, opts: Dict | None) -> str:
 def agent_session_exists(vm: Vm, id: str) -> bool:
     """Whether a session of that id is open.
 
-    Example:
-        agent_session_exists("nobody opened it")  // false
+    Example: agent_session_exists("nobody opened it")  // false
     """
     return sessions_of(vm).exists(id)
 
@@ -52,8 +51,7 @@ def agent_session_exists(vm: Vm, id: str) -> bool:
 def agent_session_current_id(vm: Vm) -> str | None:
     """The id of the session whose loop is running, innermost first; nil outside any loop.
 
-    Example:
-        agent_session_current_id()  // nil
+    Example: agent_session_current_id()  // nil
     """
     return sessions_of(vm).current_id()
 
@@ -62,8 +60,7 @@ def agent_session_current_id(vm: Vm) -> str | None:
 def agent_session_length(vm: Vm, id: str) -> int:
     """The number of messages in a session. Throws when there is no such session.
 
-    Example:
-        agent_session_length(agent_session_open())  // 0
+    Example: agent_session_length(agent_session_open())  // 0
     """
     return sessions_of(vm).length(id)
 
@@ -90,8 +87,7 @@ def agent_session_snapshot(vm: Vm, id: str) -> Dict | None:
 
     Spec: 08 §1.3.
 
-    Example:
-        agent_session_snapshot(agent_session_open()).messages  // []
+    Example: agent_session_snapshot(agent_session_open()).messages  // []
     """
     return sessions_of(vm).snapshot_value(id)
 
@@ -197,8 +193,7 @@ def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) ->
     `opts`: `truncate_to_last`, `drop_tool_calls`, `rename_session`, `validate`, `provider`, `model`.
     A problem with the file is returned as `error`, not thrown. Spec: 08 §3.4.
 
-    Example:
-        agent_session_seed_from_jsonl("no such file.jsonl").ok  // false
+    Example: agent_session_seed_from_jsonl("no such file.jsonl").ok  // false
     """
     return sessions_of(vm).seed_from_jsonl(jsonl_path, opts)
 
@@ -207,8 +202,7 @@ def agent_session_seed_from_jsonl(vm: Vm, jsonl_path: str, opts: Dict | None) ->
 def agent_session_scratchpad(vm: Vm, id: str) -> Dict | None:
     """The dict that an agent keeps beside a session's transcript; nil when there is none.
 
-    Example:
-        agent_session_scratchpad(agent_session_open())  // nil
+    Example: agent_session_scratchpad(agent_session_open())  // nil
     """
     return sessions_of(vm).scratchpad(id)
 
@@ -247,8 +241,7 @@ def agent_session_clear_scratchpad(vm: Vm, id: str, opts: Dict | None) -> Dict:
 def agent_session_workspace_anchor(vm: Vm, id: str) -> Dict | None:
     """`{primary, additional_roots, anchored_at}` of a session; nil when it has no anchor.
 
-    Example:
-        agent_session_workspace_anchor(agent_session_open())  // nil
+    Example: agent_session_workspace_anchor(agent_session_open())  // nil
     """
     return sessions_of(vm).workspace_anchor(id)
 
@@ -269,8 +262,7 @@ def agent_session_set_workspace_anchor(vm: Vm, id: str, anchor: Value) -> bool:
 def agent_session_workspace_policy(vm: Vm, id: str) -> Dict:
     """`{default_mount_mode}` of a session.
 
-    Example:
-        agent_session_workspace_policy(agent_session_open())  // {default_mount_mode: "read_only"}
+    Example: agent_session_workspace_policy(agent_session_open())  // {default_mount_mode: "read_only"}
     """
     return sessions_of(vm).workspace_policy(id)
 
@@ -387,8 +379,7 @@ def agent_session_heartbeat(vm: Vm, id: str, client_id: str, opts: Dict | None) 
 def agent_session_live_clients(vm: Vm, id: str) -> list[Dict]:
     """The attached clients, in the order in which they came. Spec: 08 §1.10.
 
-    Example:
-        agent_session_live_clients(agent_session_open())  // []
+    Example: agent_session_live_clients(agent_session_open())  // []
     """
     return sessions_of(vm).live_clients(id)
 

@@ -39,8 +39,7 @@ _SUMMARY_PROMPT = (
 def transcript(vm: Vm, metadata: Value = ABSENT) -> Dict:
     """Return an empty transcript. Spec: 08 §2.4.
 
-    Example:
-        transcript({topic: "bolts"}).metadata.topic  // "bolts"
+    Example: transcript({topic: "bolts"}).metadata.topic  // "bolts"
     """
     made = _maker(vm).new()
     return made if metadata is ABSENT else {**made, "metadata": metadata}
@@ -50,8 +49,7 @@ def transcript(vm: Vm, metadata: Value = ABSENT) -> Dict:
 def conversation(vm: Vm) -> list[Value]:
     """Return an empty message list. Spec: 08 §2.4.
 
-    Example:
-        conversation()  // []
+    Example: conversation()  // []
     """
     return []
 
@@ -60,8 +58,7 @@ def conversation(vm: Vm) -> list[Value]:
 def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
     """A new transcript with the messages of a list or of another transcript.
 
-    Example:
-        transcript_messages(transcript_from_messages([{role: "user", content: "Hi"}])).count()  // 1
+    Example: transcript_messages(transcript_from_messages([{role: "user", content: "Hi"}])).count()  // 1
     """
     if is_transcript(messages):
         messages = transcript_operations.messages_of(messages)
@@ -74,8 +71,7 @@ def transcript_from_messages(vm: Vm, messages: Value) -> Dict:
 def transcript_messages(vm: Vm, t: Value) -> list[Value]:
     """The messages of a transcript.
 
-    Example:
-        transcript_messages(add_user(transcript(), "Hi"))[0].content  // "Hi"
+    Example: transcript_messages(add_user(transcript(), "Hi"))[0].content  // "Hi"
     """
     return transcript_operations.messages_of(_transcript("transcript_messages", t))
 
@@ -84,8 +80,7 @@ def transcript_messages(vm: Vm, t: Value) -> list[Value]:
 def transcript_events(vm: Vm, t: Value) -> list[Value]:
     """The events of a transcript: messages and everything else that happened.
 
-    Example:
-        transcript_events(add_user(transcript(), "Hi")).map({ event -> event.kind })  // ["message"]
+    Example: transcript_events(add_user(transcript(), "Hi")).map({ event -> event.kind })  // ["message"]
     """
     events = _transcript("transcript_events", t).get("events")
     return events if type(events) is list else []
@@ -95,8 +90,7 @@ def transcript_events(vm: Vm, t: Value) -> list[Value]:
 def transcript_assets(vm: Vm, t: Value) -> list[Value]:
     """The assets of a transcript.
 
-    Example:
-        transcript_assets(transcript())  // []
+    Example: transcript_assets(transcript())  // []
     """
     return transcript_operations.assets_of(_transcript("transcript_assets", t))
 
@@ -105,8 +99,7 @@ def transcript_assets(vm: Vm, t: Value) -> list[Value]:
 def transcript_summary(vm: Vm, t: Value) -> Value:
     """The summary of a transcript; nil when it has none.
 
-    Example:
-        transcript_summary(transcript())  // nil
+    Example: transcript_summary(transcript())  // nil
     """
     return _transcript("transcript_summary", t).get("summary")
 
@@ -115,8 +108,7 @@ def transcript_summary(vm: Vm, t: Value) -> Value:
 def transcript_id(vm: Vm, t: Value) -> str:
     """The id of a transcript; `""` when it has none.
 
-    Example:
-        len(transcript_id(transcript())) > 0  // true
+    Example: len(transcript_id(transcript())) > 0  // true
     """
     id = _transcript("transcript_id", t).get("id")
     return "" if id is None else display(id)
@@ -126,8 +118,7 @@ def transcript_id(vm: Vm, t: Value) -> str:
 def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
     """A transcript with an asset added; one of the same id is replaced. Spec: 08 §2.4.
 
-    Example:
-        transcript_assets(transcript_add_asset(transcript(), {id: "plan", kind: "text"})).count()  // 1
+    Example: transcript_assets(transcript_add_asset(transcript(), {id: "plan", kind: "text"})).count()  // 1
     """
     former = _transcript("transcript_add_asset", t)
     if asset is None:
@@ -139,8 +130,7 @@ def transcript_add_asset(vm: Vm, t: Value, asset: Value) -> Dict:
 def transcript_render_visible(vm: Vm, t: Value) -> str:
     """`ROLE: TEXT`, a line for each public event that has text.
 
-    Example:
-        transcript_render_visible(add_user(transcript(), "Hi"))  // "user: Hi"
+    Example: transcript_render_visible(add_user(transcript(), "Hi"))  // "user: Hi"
     """
     return transcript_operations.rendered(_transcript("transcript_render_visible", t))
 
@@ -149,8 +139,7 @@ def transcript_render_visible(vm: Vm, t: Value) -> str:
 def transcript_render_full(vm: Vm, t: Value) -> str:
     """`[VISIBILITY] ROLE: TEXT`, a line for each event.
 
-    Example:
-        transcript_render_full(add_user(transcript(), "Hi"))  // "[public] user: Hi"
+    Example: transcript_render_full(add_user(transcript(), "Hi"))  // "[public] user: Hi"
     """
     return transcript_operations.rendered_in_full(_transcript("transcript_render_full", t))
 
@@ -159,8 +148,7 @@ def transcript_render_full(vm: Vm, t: Value) -> str:
 def transcript_export(vm: Vm, t: Value) -> str:
     """A transcript as JSON, two spaces to a level.
 
-    Example:
-        transcript_import(transcript_export(transcript({topic: "bolts"}))).metadata.topic  // "bolts"
+    Example: transcript_import(transcript_export(transcript({topic: "bolts"}))).metadata.topic  // "bolts"
     """
     return pretty_json(_transcript("transcript_export", t))
 
@@ -169,8 +157,7 @@ def transcript_export(vm: Vm, t: Value) -> str:
 def transcript_import(vm: Vm, text: str) -> Value:
     r"""The value of a JSON text, without checking that it is a transcript.
 
-    Example:
-        transcript_import("{\"_type\": \"transcript\", \"messages\": []}").messages  // []
+    Example: transcript_import("{\"_type\": \"transcript\", \"messages\": []}").messages  // []
     """
     try:
         return parse_json(text)
@@ -197,8 +184,7 @@ def transcript_fork(vm: Vm, t: Value, opts: Value) -> Dict:
 def transcript_reset(vm: Vm, opts: Value) -> Dict:
     """A new, empty, active transcript with an event that records the reset. `opts`: `metadata`.
 
-    Example:
-        transcript_messages(transcript_reset())  // []
+    Example: transcript_messages(transcript_reset())  // []
     """
     return _maker(vm).reset(opts if type(opts) is dict else {})
 
@@ -207,8 +193,7 @@ def transcript_reset(vm: Vm, opts: Value) -> Dict:
 def transcript_archive(vm: Vm, t: Value) -> Dict:
     """A transcript in state `archived`.
 
-    Example:
-        transcript_archive(transcript()).state  // "archived"
+    Example: transcript_archive(transcript()).state  // "archived"
     """
     return _moved(vm, "archive", t, "archived")
 
@@ -217,8 +202,7 @@ def transcript_archive(vm: Vm, t: Value) -> Dict:
 def transcript_abandon(vm: Vm, t: Value) -> Dict:
     """A transcript in state `abandoned`.
 
-    Example:
-        transcript_abandon(transcript()).state  // "abandoned"
+    Example: transcript_abandon(transcript()).state  // "abandoned"
     """
     return _moved(vm, "abandon", t, "abandoned")
 
@@ -227,8 +211,7 @@ def transcript_abandon(vm: Vm, t: Value) -> Dict:
 def transcript_resume(vm: Vm, t: Value) -> Dict:
     """A transcript in state `active` again.
 
-    Example:
-        transcript_resume(transcript_archive(transcript())).state  // "active"
+    Example: transcript_resume(transcript_archive(transcript())).state  // "active"
     """
     return _moved(vm, "resume", t, "active")
 
@@ -259,8 +242,7 @@ def transcript_summarize(vm: Vm, t: Value, opts: Value) -> Dict:
 def transcript_stats(vm: Vm, t: Value) -> Dict:
     """Counts the messages and events of each sort; all zero unless given a dict.
 
-    Example:
-        transcript_stats(add_user(transcript(), "Hi")).message_count  // 1
+    Example: transcript_stats(add_user(transcript(), "Hi")).message_count  // 1
     """
     return transcript_operations.statistics(t)
 
@@ -269,8 +251,7 @@ def transcript_stats(vm: Vm, t: Value) -> Dict:
 def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
     """The events of one kind; none unless given a transcript.
 
-    Example:
-        transcript_events_by_kind(add_user(transcript(), "Hi"), "message").count()  // 1
+    Example: transcript_events_by_kind(add_user(transcript(), "Hi"), "message").count()  // 1
     """
     return [event for event in transcript_operations.events_of(t) if event.get("kind") == kind]
 
@@ -279,8 +260,7 @@ def transcript_events_by_kind(vm: Vm, t: Value, kind: str) -> list[Dict]:
 def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSENT) -> Value:
     """A message list, or a transcript, with a message added.
 
-    Example:
-        add_message(conversation(), "user", "Hi")  // [{role: "user", content: "Hi"}]
+    Example: add_message(conversation(), "user", "Hi")  // [{role: "user", content: "Hi"}]
     """
     return _with_message(vm, "add_message", c, {"role": display(role), "content": _content(content)})
 
@@ -289,8 +269,7 @@ def add_message(vm: Vm, c: Value = None, role: Value = "", content: Value = ABSE
 def add_user(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
     """A message list, or a transcript, with a user message added. A transcript loses its other events.
 
-    Example:
-        add_user(transcript(), "Hi").messages[0].content  // "Hi"
+    Example: add_user(transcript(), "Hi").messages[0].content  // "Hi"
     """
     return _said(vm, "user", c, content)
 
@@ -310,8 +289,7 @@ def add_assistant(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
 def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
     """A message list, or a transcript, with a system message added, as `add_user`.
 
-    Example:
-        add_system(conversation(), "Be brief.")[0].role  // "system"
+    Example: add_system(conversation(), "Be brief.")[0].role  // "system"
     """
     return _said(vm, "system", c, content)
 
@@ -320,8 +298,7 @@ def add_system(vm: Vm, c: Value = None, content: Value = ABSENT) -> Value:
 def add_tool_result(vm: Vm, c: Value, tool_use_id: str, content: str) -> Value:
     """A message list, or a transcript, with the result of a tool call added.
 
-    Example:
-        add_tool_result(conversation(), "call_1", "40 bolts").count()  // 1
+    Example: add_tool_result(conversation(), "call_1", "40 bolts").count()  // 1
     """
     message = {"role": "tool_result", "tool_use_id": tool_use_id, "content": content}
     return _with_message(vm, "add_tool_result", c, message)
@@ -447,8 +424,7 @@ def transcript_auto_compact(vm: Vm, messages: Value, opts: Value) -> list[Value]
 def estimate_tokens(vm: Vm, messages: Value) -> int:
     """About how many tokens a message list has: a quarter of the bytes of its text contents.
 
-    Example:
-        estimate_tokens([{role: "user", content: "a".repeat(400)}])  // 100
+    Example: estimate_tokens([{role: "user", content: "a".repeat(400)}])  // 100
     """
     return engine.estimate_tokens(messages) if type(messages) is list else 0
 
@@ -457,8 +433,7 @@ def estimate_tokens(vm: Vm, messages: Value) -> int:
 def microcompact(vm: Vm, text: str, max_chars: int) -> str:
     r"""A long text's beginning, its end, and the lines that look like errors. Spec: 08 §4.10.
 
-    Example:
-        len(microcompact("x\n".repeat(5000), 200)) < 1000  // true
+    Example: len(microcompact("x\n".repeat(5000), 200)) < 1000  // true
     """
     return shortened(text, max_chars)
 
