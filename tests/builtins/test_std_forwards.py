@@ -21,7 +21,7 @@ from harnpy.vm.declare import Declaration, Parameter, Signature
 STDLIB = Path(__file__).parents[2] / "stdlib"
 MODULES = ("agent_state", "memory", "session")
 NOTE = "// Made of the declarations of the builtins by tests/builtins/test_std_forwards.py."
-WIDTH = 110
+WIDTH = 100
 #: Parameters of Python functions that Harn has keywords for.
 RENAMED = {"fn": "callback", "default": "default_"}
 
