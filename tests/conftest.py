@@ -36,7 +36,7 @@ def pytest_configure() -> None:
     """
     settings.register_profile(
         "harnpy",
-        max_examples=COUNT.examples(50),
+        max_examples=COUNT.examples(25),
         deadline=None,
         derandomize="CI" in os.environ and not COUNT.campaign,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 #: A campaign tries so many times as many examples of a property as its test says.
-_EXAMPLES = 25
+_EXAMPLES = 50
 
 
 class Size:
@@ -52,17 +52,24 @@ class Counts:
     typed_programs = Size(24, 5_000)
     fixed_programs = Size(12, 5_000)
     damaged_programs = Size(96, 2_000)
+    fuzzed_runs = Size(1_600, 100_000)
+    fuzzed_texts = Size(1_000, 50_000)
+    broken_replies = Size(1_000, 50_000)
+    #: One of so many prefixes of a program.
+    prefix_share = Size(9, 1)
 
     # One of so many of the repository's programs.
     silent_share = Size(12, 1)
     layout_share = Size(50, 1)
-    format_share = Size(20, 1)
+    format_share = Size(40, 1)
     names_share = Size(24, 1)
     fixes_share = Size(60, 1)
+    imported_share = Size(3, 1)
     stores_share = Size(12, 1)
 
     # Orders of tasks, signals, processes, connections.
     task_orders = Size(2, 200)
+    replays = Size(10, 50)
     signals = Size(60, 1_000)
     mcp_ends = Size(2, 200)
     http_requests = Size(100, 10_000)
@@ -89,6 +96,8 @@ class Counts:
     conversations_kept = Size(1, 250)
     conversations_live = Size(6, 250)
     compactions = Size(30, 2_000)
+    #: One of so many bytes is where a log is cut.
+    cuts_share = Size(6, 1)
     guarantee_entries = Size(200, 10_000)
     guarantee_size = Size(500_000, 50_000_000)
     #: One of so many appends is where a process ends, and another goes on.

@@ -21,13 +21,13 @@ import pytest
 from harnpy import Vm
 from harnpy.cli.model_fixtures import replay
 from tests.clock import SimulatedClock
+from tests.counts import COUNT
 from tests.llm.wire import KEY, OPENAI, Answer, Call, Received, Say, Wire
 from tests.support import Command
 from tests.worlds import OwnWorld
 
 PROGRAM = Path(__file__).with_name("team.harn")
 PROVIDERS = '[providers.openai]\nbase_url = "{url}"\nauth_envs = ["TEAM_KEY"]\n'
-REPLAYS = 50
 
 #: What each agent does, turn by turn: tools with the milliseconds they take, or its last words.
 TURNS: dict[str, list[list[tuple[str, int]] | str]] = {
@@ -174,7 +174,7 @@ def test_replays_leave_the_same_bytes(recording: Path, tmp_path: Path) -> None:
     assert all(f"true {word} is done" in first.printed for word in "ab"), "the helpers reported"
     assert len(first.events) == len(TURNS)
     assert first.first_tools_ms("lead") == 9, "tools that only read ran at the same time"
-    for n in range(1, REPLAYS):
+    for n in range(1, COUNT.replays):
         again = Told(recording, tmp_path / str(n), by_task=False)
         assert again.printed == first.printed
         assert again.events == first.events
@@ -184,10 +184,10 @@ def test_replays_leave_the_same_bytes(recording: Path, tmp_path: Path) -> None:
 def test_so_they_do_whoever_runs_first(recording: Path, tmp_path: Path) -> None:
     first = Told(recording, tmp_path / "first", by_task=True)
     orders = set()
-    for seed in range(1, REPLAYS + 1):
+    for seed in COUNT.seeds(COUNT.replays):
         shuffled = Told(recording, tmp_path / str(seed), by_task=True, seed=seed)
         assert shuffled.printed == first.printed
         assert shuffled.events == first.events
         assert shuffled.calls_by_session() == first.calls_by_session()
         orders.add(shuffled.calls)
-    assert len(orders) > REPLAYS // 2, "tasks did take turns in other orders"
+    assert len(orders) > COUNT.replays // 2, "tasks did take turns in other orders"

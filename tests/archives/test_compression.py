@@ -55,7 +55,7 @@ def cut(data: bytes, size: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(data=CONTENTS, chance=st.floats(0, 1), piece=st.sampled_from([1, 7, 1000, 1 << 16]))
 def test_there_and_back(name: str, data: bytes, chance: float, piece: int) -> None:
     least, most = LEVELS[name]
@@ -69,7 +69,7 @@ def test_hello(name: str) -> None:
 
 
 @given(data=CONTENTS, level=st.integers(0, 9))
-@settings(max_examples=COUNT.examples(30), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 def test_others_read_what_we_write(data: bytes, level: int) -> None:
     packed = compressed("gzip", data, level)
     assert judge.decompress(packed) == data
@@ -79,7 +79,7 @@ def test_others_read_what_we_write(data: bytes, level: int) -> None:
 
 
 @given(data=CONTENTS, level=st.integers(1, 9))
-@settings(max_examples=COUNT.examples(30), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 def test_we_read_what_others_write(data: bytes, level: int) -> None:
     assert decompressed("gzip", judge.compress(data, level)) == data
     assert (

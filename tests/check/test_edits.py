@@ -66,7 +66,7 @@ def edited(draft: Draft, source: str) -> list[tuple[int, int, Any]] | None:
     return [laid_out(placed(item.node, item.moved)) for item in draft.items]
 
 
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(st.data())
 def test_a_draft_is_what_reading_the_whole_text_gives(data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(_PROGRAMS)).read_text(encoding="utf-8")

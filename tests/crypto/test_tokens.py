@@ -94,7 +94,7 @@ def test_pyjwt_takes_our_tokens_and_we_take_its(algorithm: str, claims: dict[str
     assert tokens.verified(algorithm, theirs, public_pem(key)) == claims
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(claims=CLAIMS, secret=st.text(min_size=32, max_size=40))
 def test_a_shared_secret(claims: dict[str, Any], secret: str) -> None:
     token = jwt.api_jws.encode(json.dumps(claims).encode(), secret.encode(), "HS256")
@@ -103,7 +103,7 @@ def test_a_shared_secret(claims: dict[str, Any], secret: str) -> None:
         tokens.verified("HS256", token, secret + "x")
 
 
-@settings(max_examples=COUNT.examples(60))
+@settings(max_examples=COUNT.examples(25))
 @given(
     place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 6), algorithm=st.sampled_from(sorted(KEYS))
 )

@@ -93,4 +93,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestWaitpoints = Machine.TestCase
-TestWaitpoints.settings = settings(max_examples=COUNT.examples(20), stateful_step_count=30, deadline=None)
+TestWaitpoints.settings = settings(max_examples=COUNT.examples(12), stateful_step_count=30, deadline=None)

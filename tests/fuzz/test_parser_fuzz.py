@@ -16,7 +16,7 @@ from tests.counts import COUNT
 from tests.support import assert_linear, ends, processor_time
 from tests.syntax.programs import programs
 
-MUTATIONS = 2_500
+PARTS = 4
 _BITS = r"""{ } ( ) [ ] < > ? ?. . ... , : ; = == -> |> | || && ! - + * / ** ?? @ " "" ${ // /* */ \ ' # 0 1.5
 5s 1_0 let fn if else match for in to try catch return select timeout default parallel each settle with as
 stream gen tool skill eval_pack summarize description enum struct impl interface type where pub import from
@@ -79,12 +79,12 @@ def swap(random: random.Random, text: str) -> str:
 _MUTATORS: list[Callable[[random.Random, str], str]] = [delete, insert, replace, repeat, truncate, swap]
 
 
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_mutated_programs(part: int) -> None:
     seeds = programs()
-    chance = random.Random(part)
+    chance = random.Random(COUNT.seed + part)
     refused = 0
-    for _ in range(MUTATIONS // 5):
+    for _ in range(COUNT.fuzzed_texts // PARTS):
         text = chance.choice(seeds)
         for _ in range(chance.randrange(1, 4)):
             text = chance.choice(_MUTATORS)(chance, text)
@@ -94,18 +94,18 @@ def test_mutated_programs(part: int) -> None:
 
 def test_every_prefix_of_a_program() -> None:
     source = programs()[0]
-    for end in range(0, len(source), 3):
+    for end in range(0, len(source), COUNT.prefix_share):
         answer(source[:end])
 
 
-@settings(max_examples=COUNT.examples(150))
+@settings(max_examples=COUNT.examples(40))
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes(data: bytes) -> None:
     answer(data.decode("utf-8", errors="replace"))
     answer(data.decode("latin-1"))
 
 
-@settings(max_examples=COUNT.examples(150))
+@settings(max_examples=COUNT.examples(40))
 @given(st.lists(st.sampled_from(_BITS), max_size=60).map(" ".join))
 def test_arbitrary_tokens(source: str) -> None:
     answer(source)
@@ -149,16 +149,16 @@ def test_ten_thousand_levels(opening: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "a" * 5_000_000,
-        "1" * 5_000_000,
-        '"' + "a" * 5_000_000 + '"',
-        '"' + "a" * 5_000_000,
-        '"' + "\\" * 5_000_001,
-        '"' + "$" * 5_000_000 + '"',
-        " " * 5_000_000 + "'",
-        "//" + "x" * 5_000_000,
-        "/*" + "*" * 5_000_000,
-        "\n" * 5_000_000 + ")",
+        "a" * 1_000_000,
+        "1" * 1_000_000,
+        '"' + "a" * 1_000_000 + '"',
+        '"' + "a" * 1_000_000,
+        '"' + "\\" * 1_000_001,
+        '"' + "$" * 1_000_000 + '"',
+        " " * 1_000_000 + "'",
+        "//" + "x" * 1_000_000,
+        "/*" + "*" * 1_000_000,
+        "\n" * 1_000_000 + ")",
     ],
     ids=[
         "name",
@@ -173,7 +173,7 @@ def test_ten_thousand_levels(opening: str) -> None:
         "breaks",
     ],
 )
-def test_a_line_of_five_megabytes(source: str) -> None:
+def test_a_line_of_a_megabyte(source: str) -> None:
     answer(source)
 
 
@@ -194,4 +194,4 @@ def test_a_line_of_five_megabytes(source: str) -> None:
     ],
 )
 def test_the_time_grows_with_the_length(unit: str) -> None:
-    assert_linear(lambda size: processor_time(lambda: answer(unit * size)), 2_000)
+    assert_linear(lambda size: processor_time(lambda: answer(unit * size)), 1_000)

@@ -21,12 +21,13 @@ from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.errors import ExitRequest
 from harnpy.world.processes import Ended
 from tests.clock import SimulatedClock, simulated_time
+from tests.counts import COUNT
 from tests.support import ends
 from tests.worlds import OwnWorld
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "conformance").rglob("*.harn"))
-ROUNDS = 5_000
+PARTS = 4
 SECONDS = 1.0
 TOKENS = [
     *"{}()[],:;.=+-*/%<>!?|&@$\"\n", "->", "|>", "??", "==", "&&", "nil", "true", "1", "9223372036854775807",
@@ -109,11 +110,11 @@ def outcome(source: str, directory: Path, clock: SimulatedClock) -> str:
     return "ran"
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_programs_never_show_python(part: int, tmp_path: Path) -> None:
-    chance = random.Random(part)
+    chance = random.Random(COUNT.seed + part)
     seen: dict[str, int] = {}
-    for _ in range(ROUNDS // 8):
+    for _ in range(COUNT.fuzzed_runs // PARTS):
         path = chance.choice(PROGRAMS)
         source = damaged(path.read_text(encoding="utf-8"), chance)
         try:

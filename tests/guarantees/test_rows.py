@@ -111,7 +111,7 @@ class TestOnEveryStore:
     def test_what_isn_t_json_is_rejected_with_its_pointer(self, store: Store) -> None:
         numbers = count()
 
-        @settings(max_examples=COUNT.examples(25), deadline=None)
+        @settings(max_examples=COUNT.examples(12), deadline=None)
         @given(
             st.sampled_from(BAD),
             st.lists(st.integers(0, 3) | st.text(max_size=3), max_size=30),
@@ -176,7 +176,7 @@ class TestOnEveryStore:
     def test_the_window_is_always_valid_for_a_provider(self, store: Store) -> None:
         numbers = count()
 
-        @settings(max_examples=COUNT.examples(20), deadline=None)
+        @settings(max_examples=COUNT.examples(12), deadline=None)
         @given(st.lists(windows.STEPS, max_size=12))
         def check(steps: list[tuple[str, str, int]]) -> None:
             session = begun(f"s{next(numbers)}", store)

@@ -110,7 +110,7 @@ def test_a_log_cut_at_every_byte_of_its_last_append_is_the_session_before_it(tmp
         session.append(*(noted(text) for text in "xyz"))
         after = whole(load("s", store))
     content = log.read_bytes()
-    for end in range(size, len(content) + 1):
+    for end in (*range(size, len(content), COUNT.cuts_share), len(content) - 1, len(content)):
         log.write_bytes(content[:end])
         with closing(open_store(url)) as store:
             assert whole(load("s", store)) == (after if end == len(content) else before), end

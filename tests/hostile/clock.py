@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-#: So that half a second of a program's time costs a test a twentieth of a second.
-SPEED = 10
+#: So that half a second of a program's time costs a test a fortieth of a second.
+SPEED = 20
 
 
 class CpuClock:

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-#: What the programs use. Making it takes little.
-SETUP = """
-let many = range(20000).to_list()
-let lists = range(5000).map({ n -> [n] }).to_list()
-let pairs = range(5000).map({ n -> pair(n % 100, n) }).to_list()
-let text = "a" * 100000
-let entries = range(5000).map({ n -> pair("key ${n}", n) }).to_dict()
-let json = json_stringify(lists)
+import re
+
+#: What the programs use, by the name that they have for it.
+_SETUP = {
+    "many": "let many = range(20000).to_list()",
+    "lists": "let lists = range(5000).map({ n -> [n] }).to_list()",
+    "pairs": "let pairs = range(5000).map({ n -> pair(n % 100, n) }).to_list()",
+    "text": 'let text = "a" * 100000',
+    "entries": 'let entries = range(5000).map({ n -> pair("key ${n}", n) }).to_dict()',
+    "json": "let json = json_stringify(range(5000).map({ n -> [n] }).to_list())",
+    "loops": """
 let loops = "{{ for n in x }}{{ for m in x }}{{ for k in x }}{{ end }}{{ end }}{{ end }}"
-let outside = range(1000000000000).map({ n -> n + 1 })
-fn again(n) { return again(n + 1) }
+""",
+    "outside": "let outside = range(1000000000000).map({ n -> n + 1 })",
+    "again": "fn again(n) { return again(n + 1) }",
+    "stubborn": """
 fn stubborn() {
   try { while true { } } catch (e) { }
   return stubborn()
 }
+""",
+    "doubled": """
 var definitions = {d0: {type: "nil"}}
 for n in 1 to 60 {
   let inner = {"$ref": "#/definitions/d${n - 1}"}
   definitions = definitions + {["d${n}"]: {union: [inner, {all_of: [inner]}]}}
 }
 let doubled = {all_of: [{"$ref": "#/definitions/d60"}], definitions: definitions}
+""",
+    "graph": """
 let graph = {entry: "a", nodes: {a: {kind: "stage", mode: "llm", model_policy: {provider: "mock"}}}}
-agent_loop("begin", nil, {provider: "mock", max_iterations: 1})
+""",
+    # The first call of a model imports much.
+    "provider|graph": 'agent_loop("begin", nil, {provider: "mock", max_iterations: 1})',
+    "endless": """
 gen fn endless() {
   var n = 0
   while true { emit n
     n = n + 1 }
 }
+""",
+    "catching": """
 gen fn catching() {
   while true { try { while true { } } catch (e) { emit e } }
 }
-"""
+""",
+}
 
 #: The body of each, by what it tries.
 PROGRAMS = {
@@ -104,3 +119,8 @@ PROGRAMS = {
     "sub-agents": 'while true { sub_agent_run("go on", {provider: "mock", max_iterations: 2}) }',
     "merging": "while true { entries + entries }",
 }
+
+
+def setup_of(name: str) -> str:
+    """Return what comes before the body of a program: what it uses, which takes little to make."""
+    return "\n".join(text for used, text in _SETUP.items() if re.search(rf"\b({used})\b", PROGRAMS[name]))

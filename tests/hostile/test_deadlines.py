@@ -10,10 +10,10 @@ import pytest
 
 from harnpy import Vm
 from tests.hostile.clock import CpuClock
-from tests.hostile.programs import PROGRAMS, SETUP
+from tests.hostile.programs import PROGRAMS, setup_of
 from tests.worlds import OwnWorld
 
-#: Seconds of computing on a machine however slow. The deadline is over after 0.05, but a regex is given all
+#: Seconds of computing on a machine however slow. The deadline is over after 0.025, but a regex is given all
 #: of its 0.5; on an idle machine of 2026 all of them end within 0.6.
 _MOST = 5.0
 
@@ -27,7 +27,9 @@ def test_a_deadline_ends_it(
     shown: list[tuple[str, float]] = []
     world = OwnWorld(stdout=lambda text: shown.append((text, time.process_time())), clock=CpuClock())
     vm = Vm(world, evaluator=evaluator)
-    vm.run_source(f'{SETUP}\nprintln("begin")\nprintln(try {{ deadline 500ms {{\n{PROGRAMS[name]}\n}} }})')
+    vm.run_source(
+        f'{setup_of(name)}\nprintln("begin")\nprintln(try {{ deadline 500ms {{\n{PROGRAMS[name]}\n}} }})'
+    )
     (_, begin), (result, end) = shown
     assert result == "Result.Err(Deadline exceeded)\n"
     assert end - begin < _MOST
@@ -40,7 +42,7 @@ def test_a_request_to_end_ends_it(name: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     shown: list[str] = []
     vm = Vm(OwnWorld(stdout=shown.append, clock=CpuClock()))
-    vm.run_source(f"{SETUP}\nprintln(cancel_graceful(spawn {{\n{PROGRAMS[name]}\n}}, 1h))")
+    vm.run_source(f"{setup_of(name)}\nprintln(cancel_graceful(spawn {{\n{PROGRAMS[name]}\n}}, 1h))")
     assert "kind:cancelled:VM cancelled by host" in shown[0]
 
 

@@ -14,13 +14,13 @@ import pytest
 import harnpy
 from harnpy import LimitExceeded, Limits, Vm, VmError
 from tests.hostile.clock import CpuClock
-from tests.hostile.programs import PROGRAMS, SETUP
+from tests.hostile.programs import PROGRAMS, setup_of
 from tests.worlds import OwnWorld
 
 #: Seconds of computing on a machine however slow; on an idle one of 2026 all of them end within 0.6.
 _MOST = 5.0
 #: Seconds after which a program is cancelled.
-_SOON = 0.05
+_SOON = 0.02
 
 
 class LateClock(CpuClock):
@@ -36,7 +36,7 @@ class LateClock(CpuClock):
 
 
 def source_of(name: str) -> str:
-    return f"{SETUP}\nbegin()\n{PROGRAMS[name]}\n"
+    return f"{setup_of(name)}\nbegin()\n{PROGRAMS[name]}\n"
 
 
 def limited(evaluator: str = "compile") -> tuple[Vm, LateClock]:

@@ -26,7 +26,7 @@ from harnpy.net.cookies import (
 )
 from tests.counts import COUNT
 
-EXAMPLES = settings(max_examples=COUNT.examples(40), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(20), deadline=None)
 ANYTHING = st.text(st.one_of(st.characters(), st.sampled_from(' \t;=",\\\n\0')), max_size=12)
 NAMES = st.text(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~", min_size=1, max_size=6)
 VALUES = st.text(max_size=8).filter(lambda value: not any(c in ' ;,\\"' or _is_control(c) for c in value))

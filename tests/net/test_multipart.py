@@ -22,7 +22,7 @@ from harnpy.net.multipart import (
 )
 from tests.counts import COUNT
 
-EXAMPLES = settings(max_examples=COUNT.examples(40), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(20), deadline=None)
 LIMITS = Limits()
 ONE_LINE = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), max_size=8)
 TRICKY = st.text(st.sampled_from('"\\;= \tab'), max_size=8)

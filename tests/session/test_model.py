@@ -673,4 +673,4 @@ def whole(before: list[Message], kept: list[Message]) -> None:
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=COUNT.examples(20), stateful_step_count=100)
+TestSessions.settings = settings(max_examples=COUNT.examples(12), stateful_step_count=100)

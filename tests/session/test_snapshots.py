@@ -226,7 +226,7 @@ def test_a_snapshot_shows_what_the_whole_log_shows(store: Store) -> None:
     numbers = count()
     light = 0
 
-    @settings(max_examples=COUNT.examples(25), deadline=None)
+    @settings(max_examples=COUNT.examples(12), deadline=None)
     @given(st.lists(CHOSEN, max_size=20))
     def check(verbs: list[str]) -> None:
         nonlocal light

@@ -48,7 +48,7 @@ WITH_SNAPSHOTS = st.one_of(WITHOUT_FORKS, WITHOUT_FORKS, st.tuples(st.just("snap
 def test_views_are_equal_from_any_path(store: Store) -> None:
     numbers = count()
 
-    @settings(max_examples=COUNT.examples(40), deadline=None)
+    @settings(max_examples=COUNT.examples(20), deadline=None)
     @given(st.lists(WITH_SNAPSHOTS, max_size=16))
     def check(steps: list[tuple[Any, ...]]) -> None:
         id = f"s{next(numbers)}"

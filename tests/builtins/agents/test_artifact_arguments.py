@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -68,19 +68,27 @@ class _Contained(OwnWorld):
         return self._directory if name == "HARN_STATE_DIR" else super().get(name)
 
 
-@pytest.mark.parametrize("name", NAMES)
 @settings(
-    max_examples=COUNT.examples(10),
+    max_examples=COUNT.examples(25),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(arguments=st.lists(_VALUES, max_size=4))
 @example(arguments=["\x00", "name", "value"])
 @example(arguments=["x" * 300, "name"])
 @example(arguments=[{"workflow_id": "w", "base_dir": "\x00"}, "name"])
-def test_every_builtin_survives(name: str, arguments: list[Any], tmp_path: Path) -> None:
+def test_every_builtin_survives(arguments: list[Any], tmp_path: Path) -> None:
+    for name in NAMES:
+        survives(name, deepcopy(arguments), tmp_path)
+
+
+def survives(name: str, arguments: list[Any], tmp_path: Path) -> None:
     vm: Any = harnpy.Vm(_Contained(tmp_path))
     if name == "workflow.update":
         arguments = [*[*arguments, None, None, None][:3], {"timeout_ms": 0}]
     bound = vm.builtins.bound(name)
-    with suppress(VmError):
-        bound.call(vm, *arguments[: bound.max_args])
+    try:
+        with suppress(VmError):
+            bound.call(vm, *arguments[: bound.max_args])
+    except BaseException as error:
+        error.add_note(f"in {name}")
+        raise

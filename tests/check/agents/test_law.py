@@ -48,7 +48,7 @@ def _options(draw: st.DrawFn, table: OptionTable, depth: int = 0) -> str:
     return f"{{{written}}}" if depth else written
 
 
-@settings(max_examples=COUNT.examples(25), deadline=None)
+@settings(max_examples=COUNT.examples(12), deadline=None)
 @given(st.data())
 def test_what_is_told_fails(data: st.DataObject) -> None:
     builtin = data.draw(st.sampled_from(sorted(_CALLS)))

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.llm.text_format import RUNTIME_TOOLS, Parsed, parse_reply, render_call
+from tests.counts import COUNT
 from tests.llm.text_format.spellings import PREFIXES, Speller, written_calls
 from tests.support import assert_linear, ends, processor_time
 
@@ -153,7 +154,7 @@ def test_inline_code_is_not_carried_out(call: tuple[str, dict[str, Any]], random
 
 # --- replies that are broken ----------------------------------------------------------------------
 
-REPLIES = 5000
+REPLIES = COUNT.broken_replies
 TOKENS = (
     *TRAPS,
     *"<tool_call> </tool_call> <assistant_prose> <user_response> </user_response> <done>".split(),
@@ -211,7 +212,7 @@ def mutated(random: Random, text: str) -> str:
 
 def test_broken_replies_raise_nothing_and_invent_no_call() -> None:
     """Each call that is read stands in the text, as a naive reader finds it, and no more often than there."""
-    random = Random(20_240_607)
+    random = Random(20_240_607 + COUNT.seed)
     known = {*TOOLS, *RUNTIME_TOOLS}
     with_calls = 0
     for _ in range(REPLIES):

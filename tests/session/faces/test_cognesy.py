@@ -500,7 +500,7 @@ def changed(session: AgentSession, verb: str, *given: Any) -> AgentSession:
     }[verb](*given))  # fmt: skip
 
 
-@settings(max_examples=COUNT.examples(30), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(st.lists(st.lists(CHANGE, max_size=4), max_size=4))
 def test_what_is_given_back_is_what_is_stored(actions: list[list[tuple[Any, ...]]]) -> None:
     class Does:

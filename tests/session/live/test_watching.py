@@ -26,7 +26,7 @@ from harnpy.storage.errors import StorageError
 from harnpy.world import World
 from tests.counts import COUNT
 
-EXAMPLES = COUNT.examples(25)
+EXAMPLES = COUNT.examples(12)
 
 
 def said(text: str = "x") -> EventDraft:

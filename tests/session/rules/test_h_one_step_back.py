@@ -227,7 +227,7 @@ STEPS = st.one_of(
 
 
 @settings(
-    max_examples=COUNT.examples(40),
+    max_examples=COUNT.examples(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(STEPS, max_size=25))

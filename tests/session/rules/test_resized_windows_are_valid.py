@@ -93,7 +93,7 @@ EVERY_SECOND = "every second message"
 
 @pytest.mark.parametrize("style", [OPENAI, ANTHROPIC])
 def test_after_every_strategy_the_window_is_accepted(style: str) -> None:
-    @settings(max_examples=COUNT.examples(25), deadline=None)
+    @settings(max_examples=COUNT.examples(12), deadline=None)
     @given(
         st.lists(TURNS, min_size=1, max_size=6),
         st.lists(st.sampled_from([*BUILT_IN, EVERY_SECOND]), min_size=1, max_size=3),

@@ -131,7 +131,7 @@ def without(stage: Dict, *keys: str) -> Dict:
     return {key: value for key, value in stage.items() if key not in keys}
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(graphs())
 def test_every_graph_ends_and_visits_its_nodes_as_its_edges_say(graph: Dict) -> None:
     bench = Bench()
@@ -151,7 +151,7 @@ def test_every_graph_ends_and_visits_its_nodes_as_its_edges_say(graph: Dict) -> 
 
 
 # In a ring of reduces every step doubles the record: 20 steps make megabytes, 40 would fill any memory.
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(graphs(), st.none() | st.integers(1, 20))
 def test_a_replay_comes_to_the_same(graph: Dict, max_steps: int | None) -> None:
     bench = Bench()
@@ -168,7 +168,7 @@ def test_a_replay_comes_to_the_same(graph: Dict, max_steps: int | None) -> None:
     assert first == second
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(graphs(), st.integers(1, 12), st.integers(1, 12))
 def test_a_pause_changes_nothing(graph: Dict, before: int, after: int) -> None:
     bench = Bench()
