@@ -13,7 +13,7 @@ import resource
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from harnpy.cli import FAILED, INTERRUPTED, console
 from harnpy.cli.console import complain
@@ -29,9 +29,6 @@ from harnpy.isolation.process import (
 )
 from harnpy.vm.errors import LimitExceeded
 from harnpy.vm.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 #: Exit statuses. Spec: 09 §1.2.
 OUT_OF_MEMORY = 122

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -20,10 +21,6 @@ from harnpy.formats.secrets.forms import hidden
 from harnpy.formats.visible import visible
 from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related, SourceFault, Span, rendered
 from harnpy.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
 
 # A diagnostic as data: what `--json` prints, a line each. Spec: 09 §4.6.
 

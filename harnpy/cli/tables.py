@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from harnpy.cli.console import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _PIPE_WIDTH = 160
 #: For output that other programs parse: no line is broken.

@@ -1,15 +1,13 @@
-"""What is wrong with a command line, in our own words, whatever click says. Spec: 09 §1.1."""
+"""Usage errors of the command line, in our own words, whatever click says. Spec: 09 §1.1."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from harnpy.formats.suggestions import nearest_at_run_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Group(click.Group):
@@ -53,7 +51,7 @@ def named(command: click.Command, words: Sequence[str]) -> click.Command:
 
 
 def _is_of_click(error: BaseException) -> bool:
-    """Whether click itself raised an error: where it was raised, not what it says, tells."""
+    """Return whether click itself raised an error: where it was raised, not what it says, tells."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -473,19 +473,17 @@ class SessionEvent:
     session_id: str
 
     @classmethod
-    def of(cls, data: Data) -> SessionEvent:
-        """Return the event with the data of harnpy's."""
-        raise NotImplementedError
+    def of(cls, data: Data) -> Self:
+        """Return the event with the data of harnpy's, where versions are revisions."""
+        given = {each.name: data[each.name.replace("version", "revision")] for each in fields(cls)}
+        statuses = {name: SessionStatus(given[name]) for name in given if name.endswith("status")}
+        return cls(**{**given, **statuses})
 
 
 @dataclass(frozen=True)
 class _Stood(SessionEvent):
     version: int
     status: SessionStatus
-
-    @classmethod
-    def of(cls, data: Data) -> SessionEvent:
-        return cls(data["session_id"], data["revision"], SessionStatus(data["status"]))
 
 
 class SessionLoaded(_Stood):
@@ -511,26 +509,11 @@ class SessionActionExecuted(SessionEvent):
     before_status: SessionStatus
     after_status: SessionStatus
 
-    @classmethod
-    def of(cls, data: Data) -> SessionEvent:
-        return cls(
-            data["session_id"],
-            data["action"],
-            data["before_revision"],
-            data["after_revision"],
-            SessionStatus(data["before_status"]),
-            SessionStatus(data["after_status"]),
-        )
-
 
 @dataclass(frozen=True)
 class _Failed(SessionEvent):
     error: str
     error_type: str
-
-    @classmethod
-    def of(cls, data: Data) -> SessionEvent:
-        return cls(data["session_id"], data["error"], data["error_type"])
 
 
 class SessionLoadFailed(_Failed):
@@ -558,7 +541,7 @@ class EventDispatcher(EventBus):
 
     def add_listener(self, event: type[Told], listener: Callable[[Told], Any]) -> Callable[[], None]:
         """Call ``listener`` with each event of that class. Return what ends that."""
-        return self.on(event.called, lambda name, data: listener(event.of(data)))  # type: ignore[arg-type]
+        return self.on(event.called, lambda name, data: listener(event.of(data)))
 
     def add_agent_listener(self, listener: Callable[[Data], Any]) -> None:
         """Call ``listener`` with each event of agent loops (07 §9)."""

@@ -7,12 +7,9 @@ stop in the middle.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from harnpy.faults import NamedMisuse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 class DataError(NamedMisuse):

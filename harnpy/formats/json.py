@@ -6,12 +6,10 @@ import json
 import math
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 from harnpy.formats.display import display, joined
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 # JSON text to a value, or what is wrong with it and where. Spec: 04 §11.1 "parse".
 #

@@ -1,18 +1,16 @@
-"""Why msgspec can't read a value as a type, in our own words: "`a.b` must be a string, not an int".
+"""The reason why msgspec can't read a value as a type: "`a.b` must be a string, not an int".
 
 msgspec reads fast, and its texts are its own: this is asked after it has refused a value.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from msgspec import inspect
 
 from harnpy.formats.json import JsonError, parse_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 #: The types without parts: what they take, and what messages call them.
 _PLAIN: dict[type[inspect.Type], tuple[Any, str]] = {

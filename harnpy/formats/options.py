@@ -11,14 +11,12 @@ What a program passes is held against it, and `harnpy builtins NAME` prints it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.formats.suggestions import nearest_at_run_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 #: Tables with more options than that are not listed in messages.
 _LISTED = 12

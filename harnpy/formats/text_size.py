@@ -6,10 +6,8 @@ Lone surrogates count as three bytes, like other characters of their range. On t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 BYTES_PER_TOKEN = 4
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from harnpy.formats.display import float_with_point, type_name
 from harnpy.formats.nesting import DEEPEST, TOO_DEEP, refuse_deep, refuse_endless
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # TOML, read in time that grows with the text's length whatever it says. Spec: 04 §11.1, §11.5.
 

@@ -6,14 +6,12 @@ What other readers of YAML, by whatever version, could take for anything but a t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from harnpy.formats.display import display, float_with_point
 from harnpy.formats.json import quote
 from harnpy.formats.nesting import refuse_deep, refuse_endless
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _NUMBER_LIKE = re.compile(r"[0-9][0-9a-fA-FxXoOeEtTzZ_:.+ -]*")
 _WORDS = frozenset("y yes n no on off true false null nan inf".split())

@@ -13,9 +13,10 @@ import os
 import resource
 import select
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from math import ceil
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 from harnpy.embedding import Vm
 from harnpy.isolation.process import (
@@ -33,9 +34,6 @@ from harnpy.vm.run.aio import run_inside
 from harnpy.world import World
 from harnpy.world.host import Host, People
 from harnpy.world.streams import RealStreams
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 Data = dict[str, Any]
 

@@ -8,13 +8,10 @@ import socket
 import subprocess
 import sys
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from harnpy.vm.errors import LimitExceeded, VmError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # A process with all that it has started: found in `/proc`, on systems that have it.
 #

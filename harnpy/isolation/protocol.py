@@ -20,7 +20,8 @@ Both sides are harnpy: what crosses is checked where it leaves. Programs make va
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -40,9 +41,6 @@ from harnpy.vm.errors import ExitRequest, LimitExceeded, Thrown, VmError
 from harnpy.vm.run.backtrace import Frame
 from harnpy.vm.unit import Unit
 from harnpy.vm.values import Duration, EnumValue, Fn, Pair, Range, Set, type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 # Values of the language as data that crosses between processes.
 #

@@ -195,7 +195,7 @@ class IsolatedVm:
             self._task = None
 
     async def _carry_out(self, *command: Any) -> Value:
-        child = self._child = self._child or self._new_child()
+        child = self._child = self._child or Child(Process(self._env, self._directory), self._settings)
         child.sending = asyncio.Lock()  # those of other runs belong to other loops
         questions = Questions(self, child)
         over = None
@@ -224,9 +224,6 @@ class IsolatedVm:
             if over is not None:
                 over.cancel()
             await questions.close()
-
-    def _new_child(self) -> Child:
-        return Child(Process(self._env, self._directory), self._settings)
 
     def _end_of(self, child: Child) -> VmError:
         """Return why the child has ended in the middle of a run."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnpy.faults import Fault, MisuseError, NamedFault
 from harnpy.formats.dicts import Dict, Options
 from harnpy.formats.display import display
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 # How calls of MCP servers fail. Spec: 07 §15.1.
 

@@ -8,17 +8,15 @@ nothing of them is stored here. Spec: 04 §16.4.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harnpy.faults import MisuseError
 from harnpy.formats.crypto.encodings import EncodingError, from_base64url, to_base64url
 from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
 from harnpy.formats.json import JsonError, parse_json
 from harnpy.net.header_grammar import is_token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _NO_VALUE = re.compile(r'[\x00-\x20\x7f-\x9f;,\\"]')
 _NO_ATTRIBUTE = re.compile(r"[\x00-\x1f\x7f-\x9f;]")

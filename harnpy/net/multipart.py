@@ -6,15 +6,13 @@ What comes from outside is assumed to be hostile: every byte is looked at a few 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harnpy.faults import NamedMisuse
 from harnpy.net.header_grammar import Malformed, is_token, quoted, value_and_parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: RFC 2046, 5.1.1: a blank may not be the last character.
 _CHARACTERS = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]*[0-9A-Za-z'()+_,\-./:=?]")

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
 
 from harnpy.formats.display import display, type_name
 from harnpy.formats.json import to_json
-from harnpy.net.server_messages import response
+from harnpy.net.server_messages import Response, response
 from harnpy.net.server_options import ServerFault, number_option
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from harnpy.net.server_messages import Response
 
 
 class Event(NamedTuple):

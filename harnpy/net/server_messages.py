@@ -15,7 +15,7 @@ from harnpy.net.server_options import ServerFault, number_option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    Response = dict[str, Any]
+Response = dict[str, Any]
 
 # Headers as programs have them: a dict by name, of strings or lists of strings. Spec: 04 §21.5.
 

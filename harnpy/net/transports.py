@@ -181,7 +181,7 @@ class AskedEvents(NamedTuple):
 
 
 class _Connected(Closing[C]):
-    """What is open over connections of its own, by its handles."""
+    """Things that are open over connections of their own, by their handles."""
 
     def __init__(self, http: Http, egress: Egress, mocks: TransportMocks, start: Start) -> None:
         super().__init__()

@@ -7,14 +7,11 @@ simply made again. Records keep their numbers, also behind those that the origin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from harnpy.storage.contract import Head, HeadQuery, Row, Store, Stream, all_heads
 from harnpy.storage.errors import StorageError, StreamExists
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 #: How many records one append writes, more or less: appends stay whole.
 _CHUNK = 1000

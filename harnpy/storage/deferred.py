@@ -8,6 +8,7 @@ Spec: 10 §A1.5, §C6.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -32,8 +33,6 @@ from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
 from harnpy.storage.leases import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from harnpy.storage.leases import Check
 
 

@@ -90,7 +90,8 @@ def parse_url(url: str) -> StoreUrl:
     for pair in parse_qsl(query, keep_blank_values=True):
         (options if pair[0] in _OPTIONS else foreign).append(pair)
     if foreign and scheme != "postgresql":
-        raise StorageError(_unknown_option(foreign[0][0]))
+        name = foreign[0][0]
+        raise StorageError(f"a store's URL has no option `{name}`: {hint(name, _OPTIONS)}")
     if foreign:
         target = f"{target}?{urlencode(foreign)}"
     return StoreUrl(scheme, target, **{name: _OPTIONS[name](name, text) for name, text in options})
@@ -101,10 +102,6 @@ def shown(url: str) -> str:
     from harnpy.formats.secrets.masking import mask_secrets
 
     return mask_secrets(_PASSWORD.sub(r"\1***@", url))
-
-
-def _unknown_option(name: str) -> str:
-    return f"a store's URL has no option `{name}`: {hint(name, _OPTIONS)}"
 
 
 def _durability(name: str, text: str) -> str:

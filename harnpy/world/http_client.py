@@ -193,7 +193,9 @@ def tls_context(settings: Settings) -> ssl.SSLContext:
     except ssl.SSLError as error:
         problem = ssl.SSLError(ssl.SSL_ERROR_SSL, _in_words(error))
     else:
-        return _with_pins(made, settings)
+        if settings.pins:
+            made.sslobject_class = _pinned(settings.pins)
+        return made
     raise problem
 
 
@@ -203,12 +205,6 @@ def _in_words(error: ssl.SSLError) -> str:
         return reason.replace("_", " ").lower()
     said = error.strerror or ""
     return "no PEM of a certificate with its key" if said.startswith("[") else said
-
-
-def _with_pins(made: ssl.SSLContext, settings: Settings) -> ssl.SSLContext:
-    if settings.pins:
-        made.sslobject_class = _pinned(settings.pins)
-    return made
 
 
 def _no_password() -> str:

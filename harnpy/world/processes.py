@@ -232,7 +232,6 @@ class RealProcesses:
             child.stop()
 
     async def start(self, argv: Sequence[str], cwd: str, env: Variables | None = None) -> Companion:
-
         return await start_companion(argv, cwd, env)
 
 

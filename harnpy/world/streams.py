@@ -90,7 +90,7 @@ def _write_out(text: str) -> None:
     try:
         sys.stdout.write(text)
     except OSError as error:
-        raise _lost("stdout", error) from None
+        raise OutputLost("stdout", error) from None
 
 
 def _write_err(text: str) -> None:
@@ -98,13 +98,8 @@ def _write_err(text: str) -> None:
         # What was printed before shows before.
         sys.stdout.flush()
     except OSError as error:
-        raise _lost("stdout", error) from None
+        raise OutputLost("stdout", error) from None
     try:
         sys.stderr.write(text)
     except OSError as error:
-        raise _lost("stderr", error) from None
-
-
-def _lost(stream: str, error: OSError) -> OutputLost:
-
-    return OutputLost(stream, error)
+        raise OutputLost("stderr", error) from None

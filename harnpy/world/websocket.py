@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from secrets import token_bytes
-from typing import TYPE_CHECKING
 
 import httpcore2
 import httpx2
@@ -22,10 +22,6 @@ from websockets.utils import accept_key
 
 from harnpy.world.connections import Failed, Message
 from harnpy.world.http_client import FAILURES, SURFACE, Outgoing, encoded_headers, failure
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
 
 _SWITCHED = 101
 _PIECE = 1 << 16

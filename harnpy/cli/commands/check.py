@@ -260,7 +260,9 @@ class _Checking:
             self._told.add(str(file), source, found)
             if not found:
                 self._told.say(f"{file}: ok")
-            if any(each.severity == "error" for each in found) or (found and self._is_strict(file)):
+            if any(each.severity == "error" for each in found) or (
+                found and self._lint_settings.strict(file)
+            ):
                 status = FAILED
         return status
 
@@ -272,10 +274,6 @@ class _Checking:
         told = {each.span.start for each in found if each.span is not None}
         advice = self._advised(file, source, program, consumed)
         return found + [each for each in advice if each.span is None or each.span.start not in told]
-
-    def _is_strict(self, file: Path) -> bool:
-        """Return whether warnings are errors."""
-        return self._manifests.table("check", str(file)).get("strict") is True
 
     def _vm(self, file: Path) -> Vm:
         """The Vm of a file's project: the servers of its manifest are globals of its programs."""

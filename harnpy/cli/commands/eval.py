@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import os.path
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -40,10 +41,6 @@ from harnpy.world import World
 from harnpy.world.environment import Variables
 from harnpy.world.files import RealFiles, plain_reason
 from harnpy.world.streams import RealStreams
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
 
 # What `harnpy eval` prints of a report, line by line. Spec: 09 §8.3.
 

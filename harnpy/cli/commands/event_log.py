@@ -6,10 +6,11 @@ Spec: 08 §16, 10 §C18, §C21, §C22.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,10 +24,6 @@ from harnpy.faults import Fault
 from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.project import ManifestError
 from harnpy.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # What every verb needs that works on an event log: the log, and errors in one line. Spec: 10 §C21, §C22.
 

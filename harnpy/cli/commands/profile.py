@@ -24,7 +24,7 @@ from harnpy.cli import FAILED, INTERRUPTED, OK, console
 from harnpy.cli.command_options import write_page
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.console import complain, counted
-from harnpy.cli.profiler import Call, Profile, Recorder, watching
+from harnpy.cli.profiler import Call, Function, Profile, Recorder, watching
 from harnpy.cli.project_setup import bind_project
 from harnpy.cli.tables import cell, show, table
 from harnpy.cli.testing.sandbox import sandboxed_world
@@ -180,11 +180,11 @@ def _box(call: Call, start: float, depth: int, whole: int) -> Markup:
     )
     style = f"left: {start * 100:.3f}%; width: {share * 100:.3f}%; top: {depth * 1.4:.2f}rem; --hue: {hue}"
     name = function.name if share > _NAMED else ""
-    return element("a", name, title=title, style=style, href=f"#{_anchor(call)}")
+    return element("a", name, title=title, style=style, href=f"#{_anchor(function)}")
 
 
-def _anchor(call: Call) -> str:
-    return f"f{call.function.line}-{call.function.name}"
+def _anchor(function: Function) -> str:
+    return f"f{function.line}-{function.name}"
 
 
 def _functions(profile: Profile) -> Markup:
@@ -193,7 +193,7 @@ def _functions(profile: Profile) -> Markup:
             f"{each.calls:,}",
             ms(each.own),
             ms(each.total),
-            element("code", each.function.name, id=f"f{each.function.line}-{each.function.name}"),
+            element("code", each.function.name, id=_anchor(each.function)),
             place(each.function),
         ]
         for each in profile.functions[:_MOST_ROWS]
@@ -241,7 +241,7 @@ def command(file: str, args: tuple[str, ...], top: int, page: str | None, as_jso
         sys.stdout.write(json.dumps(profile.as_json()) + "\n")
     else:
         show(profile_lines(profile, top, text_of))
-    write_page(page, lambda: _page(profile, text_of))
+    write_page(page, lambda: profile_page(profile, text_of))
     return status
 
 
@@ -263,11 +263,6 @@ def _run(file: str, args: tuple[str, ...], recorder: Recorder, as_json: bool) ->
         sys.stdout.flush()
         sys.stderr.write(console.rendered_error(error, sys.stderr))
         return FAILED
-
-
-def _page(profile: Profile, text_of: Callable[[str, int], str]) -> str:
-
-    return profile_page(profile, text_of)
 
 
 def _texts() -> Callable[[str, int], str]:

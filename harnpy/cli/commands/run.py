@@ -232,7 +232,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     if stopping is not None:
         world.stopping = stopping
     run = _instrumented(options, world)
-    allow = None if options.allow is None else _allowed(options.allow)
+    allow = None if options.allow is None else [*_names(options.allow), *_CORE.split()]
     evaluator = "walk" if options.walk else "compile"
     vm = Vm(
         world,
@@ -313,10 +313,6 @@ def _instrumented(options: Options, world: World) -> Callable[[Vm, Options], Any
 
 def _names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def _allowed(text: str) -> list[str]:
-    return [*_names(text), *_CORE.split()]
 
 
 def _run(vm: Vm, options: Options) -> Any:

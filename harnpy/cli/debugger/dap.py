@@ -88,10 +88,8 @@ class Inspection:
     # --- threads and stacks -----------------------------------------------------------------------
 
     def threads(self) -> Body:
-        return {"threads": [self._thread(task) for task in self._engine.tasks()]}
-
-    def _thread(self, task: Task) -> Body:
-        return {"id": self._engine.number_of(task), "name": task.id()}
+        number_of = self._engine.number_of
+        return {"threads": [{"id": number_of(task), "name": task.id()} for task in self._engine.tasks()]}
 
     def task(self, number: int) -> Task:
         for task in self._engine.tasks():
@@ -242,9 +240,9 @@ class Adapter:
             "evaluate": lambda r: self._stopped().evaluate(_arguments(r, dap_wire.Evaluate)),
             "exceptionInfo": self._exception_info,
             "continue": self._continue,
-            "next": lambda r: self._step(r, engine.over),
-            "stepIn": lambda r: self._step(r, engine.into),
-            "stepOut": lambda r: self._step(r, engine.out),
+            "next": lambda r: self._go(r, engine.over),
+            "stepIn": lambda r: self._go(r, engine.into),
+            "stepOut": lambda r: self._go(r, engine.out),
             "pause": self._pause,
             "terminate": self._terminate,
             "disconnect": self._disconnect,
@@ -384,9 +382,6 @@ class Adapter:
     def _continue(self, request: Request) -> Body:
         self._go(request, None)
         return {"allThreadsContinued": True}
-
-    def _step(self, request: Request, make: MakeStep) -> None:
-        self._go(request, make)
 
     def _go(self, request: Request, make: MakeStep | None) -> None:
         inspection = self._stopped()

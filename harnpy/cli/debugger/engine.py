@@ -252,7 +252,10 @@ class Engine:
     def end(self) -> None:
         """End the program at its next statement, or where it waits or has stopped."""
         self._ending = True
-        self._go_or_wake()
+        if self._stop is not None:
+            self.resume()
+        else:
+            self.pause()
 
     def detach(self) -> None:
         """Let the program go on, and never stop it again."""
@@ -261,12 +264,6 @@ class Engine:
         self._step, self._entering = None, False
         if self._stop is not None:
             self.resume()
-
-    def _go_or_wake(self) -> None:
-        if self._stop is not None:
-            self.resume()
-        else:
-            self.pause()
 
     @property
     def is_stopped(self) -> bool:

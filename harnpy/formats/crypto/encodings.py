@@ -10,13 +10,11 @@ import base64
 import re
 from binascii import Error as Malformed
 from codecs import getincrementaldecoder
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
 from harnpy.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class EncodingError(Fault):
@@ -119,7 +117,7 @@ def utf8_fault(error: UnicodeDecodeError) -> EncodingError:
 
 
 def _is_begun(content: bytes) -> bool:
-    """Whether a character of UTF-8 begins so."""
+    """Return whether a character of UTF-8 begins so."""
     try:
         getincrementaldecoder("utf-8")().decode(content)
     except UnicodeDecodeError:

@@ -7,15 +7,13 @@ spelling of their escapes don't count.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, unquote_to_bytes, urlsplit
 
 from harnpy.faults import NamedMisuse
 from harnpy.formats.crypto.encodings import to_base64url
 from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _VERSION = "harn-signed-url-v1"
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 from harnpy.formats.secrets.forms import FORMS, WEBHOOKS
@@ -29,9 +30,6 @@ from harnpy.formats.secrets.names import (
     is_secret_member,
     names_secret,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 # Secret values in XML, SQL, forms, blocks of YAML and code: no plain `name=value`. Pure.
 #

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,10 @@ import msgspec
 
 from harnpy.storage.errors import CorruptLog
 from harnpy.storage.jsonl.layout import Folder, disk_errors, file_name, locked
-from harnpy.storage.leases import PAUSE, Held, Lease, check_fence, refusal, wall
+from harnpy.storage.leases import PAUSE, Held, Lease, Machine, check_fence, refusal, wall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harnpy.storage.leases import Check, Machine
+    from harnpy.storage.leases import Check
 
 LEASE_SUFFIX = ".json"
 #: Seconds of uptime after which somebody who waits, and hasn't said that he still does, has lost his place.

@@ -12,18 +12,16 @@ import os
 import threading
 import time
 import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import NoStore, SchemaTooNew, StorageError, StoreBusy, StoreFull, StoreUnreachable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # How streams are called on disk: any text as a file name that every system takes. Spec: 10 §C6.1.
 
@@ -408,7 +406,7 @@ class Brief(msgspec.Struct):
 
 
 class _Members(msgspec.Struct):
-    """What the line of a row has."""
+    """The members of a row's line."""
 
     type: str
     timestamp: str

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from select import select
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection, errors
@@ -27,10 +28,6 @@ from harnpy.storage.errors import (
     StoreUnreachable,
 )
 from harnpy.storage.opening import StoreUrl, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 # Which servers a URL names, before anybody connects to them. Spec: 04 §21.4.
 

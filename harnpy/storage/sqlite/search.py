@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harnpy.storage.contract import Codec, Hit, Row, Search, holds, terms
 from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.storage.sqlite.database import MEMORY, SHIFT, Connections, is_busy
 from harnpy.storage.sqlite.records import Segment, segments, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from sqlite3 import Connection
-
 
 # The search index: which texts hold which three letters in a row. A cache. Spec: 10 §C6.2.
 
@@ -38,7 +35,7 @@ CREATE TABLE IF NOT EXISTS covered (
 
 
 def _has_trigrams(connection: Connection) -> bool:
-    """Whether this SQLite has such indexes."""
+    """Return whether this SQLite has such indexes."""
     known = connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone()
     return known is not None and sqlite3.sqlite_version_info >= (3, 34)
 
