@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def keys(vm: Vm, self: Dict) -> list[str]:
     """The keys in ascending order.
 
-    Example:
-        {b: 2, a: 1}.keys()  // ["a", "b"]
+    Example: {b: 2, a: 1}.keys()  // ["a", "b"]
     """
     return sorted(self)
 
@@ -36,8 +35,7 @@ def keys(vm: Vm, self: Dict) -> list[str]:
 def values(vm: Vm, self: Dict) -> list[Value]:
     """The values in the order of their keys.
 
-    Example:
-        {b: 2, a: 1}.values()  // [1, 2]
+    Example: {b: 2, a: 1}.values()  // [1, 2]
     """
     return [self[key] for key in vm.paced(sorted(self))]
 
@@ -46,8 +44,7 @@ def values(vm: Vm, self: Dict) -> list[Value]:
 def entries(vm: Vm, self: Dict) -> list[Value]:
     """A dict `{key, value}` for each entry, in key order.
 
-    Example:
-        {a: 1}.entries()  // [{key: "a", value: 1}]
+    Example: {a: 1}.entries()  // [{key: "a", value: 1}]
     """
     return [{"key": key, "value": self[key]} for key in vm.paced(sorted(self))]
 
@@ -56,8 +53,7 @@ def entries(vm: Vm, self: Dict) -> list[Value]:
 def dict_count(vm: Vm, self: Dict) -> int:
     """The number of entries.
 
-    Example:
-        {a: 1, b: 2}.count()  // 2
+    Example: {a: 1, b: 2}.count()  // 2
     """
     return len(self)
 
@@ -66,8 +62,7 @@ def dict_count(vm: Vm, self: Dict) -> int:
 def has(vm: Vm, self: Dict, key: str) -> bool:
     """Return true if there is an entry `key`, be it nil.
 
-    Example:
-        {a: nil}.has("a")  // true
+    Example: {a: nil}.has("a")  // true
     """
     return key in self
 
@@ -76,8 +71,7 @@ def has(vm: Vm, self: Dict, key: str) -> bool:
 def get(vm: Vm, self: Dict, key: str, default: Value) -> Value:
     """The value of entry `key`; `default` if there is no such entry.
 
-    Example:
-        [{a: 1}.get("a"), {a: 1}.get("b", 0)]  // [1, 0]
+    Example: [{a: 1}.get("a"), {a: 1}.get("b", 0)]  // [1, 0]
     """
     return self.get(key, default)
 
@@ -86,8 +80,7 @@ def get(vm: Vm, self: Dict, key: str, default: Value) -> Value:
 def merge(vm: Vm, self: Dict, other: Value) -> Dict:
     """With the entries of `other` added; on equal keys `other` wins.
 
-    Example:
-        {a: 1, b: 2}.merge({b: 3})  // {a: 1, b: 3}
+    Example: {a: 1, b: 2}.merge({b: 3})  // {a: 1, b: 3}
     """
     return {**self, **other} if type(other) is dict else self
 
@@ -96,8 +89,7 @@ def merge(vm: Vm, self: Dict, other: Value) -> Dict:
 def map_values(vm: Vm, self: Dict, f: Value) -> Dict | None:
     """The same keys with `f(value)`.
 
-    Example:
-        {a: 1}.map_values({ v -> v * 10 })  // {a: 10}
+    Example: {a: 1}.map_values({ v -> v * 10 })  // {a: 10}
     """
     g = vm.callback(f, 1)
     return None if g is None else {key: g(0, self[key]) for key in vm.paced(sorted(self))}
@@ -108,8 +100,7 @@ def map_values(vm: Vm, self: Dict, f: Value) -> Dict | None:
 def map_keys(vm: Vm, self: Dict, f: Value) -> Dict | None:
     """The same values under the display text of `f(key)`; of colliding keys the last one wins.
 
-    Example:
-        {a: 1}.map_keys({ key -> uppercase(key) })  // {A: 1}
+    Example: {a: 1}.map_keys({ key -> uppercase(key) })  // {A: 1}
     """
     g = vm.callback(f, 1)
     return None if g is None else {display(g(0, key)): self[key] for key in vm.paced(sorted(self))}
@@ -119,8 +110,7 @@ def map_keys(vm: Vm, self: Dict, f: Value) -> Dict | None:
 def dict_filter(vm: Vm, self: Dict, f: Value) -> Dict | None:
     """The entries for which `f(value)` is truthy.
 
-    Example:
-        {a: 1, b: 2}.filter({ v -> v > 1 })  // {b: 2}
+    Example: {a: 1, b: 2}.filter({ v -> v > 1 })  // {b: 2}
     """
     g = vm.callback(f, 1)
     return None if g is None else {key: self[key] for key in vm.paced(sorted(self)) if g(0, self[key])}
@@ -130,8 +120,7 @@ def dict_filter(vm: Vm, self: Dict, f: Value) -> Dict | None:
 def dict_remove(vm: Vm, self: Dict, key: str) -> Dict:
     """Without the entry `key`.
 
-    Example:
-        {a: 1, b: 2}.remove("a")  // {b: 2}
+    Example: {a: 1, b: 2}.remove("a")  // {b: 2}
     """
     return {k: v for k, v in self.items() if k != key}
 
@@ -140,8 +129,7 @@ def dict_remove(vm: Vm, self: Dict, key: str) -> Dict:
 def dict_iter(vm: Vm, self: Dict) -> Iter:
     """A lazy iterator over a pair (key, value) for each entry, in key order.
 
-    Example:
-        {b: 2, a: 1}.iter().map({ p -> p.first }).to_list()  // ["a", "b"]
+    Example: {b: 2, a: 1}.iter().map({ p -> p.first }).to_list()  // ["a", "b"]
     """
     return vm.handle(self)
 
@@ -151,8 +139,7 @@ def dict_iter(vm: Vm, self: Dict) -> Iter:
 def set_count(vm: Vm, self: Set) -> int:
     """The number of members.
 
-    Example:
-        set(1, 2).count()  // 2
+    Example: set(1, 2).count()  // 2
     """
     return len(self.items)
 
@@ -161,8 +148,7 @@ def set_count(vm: Vm, self: Set) -> int:
 def empty(vm: Vm, self: Set) -> bool:
     """Return true if there is no member.
 
-    Example:
-        set().empty()  // true
+    Example: set().empty()  // true
     """
     return not self.items
 
@@ -171,8 +157,7 @@ def empty(vm: Vm, self: Set) -> bool:
 def contains(vm: Vm, self: Set, v: Value) -> bool:
     """Return true if a member equals `v`.
 
-    Example:
-        set(1, 2).contains(2)  // true
+    Example: set(1, 2).contains(2)  // true
     """
     return contains_value(vm.paced(self.items), v)
 
@@ -181,8 +166,7 @@ def contains(vm: Vm, self: Set, v: Value) -> bool:
 def add(vm: Vm, self: Set, v: Value) -> Set:
     """With `v`, unless a member equals it.
 
-    Example:
-        set(1).add(2)  // set(1, 2)
+    Example: set(1).add(2)  // set(1, 2)
     """
     return self if contains_value(vm.paced(self.items), v) else Set([*self.items, v])
 
@@ -192,8 +176,7 @@ def add(vm: Vm, self: Set, v: Value) -> Set:
 def set_remove(vm: Vm, self: Set, v: Value) -> Set:
     """Without the member that equals `v`.
 
-    Example:
-        set(1, 2).remove(1)  // set(2)
+    Example: set(1, 2).remove(1)  // set(2)
     """
     return _without(vm, self, Members([v]))
 
@@ -202,8 +185,7 @@ def set_remove(vm: Vm, self: Set, v: Value) -> Set:
 def union(vm: Vm, self: Set, other: Value) -> Set:
     """The members of both.
 
-    Example:
-        set(1, 2).union(set(2, 3))  // set(1, 2, 3)
+    Example: set(1, 2).union(set(2, 3))  // set(1, 2, 3)
     """
     return Set(_distinct(vm, [*self.items, *other.items]).items) if type(other) is Set else self
 
@@ -213,8 +195,7 @@ def union(vm: Vm, self: Set, other: Value) -> Set:
 def intersect(vm: Vm, self: Set, other: Value) -> Set:
     """The members that `other` has too.
 
-    Example:
-        set(1, 2).intersect(set(2, 3))  // set(2)
+    Example: set(1, 2).intersect(set(2, 3))  // set(2)
     """
     theirs = _members(vm, other)
     return Set([item for item in vm.paced(self.items) if theirs.has(item)])
@@ -224,8 +205,7 @@ def intersect(vm: Vm, self: Set, other: Value) -> Set:
 def difference(vm: Vm, self: Set, other: Value) -> Set:
     """The members that `other` doesn't have.
 
-    Example:
-        set(1, 2).difference(set(2, 3))  // set(1)
+    Example: set(1, 2).difference(set(2, 3))  // set(1)
     """
     return _without(vm, self, _members(vm, other))
 
@@ -234,8 +214,7 @@ def difference(vm: Vm, self: Set, other: Value) -> Set:
 def symmetric_difference(vm: Vm, self: Set, other: Value) -> Set:
     """The members of one but not the other, those of this set first.
 
-    Example:
-        set(1, 2).symmetric_difference(set(2, 3))  // set(1, 3)
+    Example: set(1, 2).symmetric_difference(set(2, 3))  // set(1, 3)
     """
     if type(other) is not Set:
         return self
@@ -246,8 +225,7 @@ def symmetric_difference(vm: Vm, self: Set, other: Value) -> Set:
 def is_subset(vm: Vm, self: Set, other: Value) -> bool:
     """Return true if `other` has every member.
 
-    Example:
-        set(1).is_subset(set(1, 2))  // true
+    Example: set(1).is_subset(set(1, 2))  // true
     """
     return type(other) is Set and not difference(vm, self, other).items
 
@@ -256,8 +234,7 @@ def is_subset(vm: Vm, self: Set, other: Value) -> bool:
 def is_superset(vm: Vm, self: Set, other: Value) -> bool:
     """Return true if every member of `other` is a member.
 
-    Example:
-        set(1, 2).is_superset(set(1))  // true
+    Example: set(1, 2).is_superset(set(1))  // true
     """
     return type(other) is Set and not difference(vm, other, self).items
 
@@ -266,8 +243,7 @@ def is_superset(vm: Vm, self: Set, other: Value) -> bool:
 def is_disjoint(vm: Vm, self: Set, other: Value) -> bool:
     """Return true if no member is in `other`.
 
-    Example:
-        set(1).is_disjoint(set(2))  // true
+    Example: set(1).is_disjoint(set(2))  // true
     """
     return not intersect(vm, self, other).items
 
@@ -276,8 +252,7 @@ def is_disjoint(vm: Vm, self: Set, other: Value) -> bool:
 def to_list(vm: Vm, self: Set) -> list[Value]:
     """The members in the order they came.
 
-    Example:
-        set(2, 1).to_list()  // [2, 1]
+    Example: set(2, 1).to_list()  // [2, 1]
     """
     return self.items
 
@@ -286,8 +261,7 @@ def to_list(vm: Vm, self: Set) -> list[Value]:
 def map_(vm: Vm, self: Set, f: Value) -> Set | None:
     """The distinct `f(member)`.
 
-    Example:
-        set(1, 2, 3).map({ n -> n % 2 })  // set(1, 0)
+    Example: set(1, 2, 3).map({ n -> n % 2 })  // set(1, 0)
     """
     results = list_methods.map_(vm, self.items, f)
     return None if results is None else Set(_distinct(vm, results).items)
@@ -297,8 +271,7 @@ def map_(vm: Vm, self: Set, f: Value) -> Set | None:
 def set_filter(vm: Vm, self: Set, f: Value) -> Set | None:
     """The members for which `f(member)` is truthy.
 
-    Example:
-        set(1, 2, 3).filter({ n -> n > 1 })  // set(2, 3)
+    Example: set(1, 2, 3).filter({ n -> n > 1 })  // set(2, 3)
     """
     kept = list_methods.filter_(vm, self.items, f)
     return None if kept is None else Set(kept)
@@ -308,8 +281,7 @@ def set_filter(vm: Vm, self: Set, f: Value) -> Set | None:
 def any_(vm: Vm, self: Set, f: Value) -> bool:
     """Return true if `f(member)` is truthy for some member.
 
-    Example:
-        set(1, 2).any({ n -> n > 1 })  // true
+    Example: set(1, 2).any({ n -> n > 1 })  // true
     """
     return list_methods.any_(vm, self.items, f)
 
@@ -319,8 +291,7 @@ def any_(vm: Vm, self: Set, f: Value) -> bool:
 def all_(vm: Vm, self: Set, f: Value) -> bool:
     """Return true if `f(member)` is truthy for every member.
 
-    Example:
-        set(1, 2).all({ n -> n > 0 })  // true
+    Example: set(1, 2).all({ n -> n > 0 })  // true
     """
     return list_methods.all_(vm, self.items, f)
 
@@ -329,8 +300,7 @@ def all_(vm: Vm, self: Set, f: Value) -> bool:
 def set_iter(vm: Vm, self: Set) -> Iter:
     """A lazy iterator over the members.
 
-    Example:
-        set(1, 2, 3).iter().take(2).to_list()  // [1, 2]
+    Example: set(1, 2, 3).iter().take(2).to_list()  // [1, 2]
     """
     return vm.handle(self)
 

@@ -31,8 +31,7 @@ _HALF = 1 << 62
 def map_(vm: Vm, self: Iter, f: Value) -> Iter:
     """`f(item)` of every item.
 
-    Example:
-        iter([1, 2]).map({ n -> n * 10 }).to_list()  // [10, 20]
+    Example: iter([1, 2]).map({ n -> n * 10 }).to_list()  // [10, 20]
     """
     return iterators.mapped(self.__next__, _callback(vm, f, "map"))
 
@@ -41,8 +40,7 @@ def map_(vm: Vm, self: Iter, f: Value) -> Iter:
 def filter_(vm: Vm, self: Iter, f: Value) -> Iter:
     """The items for which `f(item)` is truthy.
 
-    Example:
-        iter([1, 2, 3]).filter({ n -> n > 1 }).to_list()  // [2, 3]
+    Example: iter([1, 2, 3]).filter({ n -> n > 1 }).to_list()  // [2, 3]
     """
     return iterators.filtered(self.__next__, _callback(vm, f, "filter"))
 
@@ -51,8 +49,7 @@ def filter_(vm: Vm, self: Iter, f: Value) -> Iter:
 def flat_map(vm: Vm, self: Iter, f: Value) -> Iter:
     """The items of `iter(f(item))` for every item.
 
-    Example:
-        iter([1, 2]).flat_map({ n -> [n, n] }).to_list()  // [1, 1, 2, 2]
+    Example: iter([1, 2]).flat_map({ n -> [n, n] }).to_list()  // [1, 1, 2, 2]
     """
     g = _callback(vm, f, "flat_map")
     return iterators.flattened(self.__next__, lambda item: vm.iterate(g(0, item)))
@@ -62,8 +59,7 @@ def flat_map(vm: Vm, self: Iter, f: Value) -> Iter:
 def take(vm: Vm, self: Iter, n: int | None) -> Iter:
     """The first `n` items.
 
-    Example:
-        range(1000000).iter().take(3).to_list()  // [0, 1, 2]
+    Example: range(1000000).iter().take(3).to_list()  // [0, 1, 2]
     """
     return iterators.taken(self.__next__, _length(n, "take"))
 
@@ -72,8 +68,7 @@ def take(vm: Vm, self: Iter, n: int | None) -> Iter:
 def skip(vm: Vm, self: Iter, n: int | None) -> Iter:
     """All but the first `n` items.
 
-    Example:
-        iter([1, 2, 3]).skip(2).to_list()  // [3]
+    Example: iter([1, 2, 3]).skip(2).to_list()  // [3]
     """
     return iterators.skipped(self.__next__, _length(n, "skip"))
 
@@ -82,8 +77,7 @@ def skip(vm: Vm, self: Iter, n: int | None) -> Iter:
 def take_while(vm: Vm, self: Iter, f: Value) -> Iter:
     """The items before the first for which `f(item)` is falsy; that one is consumed.
 
-    Example:
-        iter([1, 2, 9, 1]).take_while({ n -> n < 5 }).to_list()  // [1, 2]
+    Example: iter([1, 2, 9, 1]).take_while({ n -> n < 5 }).to_list()  // [1, 2]
     """
     return iterators.taken_while(self.__next__, _callback(vm, f, "take_while"))
 
@@ -92,8 +86,7 @@ def take_while(vm: Vm, self: Iter, f: Value) -> Iter:
 def skip_while(vm: Vm, self: Iter, f: Value) -> Iter:
     """The items from the first one on for which `f(item)` is falsy.
 
-    Example:
-        iter([1, 2, 9, 1]).skip_while({ n -> n < 5 }).to_list()  // [9, 1]
+    Example: iter([1, 2, 9, 1]).skip_while({ n -> n < 5 }).to_list()  // [9, 1]
     """
     return iterators.skipped_while(self.__next__, _callback(vm, f, "skip_while"))
 
@@ -102,8 +95,7 @@ def skip_while(vm: Vm, self: Iter, f: Value) -> Iter:
 def zip_(vm: Vm, self: Iter, other: Value) -> Iter:
     """Pairs of items of both, until either ends.
 
-    Example:
-        iter([1, 2]).zip("ab").map({ p -> "${p.first}${p.second}" }).to_list()  // ["1a", "2b"]
+    Example: iter([1, 2]).zip("ab").map({ p -> "${p.first}${p.second}" }).to_list()  // ["1a", "2b"]
     """
     return iterators.zipped(self.__next__, _pull(vm, other, "zip"))
 
@@ -112,8 +104,7 @@ def zip_(vm: Vm, self: Iter, other: Value) -> Iter:
 def enumerate_(vm: Vm, self: Iter) -> Iter:
     """Pairs (position, item), from 0.
 
-    Example:
-        iter("ab").enumerate().map({ p -> "${p.first}${p.second}" }).to_list()  // ["0a", "1b"]
+    Example: iter("ab").enumerate().map({ p -> "${p.first}${p.second}" }).to_list()  // ["0a", "1b"]
     """
     return iterators.enumerated(self.__next__)
 
@@ -122,8 +113,7 @@ def enumerate_(vm: Vm, self: Iter) -> Iter:
 def chain(vm: Vm, self: Iter, other: Value) -> Iter:
     """The items of this, then those of `other`.
 
-    Example:
-        iter([1]).chain([2, 3]).to_list()  // [1, 2, 3]
+    Example: iter([1]).chain([2, 3]).to_list()  // [1, 2, 3]
     """
     return iterators.chained(self.__next__, _pull(vm, other, "chain"))
 
@@ -132,8 +122,7 @@ def chain(vm: Vm, self: Iter, other: Value) -> Iter:
 def chunks(vm: Vm, self: Iter, n: int | None) -> Iter:
     """Lists of `n` items; the last may be shorter.
 
-    Example:
-        iter([1, 2, 3]).chunks(2).to_list()  // [[1, 2], [3]]
+    Example: iter([1, 2, 3]).chunks(2).to_list()  // [[1, 2], [3]]
     """
     if n is None or n < 1:
         raise TypeFault("iter.chunks: chunk size must be positive")
@@ -144,8 +133,7 @@ def chunks(vm: Vm, self: Iter, n: int | None) -> Iter:
 def windows(vm: Vm, self: Iter, n: int | None) -> Iter:
     """Lists of `n` neighbours, each one item further on.
 
-    Example:
-        iter([1, 2, 3]).windows(2).to_list()  // [[1, 2], [2, 3]]
+    Example: iter([1, 2, 3]).windows(2).to_list()  // [[1, 2], [2, 3]]
     """
     if n is None or n < 1:
         raise TypeFault("iter.windows: window size must be positive")
@@ -156,8 +144,7 @@ def windows(vm: Vm, self: Iter, n: int | None) -> Iter:
 def iter_(vm: Vm, self: Iter) -> Iter:
     """The iterator itself.
 
-    Example:
-        iter([1, 2]).iter().to_list()  // [1, 2]
+    Example: iter([1, 2]).iter().to_list()  // [1, 2]
     """
     return self
 
@@ -166,8 +153,7 @@ def iter_(vm: Vm, self: Iter) -> Iter:
 def to_list(vm: Vm, self: Iter) -> list[Value]:
     """All items.
 
-    Example:
-        iter("abc").to_list()  // ["a", "b", "c"]
+    Example: iter("abc").to_list()  // ["a", "b", "c"]
     """
     items: list[Value] = []
     gather(vm, self, items.append, items)
@@ -178,8 +164,7 @@ def to_list(vm: Vm, self: Iter) -> list[Value]:
 def to_set(vm: Vm, self: Iter) -> Set:
     """The distinct items in order of their first occurrence.
 
-    Example:
-        iter([1, 2, 1]).to_set()  // set(1, 2)
+    Example: iter([1, 2, 1]).to_set()  // set(1, 2)
     """
     members = Members(paced=vm.paced)
     gather(vm, self, members.add, members.items)
@@ -190,8 +175,7 @@ def to_set(vm: Vm, self: Iter) -> Set:
 def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
     """The dict of pairs (key, value); later pairs win.
 
-    Example:
-        iter([pair("a", 1)]).to_dict()  // {a: 1}
+    Example: iter([pair("a", 1)]).to_dict()  // {a: 1}
     """
     entries: dict[str, Value] = {}
 
@@ -210,8 +194,7 @@ def to_dict(vm: Vm, self: Iter) -> dict[str, Value]:
 def count(vm: Vm, self: Iter) -> int:
     """Return the number of items.
 
-    Example:
-        iter("abc").count()  // 3
+    Example: iter("abc").count()  // 3
     """
     return _fold(self, 0, lambda n, _: n + 1)  # type: ignore[no-any-return]
 
@@ -220,8 +203,7 @@ def count(vm: Vm, self: Iter) -> int:
 def sum_(vm: Vm, self: Iter) -> int | float:
     """The sum of the items, which must be numbers; 0 for none.
 
-    Example:
-        iter([1, 2, 3]).sum()  // 6
+    Example: iter([1, 2, 3]).sum()  // 6
     """
 
     def plus(total: Value, item: Value) -> Value:
@@ -238,8 +220,7 @@ def sum_(vm: Vm, self: Iter) -> int | float:
 def min_(vm: Vm, self: Iter) -> Value:
     """The least item, the first of several; nil for none.
 
-    Example:
-        iter([3, 1]).min()  // 1
+    Example: iter([3, 1]).min()  // 1
     """
     return _extreme(self, -1)
 
@@ -248,8 +229,7 @@ def min_(vm: Vm, self: Iter) -> Value:
 def max_(vm: Vm, self: Iter) -> Value:
     """The greatest item, the first of several; nil for none.
 
-    Example:
-        iter([3, 1]).max()  // 3
+    Example: iter([3, 1]).max()  // 3
     """
     return _extreme(self, 1)
 
@@ -258,8 +238,7 @@ def max_(vm: Vm, self: Iter) -> Value:
 def reduce(vm: Vm, self: Iter, *args: Value) -> Value:
     """`reduce(init, f)`: the last `acc = f(acc, item)`, beginning with `init`.
 
-    Example:
-        iter([1, 2, 3]).reduce(0, { sum, n -> sum + n })  // 6
+    Example: iter([1, 2, 3]).reduce(0, { sum, n -> sum + n })  // 6
     """
     if len(args) < 2:
         raise TypeFault("iter.reduce: expected (init, fn)")
@@ -273,8 +252,7 @@ def reduce(vm: Vm, self: Iter, *args: Value) -> Value:
 def first(vm: Vm, self: Iter) -> Value:
     """The next item, or nil; the rest stays available.
 
-    Example:
-        iter([7, 8]).first()  // 7
+    Example: iter([7, 8]).first()  // 7
     """
     try:
         return self.__next__()
@@ -286,8 +264,7 @@ def first(vm: Vm, self: Iter) -> Value:
 def last(vm: Vm, self: Iter) -> Value:
     """The last item, or nil.
 
-    Example:
-        iter([7, 8]).last()  // 8
+    Example: iter([7, 8]).last()  // 8
     """
     return _fold(self, None, lambda _, item: item)
 
@@ -296,8 +273,7 @@ def last(vm: Vm, self: Iter) -> Value:
 def any_(vm: Vm, self: Iter, f: Value) -> bool:
     """Return true if `f(item)` is truthy for some item; stops there.
 
-    Example:
-        iter([1, 2]).any({ n -> n > 1 })  // true
+    Example: iter([1, 2]).any({ n -> n > 1 })  // true
     """
     g = _callback(vm, f, "any")
     return visit(self.__next__, lambda item: g(0, item))
@@ -307,8 +283,7 @@ def any_(vm: Vm, self: Iter, f: Value) -> bool:
 def all_(vm: Vm, self: Iter, f: Value) -> bool:
     """Return true if `f(item)` is truthy for every item; stops at the first where it isn't.
 
-    Example:
-        iter([1, 2]).all({ n -> n > 1 })  // false
+    Example: iter([1, 2]).all({ n -> n > 1 })  // false
     """
     g = _callback(vm, f, "all")
     return not visit(self.__next__, lambda item: not g(0, item))
@@ -318,8 +293,7 @@ def all_(vm: Vm, self: Iter, f: Value) -> bool:
 def find(vm: Vm, self: Iter, f: Value) -> Value:
     """The first item for which `f(item)` is truthy, or nil; the rest stays available.
 
-    Example:
-        iter([1, 2, 3]).find({ n -> n > 1 })  // 2
+    Example: iter([1, 2, 3]).find({ n -> n > 1 })  // 2
     """
     return first(vm, iterators.filtered(self.__next__, _callback(vm, f, "find")))
 
@@ -328,8 +302,7 @@ def find(vm: Vm, self: Iter, f: Value) -> Value:
 def for_each(vm: Vm, self: Iter, f: Value) -> None:
     """Calls `f(item)` for every item.
 
-    Example:
-        iter("ab").for_each({ c -> print(c) })  // prints ab
+    Example: iter("ab").for_each({ c -> print(c) })  // prints ab
     """
     g = _callback(vm, f, "for_each")
     _fold(self, None, lambda _, item: g(0, item))
@@ -409,8 +382,7 @@ def _extreme(handle: Iter, sign: int) -> Value:
 def range_count(vm: Vm, self: Range) -> int:
     """The number of items, none when the bounds are reversed.
 
-    Example:
-        (1 to 3).len()  // 3
+    Example: (1 to 3).len()  // 3
     """
     return self.size
 
@@ -419,8 +391,7 @@ def range_count(vm: Vm, self: Range) -> int:
 def range_empty(vm: Vm, self: Range) -> bool:
     """Return true if there is no item.
 
-    Example:
-        range(0).empty()  // true
+    Example: range(0).empty()  // true
     """
     return self.size == 0
 
@@ -429,8 +400,7 @@ def range_empty(vm: Vm, self: Range) -> bool:
 def range_contains(vm: Vm, self: Range, v: Any) -> bool:
     """Return true if `v` is an int inside the range.
 
-    Example:
-        (1 to 3).contains(3)  // true
+    Example: (1 to 3).contains(3)  // true
     """
     return v in self
 
@@ -439,8 +409,7 @@ def range_contains(vm: Vm, self: Range, v: Any) -> bool:
 def range_first(vm: Vm, self: Range) -> int | None:
     """The first item, nil when there is none.
 
-    Example:
-        (3 to 5).first()  // 3
+    Example: (3 to 5).first()  // 3
     """
     return self.at(0)
 
@@ -449,8 +418,7 @@ def range_first(vm: Vm, self: Range) -> int | None:
 def range_last(vm: Vm, self: Range) -> int | None:
     """The last item, nil when there is none.
 
-    Example:
-        (3 to 5).last()  // 5
+    Example: (3 to 5).last()  // 5
     """
     return self.stop - 1 if self.size else None
 
@@ -459,7 +427,6 @@ def range_last(vm: Vm, self: Range) -> int | None:
 def range_to_string(vm: Vm, self: Range) -> str:
     """The range as it is written.
 
-    Example:
-        (1 to 3).to_string()  // "1 to 3"
+    Example: (1 to 3).to_string()  // "1 to 3"
     """
     return display(self)

@@ -114,8 +114,7 @@ def spliced(vm: Vm, items: Items) -> Items:
 def count(vm: Vm, self: List) -> int:
     """The number of items.
 
-    Example:
-        [1, 2].count()  // 2
+    Example: [1, 2].count()  // 2
     """
     return len(self)
 
@@ -124,8 +123,7 @@ def count(vm: Vm, self: List) -> int:
 def empty(vm: Vm, self: List) -> bool:
     """Return true if there is no item.
 
-    Example:
-        [].empty()  // true
+    Example: [].empty()  // true
     """
     return not self
 
@@ -134,8 +132,7 @@ def empty(vm: Vm, self: List) -> bool:
 def map_(vm: Vm, self: List, f: Value) -> List | None:
     """`f(item)` of every item.
 
-    Example:
-        [1, 2].map({ n -> n * 10 })  // [10, 20]
+    Example: [1, 2].map({ n -> n * 10 })  // [10, 20]
     """
     g = vm.callback(f, 1)
     return None if g is None else [g(0, item) for item in vm.paced(self)]
@@ -145,8 +142,7 @@ def map_(vm: Vm, self: List, f: Value) -> List | None:
 def filter_(vm: Vm, self: List, f: Value) -> List | None:
     """The items for which `f(item)` is truthy.
 
-    Example:
-        [1, 2, 3].filter({ n -> n > 1 })  // [2, 3]
+    Example: [1, 2, 3].filter({ n -> n > 1 })  // [2, 3]
     """
     g = vm.callback(f, 1)
     return None if g is None else [item for item in vm.paced(self) if g(0, item)]
@@ -156,8 +152,7 @@ def filter_(vm: Vm, self: List, f: Value) -> List | None:
 def flat_map(vm: Vm, self: List, f: Value) -> List | None:
     """`f(item)` of every item; results that are lists are spliced in, one level deep.
 
-    Example:
-        [1, 2].flat_map({ n -> [n, n] })  // [1, 1, 2, 2]
+    Example: [1, 2].flat_map({ n -> [n, n] })  // [1, 1, 2, 2]
     """
     g = vm.callback(f, 1)
     return None if g is None else spliced(vm, [g(0, item) for item in vm.paced(self)])
@@ -167,8 +162,7 @@ def flat_map(vm: Vm, self: List, f: Value) -> List | None:
 def reduce(vm: Vm, self: List, init: Value, f: Value) -> Value:
     """The last `acc = f(acc, item)`, beginning with `init`.
 
-    Example:
-        [1, 2, 3].reduce(0, { sum, n -> sum + n })  // 6
+    Example: [1, 2, 3].reduce(0, { sum, n -> sum + n })  // 6
     """
     g = vm.callback(f, 2)
     if g is None:
@@ -182,8 +176,7 @@ def reduce(vm: Vm, self: List, init: Value, f: Value) -> Value:
 def find(vm: Vm, self: List, f: Value) -> Value:
     """The first item for which `f(item)` is truthy, or nil.
 
-    Example:
-        [1, 2, 3].find({ n -> n > 1 })  // 2
+    Example: [1, 2, 3].find({ n -> n > 1 })  // 2
     """
     i = find_index(vm, self, f)
     return None if i < 0 else self[i]
@@ -193,8 +186,7 @@ def find(vm: Vm, self: List, f: Value) -> Value:
 def find_index(vm: Vm, self: List, f: Value) -> int:
     """The position of the first item for which `f(item)` is truthy, or -1.
 
-    Example:
-        ["a", "b"].find_index({ s -> s == "b" })  // 1
+    Example: ["a", "b"].find_index({ s -> s == "b" })  // 1
     """
     g = vm.callback(f, 1)
     if g is not None:
@@ -208,8 +200,7 @@ def find_index(vm: Vm, self: List, f: Value) -> int:
 def any_(vm: Vm, self: List, f: Value) -> bool:
     """Return true if `f(item)` is truthy for some item.
 
-    Example:
-        [1, 2].any({ n -> n > 1 })  // true
+    Example: [1, 2].any({ n -> n > 1 })  // true
     """
     return find_index(vm, self, f) >= 0
 
@@ -219,8 +210,7 @@ def any_(vm: Vm, self: List, f: Value) -> bool:
 def all_(vm: Vm, self: List, f: Value) -> bool:
     """Return true if `f(item)` is truthy for every item.
 
-    Example:
-        [1, 2].all({ n -> n > 0 })  // true
+    Example: [1, 2].all({ n -> n > 0 })  // true
     """
     g = vm.callback(f, 1)
     if g is not None:
@@ -234,8 +224,7 @@ def all_(vm: Vm, self: List, f: Value) -> bool:
 def none(vm: Vm, self: List, f: Value) -> bool:
     """Return true if `f(item)` is truthy for no item; without a callable, whether the list is empty.
 
-    Example:
-        [1, 2].none({ n -> n > 2 })  // true
+    Example: [1, 2].none({ n -> n > 2 })  // true
     """
     return not self if vm.callback(f, 1) is None else find_index(vm, self, f) < 0
 
@@ -244,8 +233,7 @@ def none(vm: Vm, self: List, f: Value) -> bool:
 def sort(vm: Vm, self: List) -> List:
     """Ascending and stable; items that have no order keep theirs.
 
-    Example:
-        [3, 1, 2].sort()  // [1, 2, 3]
+    Example: [3, 1, 2].sort()  // [1, 2, 3]
     """
     return in_order(vm, self, self)
 
@@ -254,8 +242,7 @@ def sort(vm: Vm, self: List) -> List:
 def sort_by(vm: Vm, self: List, f: Value) -> List | None:
     """Ascending by `f(item)`, stable.
 
-    Example:
-        ["ccc", "a", "bb"].sort_by({ s -> len(s) })  // ["a", "bb", "ccc"]
+    Example: ["ccc", "a", "bb"].sort_by({ s -> len(s) })  // ["a", "bb", "ccc"]
     """
     g = vm.callback(f, 1)
     return None if g is None else in_order(vm, self, [g(0, item) for item in vm.paced(self)])
@@ -265,8 +252,7 @@ def sort_by(vm: Vm, self: List, f: Value) -> List | None:
 def reverse(vm: Vm, self: List) -> List:
     """The items from last to first.
 
-    Example:
-        [1, 2, 3].reverse()  // [3, 2, 1]
+    Example: [1, 2, 3].reverse()  // [3, 2, 1]
     """
     return self[::-1]
 
@@ -275,8 +261,7 @@ def reverse(vm: Vm, self: List) -> List:
 def min_(vm: Vm, self: List) -> Value:
     """The least item, the first of several; nil for an empty list.
 
-    Example:
-        [3, 1, 2].min()  // 1
+    Example: [3, 1, 2].min()  // 1
     """
     return first_extreme(vm, self, self, -1)
 
@@ -285,8 +270,7 @@ def min_(vm: Vm, self: List) -> Value:
 def max_(vm: Vm, self: List) -> Value:
     """The greatest item, the first of several; nil for an empty list.
 
-    Example:
-        [3, 1, 2].max()  // 3
+    Example: [3, 1, 2].max()  // 3
     """
     return first_extreme(vm, self, self, 1)
 
@@ -295,8 +279,7 @@ def max_(vm: Vm, self: List) -> Value:
 def min_by(vm: Vm, self: List, f: Value) -> Value:
     """The item with the least `f(item)`, the first of several; nil for an empty list.
 
-    Example:
-        ["ccc", "a"].min_by({ s -> len(s) })  // "a"
+    Example: ["ccc", "a"].min_by({ s -> len(s) })  // "a"
     """
     g = vm.callback(f, 1)
     return None if g is None else first_extreme(vm, self, [g(0, item) for item in vm.paced(self)], -1)
@@ -306,8 +289,7 @@ def min_by(vm: Vm, self: List, f: Value) -> Value:
 def max_by(vm: Vm, self: List, f: Value) -> Value:
     """The item with the greatest `f(item)`, the first of several; nil for an empty list.
 
-    Example:
-        ["ccc", "a"].max_by({ s -> len(s) })  // "ccc"
+    Example: ["ccc", "a"].max_by({ s -> len(s) })  // "ccc"
     """
     g = vm.callback(f, 1)
     return None if g is None else first_extreme(vm, self, [g(0, item) for item in vm.paced(self)], 1)
@@ -317,8 +299,7 @@ def max_by(vm: Vm, self: List, f: Value) -> Value:
 def sum_(vm: Vm, self: List) -> int | float:
     """The sum of the numbers among the items.
 
-    Example:
-        [1, 2, 3.5].sum()  // 6.5
+    Example: [1, 2, 3.5].sum()  // 6.5
     """
     numbers = [item for item in vm.paced(self) if type(item) is int or type(item) is float]
     return sum_of(vm.paced(numbers))
@@ -328,8 +309,7 @@ def sum_(vm: Vm, self: List) -> int | float:
 def join(vm: Vm, self: List, sep: str) -> str:
     """The display text of the items, `sep` in between.
 
-    Example:
-        [1, 2].join(", ")  // "1, 2"
+    Example: [1, 2].join(", ")  // "1, 2"
     """
     return joined(vm, self, sep)
 
@@ -338,8 +318,7 @@ def join(vm: Vm, self: List, sep: str) -> str:
 def contains(vm: Vm, self: List, v: Value) -> bool:
     """Return true if an item equals `v`.
 
-    Example:
-        [1, 2].contains(2)  // true
+    Example: [1, 2].contains(2)  // true
     """
     return contains_value(vm.paced(self), v)
 
@@ -348,8 +327,7 @@ def contains(vm: Vm, self: List, v: Value) -> bool:
 def index_of(vm: Vm, self: List, v: Value) -> int:
     """The position of the first item that equals `v`, or -1.
 
-    Example:
-        ["a", "b"].index_of("b")  // 1
+    Example: ["a", "b"].index_of("b")  // 1
     """
     for i, item in enumerate(vm.paced(self)):
         if equal(item, v):
@@ -361,8 +339,7 @@ def index_of(vm: Vm, self: List, v: Value) -> int:
 def enumerate_(vm: Vm, self: List) -> List:
     """A dict `{index, value}` for each item.
 
-    Example:
-        ["a", "b"].enumerate().map({ e -> "${e.index}${e.value}" })  // ["0a", "1b"]
+    Example: ["a", "b"].enumerate().map({ e -> "${e.index}${e.value}" })  // ["0a", "1b"]
     """
     return [{"index": i, "value": item} for i, item in enumerate(vm.paced(self))]
 
@@ -371,8 +348,7 @@ def enumerate_(vm: Vm, self: List) -> List:
 def zip_(vm: Vm, self: List, other: Value) -> List:
     """Two-item lists of the items at the same position, as many as the shorter list has.
 
-    Example:
-        [1, 2].zip(["a", "b", "c"])  // [[1, "a"], [2, "b"]]
+    Example: [1, 2].zip(["a", "b", "c"])  // [[1, "a"], [2, "b"]]
     """
     if type(other) is not list:
         return []
@@ -383,8 +359,7 @@ def zip_(vm: Vm, self: List, other: Value) -> List:
 def slice_(vm: Vm, self: List, start: int, end: int | None) -> List:
     """From `start` up to, not including, `end`; negative positions count from the end.
 
-    Example:
-        [1, 2, 3, 4].slice(1, -1)  // [2, 3]
+    Example: [1, 2, 3, 4].slice(1, -1)  // [2, 3]
     """
     return self[start:end]
 
@@ -393,8 +368,7 @@ def slice_(vm: Vm, self: List, start: int, end: int | None) -> List:
 def unique(vm: Vm, self: List) -> List:
     """The first of equal items; an int and a float are never the same here.
 
-    Example:
-        [1, 2, 1].unique()  // [1, 2]
+    Example: [1, 2, 1].unique()  // [1, 2]
     """
     kept: dict[Hashable, Value] = {}
     for item in vm.paced(self):
@@ -406,8 +380,7 @@ def unique(vm: Vm, self: List) -> List:
 def take(vm: Vm, self: List, n: int) -> List:
     """The first `n` items.
 
-    Example:
-        [1, 2, 3].take(2)  // [1, 2]
+    Example: [1, 2, 3].take(2)  // [1, 2]
     """
     return self[: max(n, 0)]
 
@@ -416,8 +389,7 @@ def take(vm: Vm, self: List, n: int) -> List:
 def skip(vm: Vm, self: List, n: int) -> List:
     """All but the first `n` items.
 
-    Example:
-        [1, 2, 3].skip(2)  // [3]
+    Example: [1, 2, 3].skip(2)  // [3]
     """
     return self[max(n, 0) :]
 
@@ -426,8 +398,7 @@ def skip(vm: Vm, self: List, n: int) -> List:
 def first(vm: Vm, self: List, n: int | None) -> Value:
     """The first item or nil; with `n`, the list of the first `n` items.
 
-    Example:
-        [[1, 2, 3].first(), [1, 2, 3].first(2), [].first()]  // [1, [1, 2], nil]
+    Example: [[1, 2, 3].first(), [1, 2, 3].first(2), [].first()]  // [1, [1, 2], nil]
     """
     if n is not None:
         return self[: max(n, 0)]
@@ -438,8 +409,7 @@ def first(vm: Vm, self: List, n: int | None) -> Value:
 def last(vm: Vm, self: List, n: int | None) -> Value:
     """The last item or nil; with `n`, the list of the last `n` items.
 
-    Example:
-        [[1, 2, 3].last(), [1, 2, 3].last(2), [].last()]  // [3, [2, 3], nil]
+    Example: [[1, 2, 3].last(), [1, 2, 3].last(2), [].last()]  // [3, [2, 3], nil]
     """
     if n is not None:
         return self[-n:] if n > 0 else []
@@ -450,8 +420,7 @@ def last(vm: Vm, self: List, n: int | None) -> Value:
 def flatten(vm: Vm, self: List) -> List:
     """With the items of inner lists in their place, one level deep.
 
-    Example:
-        [[1], [2, [3]]].flatten()  // [1, 2, [3]]
+    Example: [[1], [2, [3]]].flatten()  // [1, 2, [3]]
     """
     return spliced(vm, self)
 
@@ -471,8 +440,7 @@ def push(vm: Vm, self: List, v: Value) -> List:
 def pop(vm: Vm, self: List) -> List:
     """Without the last item.
 
-    Example:
-        [1, 2, 3].pop()  // [1, 2]
+    Example: [1, 2, 3].pop()  // [1, 2]
     """
     return self[:-1]
 
@@ -481,8 +449,7 @@ def pop(vm: Vm, self: List) -> List:
 def partition(vm: Vm, self: List, f: Value) -> List | None:
     """`[matching, rest]`: the items for which `f(item)` is truthy, and the others.
 
-    Example:
-        [1, 2, 3].partition({ n -> n > 1 })  // [[2, 3], [1]]
+    Example: [1, 2, 3].partition({ n -> n > 1 })  // [[2, 3], [1]]
     """
     g = vm.callback(f, 1)
     if g is None:
@@ -498,8 +465,7 @@ def partition(vm: Vm, self: List, f: Value) -> List | None:
 def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
     """Lists of the items with the same display text of `f(item)`, by that text.
 
-    Example:
-        ["ant", "bee", "ape"].group_by({ s -> s[0] })  // {a: ["ant", "ape"], b: ["bee"]}
+    Example: ["ant", "bee", "ape"].group_by({ s -> s[0] })  // {a: ["ant", "ape"], b: ["bee"]}
     """
     g = vm.callback(f, 1)
     if g is None:
@@ -515,8 +481,7 @@ def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
 def chunk(vm: Vm, self: List, size: int) -> List:
     """Lists of `size` items each; the last may be shorter.
 
-    Example:
-        [1, 2, 3].chunk(2)  // [[1, 2], [3]]
+    Example: [1, 2, 3].chunk(2)  // [[1, 2], [3]]
     """
     size = max(size, 1)
     return [self[i : i + size] for i in vm.paced(range(0, len(self), size))]
@@ -528,8 +493,7 @@ def chunk(vm: Vm, self: List, size: int) -> List:
 def window(vm: Vm, self: List, size: int, step: int) -> List:
     """Lists of `size` neighbours, each beginning `step` items after the one before.
 
-    Example:
-        [1, 2, 3].window(2)  // [[1, 2], [2, 3]]
+    Example: [1, 2, 3].window(2)  // [[1, 2], [2, 3]]
     """
     size, step = max(size, 1), max(step, 1)
     starts = range(0, len(self) - size + 1, step)
@@ -541,8 +505,7 @@ def window(vm: Vm, self: List, size: int, step: int) -> List:
 def compact(vm: Vm, self: List) -> List:
     """Without the nils.
 
-    Example:
-        [1, nil, 2].compact()  // [1, 2]
+    Example: [1, nil, 2].compact()  // [1, 2]
     """
     return [item for item in vm.paced(self) if item is not None]
 
@@ -551,8 +514,7 @@ def compact(vm: Vm, self: List) -> List:
 def tally(vm: Vm, self: List) -> dict[str, int]:
     """Return the number of times that each display text occurs among the items.
 
-    Example:
-        ["a", "b", "a"].tally()  // {a: 2, b: 1}
+    Example: ["a", "b", "a"].tally()  // {a: 2, b: 1}
     """
     counts: dict[str, int] = {}
     for item in vm.paced(self):
@@ -565,7 +527,6 @@ def tally(vm: Vm, self: List) -> dict[str, int]:
 def iter_(vm: Vm, self: List) -> Iter:
     """A lazy iterator over the items.
 
-    Example:
-        [1, 2, 3].iter().take(2).to_list()  // [1, 2]
+    Example: [1, 2, 3].iter().take(2).to_list()  // [1, 2]
     """
     return vm.handle(self)

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def count(vm: Vm, self: str) -> int:
     """The number of characters.
 
-    Example:
-        "naïve".count()  // 5
+    Example: "naïve".count()  // 5
     """
     return len(self)
 
@@ -29,8 +28,7 @@ def count(vm: Vm, self: str) -> int:
 def empty(vm: Vm, self: str) -> bool:
     """Return true if there is no character.
 
-    Example:
-        "".empty()  // true
+    Example: "".empty()  // true
     """
     return not self
 
@@ -39,8 +37,7 @@ def empty(vm: Vm, self: str) -> bool:
 def contains(vm: Vm, self: str, s: str) -> bool:
     """Return true if `s` is part of the string.
 
-    Example:
-        "pipeline".contains("line")  // true
+    Example: "pipeline".contains("line")  // true
     """
     return s in self
 
@@ -49,8 +46,7 @@ def contains(vm: Vm, self: str, s: str) -> bool:
 def starts_with(vm: Vm, self: str, s: str) -> bool:
     """Return true if the string begins with `s`.
 
-    Example:
-        "today.md".starts_with("to")  // true
+    Example: "today.md".starts_with("to")  // true
     """
     return self.startswith(s)
 
@@ -59,8 +55,7 @@ def starts_with(vm: Vm, self: str, s: str) -> bool:
 def ends_with(vm: Vm, self: str, s: str) -> bool:
     """Return true if the string ends with `s`.
 
-    Example:
-        "today.md".ends_with(".md")  // true
+    Example: "today.md".ends_with(".md")  // true
     """
     return self.endswith(s)
 
@@ -71,8 +66,7 @@ def replace(vm: Vm, self: str, *args: Any) -> str | None:
 
     An empty `old` puts `new` between all characters and at both ends.
 
-    Example:
-        "a-b-c".replace("-", "+")  // "a+b+c"
+    Example: "a-b-c".replace("-", "+")  // "a+b+c"
     """
     return replaced(vm, self, display(args[0]), display(args[1])) if len(args) >= 2 else None
 
@@ -81,8 +75,7 @@ def replace(vm: Vm, self: str, *args: Any) -> str | None:
 def split(vm: Vm, self: str, sep: str) -> list[str]:
     """The pieces between occurrences of `sep`; without `sep` characters, each one between empty ends.
 
-    Example:
-        ["a,b".split(), "a b".split(" ")]  // [["a", "b"], ["a", "b"]]
+    Example: ["a,b".split(), "a b".split(" ")]  // [["a", "b"], ["a", "b"]]
     """
     return self.split(sep) if sep else ["", *self, ""]
 
@@ -91,8 +84,7 @@ def split(vm: Vm, self: str, sep: str) -> list[str]:
 def trim(vm: Vm, self: str) -> str:
     """Without the white space at both ends.
 
-    Example:
-        "  a ".trim()  // "a"
+    Example: "  a ".trim()  // "a"
     """
     return self.strip(WHITESPACE)
 
@@ -101,8 +93,7 @@ def trim(vm: Vm, self: str) -> str:
 def trim_start(vm: Vm, self: str) -> str:
     """Without the white space in front.
 
-    Example:
-        "  a ".trim_start()  // "a "
+    Example: "  a ".trim_start()  // "a "
     """
     return self.lstrip(WHITESPACE)
 
@@ -111,8 +102,7 @@ def trim_start(vm: Vm, self: str) -> str:
 def trim_end(vm: Vm, self: str) -> str:
     """Without the white space at the end.
 
-    Example:
-        "  a ".trim_end()  // "  a"
+    Example: "  a ".trim_end()  // "  a"
     """
     return self.rstrip(WHITESPACE)
 
@@ -123,8 +113,7 @@ def trim_end(vm: Vm, self: str) -> str:
 def lowercase(vm: Vm, self: str) -> str:
     """In lower case.
 
-    Example:
-        "Ada".to_lower()  // "ada"
+    Example: "Ada".to_lower()  // "ada"
     """
     return self.lower()
 
@@ -135,8 +124,7 @@ def lowercase(vm: Vm, self: str) -> str:
 def uppercase(vm: Vm, self: str) -> str:
     """In upper case.
 
-    Example:
-        "Ada".uppercase()  // "ADA"
+    Example: "Ada".uppercase()  // "ADA"
     """
     return self.upper()
 
@@ -145,8 +133,7 @@ def uppercase(vm: Vm, self: str) -> str:
 def substring(vm: Vm, self: str, start: int, end: int | None) -> str:
     """From `start` up to, not including, `end`; a negative `end` is the end of the string.
 
-    Example:
-        ["pipeline".substring(4), "pipeline".substring(0, 4)]  // ["line", "pipe"]
+    Example: ["pipeline".substring(4), "pipeline".substring(0, 4)]  // ["line", "pipe"]
     """
     return self[max(start, 0) : len(self) if end is None or end < 0 else end]
 
@@ -155,8 +142,7 @@ def substring(vm: Vm, self: str, start: int, end: int | None) -> str:
 def index_of(vm: Vm, self: str, s: str) -> int:
     """The position of the first `s`, -1 if there is none.
 
-    Example:
-        "banana".index_of("an")  // 1
+    Example: "banana".index_of("an")  // 1
     """
     return self.find(s)
 
@@ -165,8 +151,7 @@ def index_of(vm: Vm, self: str, s: str) -> int:
 def last_index_of(vm: Vm, self: str, s: str) -> int:
     """The position of the last `s`, -1 if there is none.
 
-    Example:
-        "banana".last_index_of("an")  // 3
+    Example: "banana".last_index_of("an")  // 3
     """
     return self.rfind(s)
 
@@ -175,8 +160,7 @@ def last_index_of(vm: Vm, self: str, s: str) -> int:
 def chars(vm: Vm, self: str) -> list[str]:
     """The characters.
 
-    Example:
-        "añb".chars()  // ["a", "ñ", "b"]
+    Example: "añb".chars()  // ["a", "ñ", "b"]
     """
     return list(self)
 
@@ -185,8 +169,7 @@ def chars(vm: Vm, self: str) -> list[str]:
 def char_at(vm: Vm, self: str, i: int | None) -> str | None:
     """The character at `i`; nil out of range, negative positions included.
 
-    Example:
-        ["abc".char_at(1), "abc".char_at(9)]  // ["b", nil]
+    Example: ["abc".char_at(1), "abc".char_at(9)]  // ["b", nil]
     """
     return self[i] if i is not None and 0 <= i < len(self) else None
 
@@ -195,8 +178,7 @@ def char_at(vm: Vm, self: str, i: int | None) -> str | None:
 def lines(vm: Vm, self: str) -> list[str]:
     r"""The lines without their ends, ``\n`` or ``\r\n``.
 
-    Example:
-        "one\ntwo\n".lines()  // ["one", "two"]
+    Example: "one\ntwo\n".lines()  // ["one", "two"]
     """
     ended = self.split("\n")
     rest = ended.pop()
@@ -207,8 +189,7 @@ def lines(vm: Vm, self: str) -> list[str]:
 def repeat(vm: Vm, self: str, n: int) -> str:
     """The string `n` times over; empty for `n` below 1.
 
-    Example:
-        "ab".repeat(3)  // "ababab"
+    Example: "ab".repeat(3)  // "ababab"
     """
     vm.sizes.check_text(len(self) * n)
     return self * n
@@ -218,8 +199,7 @@ def repeat(vm: Vm, self: str, n: int) -> str:
 def reverse(vm: Vm, self: str) -> str:
     """The characters from last to first.
 
-    Example:
-        "abc".reverse()  // "cba"
+    Example: "abc".reverse()  // "cba"
     """
     return self[::-1]
 
@@ -228,8 +208,7 @@ def reverse(vm: Vm, self: str) -> str:
 def pad_left(vm: Vm, self: str, width: int, ch: str) -> str:
     """Filled in front to `width` characters with the first character of `ch`.
 
-    Example:
-        "7".pad_left(3, "0")  // "007"
+    Example: "7".pad_left(3, "0")  // "007"
     """
     vm.sizes.check_text(width)
     return self.rjust(width, ch[:1] or " ")
@@ -239,8 +218,7 @@ def pad_left(vm: Vm, self: str, width: int, ch: str) -> str:
 def pad_right(vm: Vm, self: str, width: int, ch: str) -> str:
     """Filled at the end to `width` characters with the first character of `ch`.
 
-    Example:
-        "ab".pad_right(4, ".")  // "ab.."
+    Example: "ab".pad_right(4, ".")  // "ab.."
     """
     vm.sizes.check_text(width)
     return self.ljust(width, ch[:1] or " ")
@@ -250,8 +228,7 @@ def pad_right(vm: Vm, self: str, width: int, ch: str) -> str:
 def iter_(vm: Vm, self: str) -> Iter:
     """A lazy iterator over the characters.
 
-    Example:
-        "abc".iter().take(2).to_list()  // ["a", "b"]
+    Example: "abc".iter().take(2).to_list()  // ["a", "b"]
     """
     return vm.handle(self)
 
