@@ -65,16 +65,16 @@ VISITS: Mapping[type, Visit] = {
     ast.StructLit: calls.struct,
     ast.DictEntry: calls.dict_entry,
 }
-#: The left part of a node, and what is done once that has been visited.
-ABOVE: Mapping[type, tuple[str, Above]] = {
+#: The left part of a node, and what is done once that has been visited, if anything.
+ABOVE: Mapping[type, tuple[str, Above | None]] = {
     ast.Binary: ("left", operators.binary),
-    ast.Unary: ("operand", operators.unary),
+    ast.Unary: ("operand", None),
     ast.MethodCall: ("object", calls.method_call),
     ast.Member: ("object", calls.member),
     ast.Index: ("object", calls.index),
     ast.Slice: ("object", calls.slice_),
-    ast.Propagate: ("value", operators.passed),
-    ast.TryStar: ("value", operators.passed),
+    ast.Propagate: ("value", None),
+    ast.TryStar: ("value", None),
     ast.Pipe: ("left", operators.pipe),
 }
 

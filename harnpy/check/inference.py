@@ -86,34 +86,6 @@ def nameless(scope: Scope, names: Iterable[str]) -> Scope:
     return inner
 
 
-def int_(inference: Inference, node: ast.Int, scope: Scope) -> Type:
-    return INT
-
-
-def float_(inference: Inference, node: ast.Float, scope: Scope) -> Type:
-    return FLOAT
-
-
-def bool_(inference: Inference, node: ast.Bool, scope: Scope) -> Type:
-    return BOOL
-
-
-def nil(inference: Inference, node: ast.Nil, scope: Scope) -> Type:
-    return NIL
-
-
-def str_(inference: Inference, node: ast.Str, scope: Scope) -> Type | None:
-    return None if node.raw else STRING
-
-
-def interp(inference: Inference, node: ast.Interp, scope: Scope) -> Type:
-    return STRING
-
-
-def range_(inference: Inference, node: ast.RangeTo, scope: Scope) -> Type:
-    return RANGE
-
-
 def list_(inference: Inference, node: ast.List, scope: Scope) -> Type:
     found: list[Type] = []
     for item in node.items:
@@ -170,18 +142,6 @@ def member(inference: Inference, node: ast.Member, object: Type | None, scope: S
     return type_nodes.field(object, node.name)
 
 
-def index(inference: Inference, node: ast.Index, object: Type | None, scope: Scope) -> Type | None:
-    return None if node.optional else type_nodes.item(object, node.index)
-
-
-def slice_(inference: Inference, node: ast.Slice, object: Type | None, scope: Scope) -> Type | None:
-    return type_nodes.part(object)
-
-
-def method_call(inference: Inference, node: ast.MethodCall, object: Type | None, scope: Scope) -> Type | None:
-    return inference.types.method_result(object, node.name)
-
-
 def propagate(inference: Inference, node: ast.Propagate, value: Type | None, scope: Scope) -> Type | None:
     found = ok_type(value)
     return None if found is None else type_nodes.known(found)
@@ -213,14 +173,6 @@ def binary(inference: Inference, node: ast.Binary, left: Type | None, scope: Sco
     if node.op == "??":
         return coalesced(inference, known(left), known(right))
     return arithmetic(node.op, left, right)
-
-
-def unary(inference: Inference, node: ast.Unary, operand: Type | None, scope: Scope) -> Type | None:
-    return BOOL if node.op == "!" else known(operand)
-
-
-def passed(inference: Inference, node: ast.TryStar, value: Type | None, scope: Scope) -> Type | None:
-    return value
 
 
 def coalesced(inference: Inference, left: Type | None, right: Type | None) -> Type | None:
@@ -363,10 +315,6 @@ def _of_builtin(inference: Inference, node: ast.Call, scope: Scope) -> Type | No
 
 
 # The types of what has blocks: `if`, `? :`, `try`, `parallel`. Spec: 03 §5.
-
-
-def never(inference: Inference, node: ast.Node, scope: Scope) -> Type:
-    return NEVER
 
 
 def ternary(inference: Inference, node: ast.Ternary, scope: Scope) -> Type | None:
@@ -527,11 +475,7 @@ def _names_a_kind(inference: Inference, type: Type) -> bool:
 class Inference:
     """Infers types in one file. ``types`` are those in force: a body may declare more."""
 
-    def __init__(
-        self, environment: Environment, steps: Mapping[type, tuple[str, Step]], whole: Mapping[type, Whole]
-    ) -> None:
-        self._steps = steps
-        self._whole = whole
+    def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.types: Types = environment.types
         self.tries: dict[int, Type] | None = None
@@ -540,18 +484,21 @@ class Inference:
     def of(self, node: ast.Node, scope: Scope) -> Type | None:
         """The type of ``node``; None if it has none."""
         chain = []
-        while (step := self._steps.get(type(node))) is not None and not self.begins(node, scope):
+        while (step := STEPS.get(type(node))) is not None and not self.begins(node, scope):
             chain.append((step[1], node))
             node = getattr(node, step[0])
-        whole = self._whole.get(type(node))
-        found = self.variant(node, scope) if whole is None else whole(self, node, scope)
+        whole = WHOLE.get(type(node))
+        if whole is None:
+            found = ALWAYS.get(type(node)) or self.variant(node, scope)
+        else:
+            found = whole(self, node, scope)
         for follow, above in reversed(chain):
             found = follow(self, above, found, scope)
         return found
 
     def follow(self, node: ast.Node, left: Type | None, scope: Scope) -> Type | None:
         """The type of a link of a chain, whose left side has the type ``left``."""
-        step = self._steps.get(type(node))
+        step = STEPS.get(type(node))
         return None if step is None else step[1](self, node, left, scope)
 
     def begins(self, node: ast.Node, scope: Scope) -> bool:
@@ -599,24 +546,34 @@ class Inference:
 #: The part of a node that its type begins with, and how its type follows from the part's.
 STEPS: Mapping[type, tuple[str, Step]] = {
     ast.Binary: ("left", binary),
-    ast.Unary: ("operand", unary),
-    ast.MethodCall: ("object", method_call),
+    ast.Unary: ("operand", lambda i, n, operand, scope: BOOL if n.op == "!" else known(operand)),
+    ast.MethodCall: ("object", lambda i, n, object, scope: i.types.method_result(object, n.name)),
     ast.Member: ("object", member),
-    ast.Index: ("object", index),
-    ast.Slice: ("object", slice_),
+    ast.Index: (
+        "object",
+        lambda i, n, object, scope: None if n.optional else type_nodes.item(object, n.index),
+    ),
+    ast.Slice: ("object", lambda i, n, object, scope: type_nodes.part(object)),
     ast.Propagate: ("value", propagate),
-    ast.TryStar: ("value", passed),
+    ast.TryStar: ("value", lambda i, n, value, scope: value),
+}
+#: The types of nodes that have the same one wherever they stand.
+ALWAYS: Mapping[type, Type] = {
+    ast.Int: INT,
+    ast.Float: FLOAT,
+    ast.Bool: BOOL,
+    ast.Nil: NIL,
+    ast.Interp: STRING,
+    ast.RangeTo: RANGE,
+    ast.Throw: NEVER,
+    ast.Return: NEVER,
+    ast.Break: NEVER,
+    ast.Continue: NEVER,
 }
 WHOLE: Mapping[type, Whole] = {
-    ast.Int: int_,
-    ast.Float: float_,
-    ast.Bool: bool_,
-    ast.Nil: nil,
-    ast.Str: str_,
-    ast.Interp: interp,
+    ast.Str: lambda i, n, scope: None if n.raw else STRING,
     ast.List: list_,
     ast.Dict: dict_,
-    ast.RangeTo: range_,
     ast.Closure: closure,
     ast.FnExpr: closure,
     ast.StructLit: struct,
@@ -626,8 +583,4 @@ WHOLE: Mapping[type, Whole] = {
     ast.If: if_,
     ast.Try: try_,
     ast.Parallel: parallel,
-    ast.Throw: never,
-    ast.Return: never,
-    ast.Break: never,
-    ast.Continue: never,
 }

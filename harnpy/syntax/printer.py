@@ -9,9 +9,9 @@ stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
@@ -96,7 +96,8 @@ class Expressions:
 
     def expression(self, node: Node, least: int = 0) -> str:
         """The text of ``node``, in parentheses if it binds looser than level ``least``."""
-        text: str = getattr(self, "visit_" + type(node).__name__)(node)
+        line = LINES.get(type(node))
+        text: str = line(self, node) if line else getattr(self, "visit_" + type(node).__name__)(node)
         return f"({text})" if _level(node) < least else text
 
     def head(self, node: Node, body: Block) -> str:
@@ -162,12 +163,6 @@ class Expressions:
             gap = " " if not broken else " \\\n  " if op in _STICKY else "\n  "
             text += [gap, op, " ", indented(right)[2:] if broken else right]
         return "".join(text)
-
-    def visit_Unary(self, node: ast.Unary) -> str:
-        return node.op + self.expression(node.operand, _UNARY + 1)
-
-    def visit_TryStar(self, node: ast.TryStar) -> str:
-        return f"try* {self.expression(node.value, _UNARY + 1)}"
 
     def visit_Pipe(self, node: ast.Pipe) -> str:
         left: Node = node
@@ -243,29 +238,11 @@ class Expressions:
         # The `->` of a function type would make a closure of a dict around the call.
         return f"({text})" if "->" in types else text
 
-    def visit_Propagate(self, node: ast.Propagate) -> str:
-        return self.expression(node.value, _POSTFIX) + "?"
-
     # --- literals and names -----------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> str:
         # `not` before `in` is an operator.
         return "(not)" if node.name == "not" else node.name
-
-    def visit_Int(self, node: ast.Int) -> str:
-        return str(node.value)
-
-    def visit_Float(self, node: ast.Float) -> str:
-        return float_text(node.value)
-
-    def visit_Duration(self, node: ast.Duration) -> str:
-        return duration_text(node.ms)
-
-    def visit_Bool(self, node: ast.Bool) -> str:
-        return "true" if node.value else "false"
-
-    def visit_Nil(self, node: ast.Nil) -> str:
-        return "nil"
 
     def visit_Str(self, node: ast.Str) -> str:
         if node.raw:
@@ -289,12 +266,6 @@ class Expressions:
         )
         # Without an expression it would be a plain string, which is allowed in more places.
         return f'"{text}"' if any(type(part) is not ast.Str for part in node.parts) else f'"{text}${{""}}"'
-
-    def visit_List(self, node: ast.List) -> str:
-        return self.sequence("[", [self.expression(item) for item in node.items], "]", (node.start, node.end))
-
-    def visit_Spread(self, node: ast.Spread) -> str:
-        return f"...{self.expression(node.value)}"
 
     def visit_Dict(self, node: ast.Dict) -> str:
         entries = [self.expression(entry) for entry in node.entries]
@@ -327,9 +298,6 @@ class Expressions:
             return " ".join([head, *body, "}"])
         inside = indented("\n".join(body)) + "\n" if body else ""
         return f"{head}\n{inside}}}"
-
-    def visit_FnExpr(self, node: ast.FnExpr) -> str:
-        return self.inline(self.parenthesised("fn", node.start, node.params), node.body)
 
     def parenthesised(self, name: str, start: int, params: Sequence[ast.Param] | Sequence[str]) -> str:
         """A name and the parameters that are written behind ``start``."""
@@ -380,18 +348,9 @@ class Expressions:
             text += f" catch{variable} {self.block(node.catch.body)}"
         return text if node.finally_ is None else f"{text} finally {self.block(node.finally_)}"
 
-    def visit_Retry(self, node: ast.Retry) -> str:
-        return f"retry {self.block_operand(node.count)} {self.block(node.body)}"
-
-    def visit_Deadline(self, node: ast.Deadline) -> str:
-        return f"deadline {self.block_operand(node.duration)} {self.block(node.body)}"
-
     def block_operand(self, node: Node) -> str:
         text = self.expression(node)
         return text if isinstance(node, _LITERALS | ast.Name) else f"({text})"
-
-    def visit_Spawn(self, node: ast.Spawn) -> str:
-        return f"spawn {self.block(node.body)}"
 
     def visit_Parallel(self, node: ast.Parallel) -> str:
         source = self.head(node.source, node.body)
@@ -521,15 +480,9 @@ class Printer(Expressions):
         head = f"{self.lead(node)}interface {node.name}{type_params_text(node.type_params)}"
         return f"{head} {braces(map(self.statement, node.members))}"
 
-    def visit_AssocType(self, node: ast.AssocType) -> str:
-        return f"type {node.name}" + ("" if node.type is None else f" = {self.type(node.type)}")
-
     def visit_MethodSig(self, node: ast.MethodSig) -> str:
         head = f"fn {node.name}{type_params_text(node.type_params)}"
         return self.parenthesised(head, node.start, node.params) + self.returns(node.returns)
-
-    def visit_ImplDecl(self, node: ast.ImplDecl) -> str:
-        return f"{self.lead(node)}impl {node.name} {braces(map(self.statement, node.methods))}"
 
     def visit_TypeDecl(self, node: ast.TypeDecl) -> str:
         generics = type_params_text(node.type_params)
@@ -575,50 +528,14 @@ class Printer(Expressions):
         type = "" if node.type is None else f": {self.type(node.type)}"
         return f"{word} {self.pattern(node.target)}{type} = {self.expression(node.value)}"
 
-    def visit_Assign(self, node: ast.Assign) -> str:
-        return f"{self.expression(node.target)} {node.op} {self.expression(node.value)}"
-
-    def visit_For(self, node: ast.For) -> str:
-        return self.header(f"for {self.pattern(node.pattern)} in", node.iterable, node.body)
-
     def visit_While(self, node: ast.While) -> str:
         cond = self.head(node.cond, node.body)
         # A condition that begins with a parenthesis ends at the one that closes it.
         return f"while {f'({cond})' if cond.startswith('(') else cond} {self.block(node.body)}"
 
-    def visit_Return(self, node: ast.Return) -> str:
-        return "return" if node.value is None else f"return {self.expression(node.value)}"
-
-    def visit_Throw(self, node: ast.Throw) -> str:
-        return f"throw {self.expression(node.value)}"
-
-    def visit_Yield(self, node: ast.Yield) -> str:
-        return "yield" if node.value is None else f"yield {self.expression(node.value)}"
-
-    def visit_Emit(self, node: ast.Emit) -> str:
-        return f"emit {self.expression(node.value)}"
-
-    def visit_Break(self, node: ast.Break) -> str:
-        return "break"
-
-    def visit_Continue(self, node: ast.Continue) -> str:
-        return "continue"
-
-    def visit_Guard(self, node: ast.Guard) -> str:
-        return f"guard {self.expression(node.cond, 1)} else {self.block(node.otherwise)}"
-
     def visit_Require(self, node: ast.Require) -> str:
         message = "" if node.message is None else f", {self.expression(node.message)}"
         return f"require {self.expression(node.cond)}{message}"
-
-    def visit_Defer(self, node: ast.Defer) -> str:
-        return f"defer {self.block(node.body)}"
-
-    def visit_Mutex(self, node: ast.Mutex) -> str:
-        return f"mutex {self.block(node.body)}"
-
-    def visit_Select(self, node: ast.Select) -> str:
-        return f"select {braces(map(self.case, node.cases))}"
 
     def case(self, case: ast.SelectCase) -> str:
         if case.source is None:
@@ -649,3 +566,36 @@ class Printer(Expressions):
 
 def _pub(node: Node) -> str:
     return "pub " if getattr(node, "pub", False) else ""
+
+
+#: Nodes whose text is a line of a table; ``p`` is the printer, ``n`` the node.
+LINES: dict[type[Node], Callable[[Any, Any], str]] = {
+    ast.Unary: lambda p, n: n.op + p.expression(n.operand, _UNARY + 1),
+    ast.TryStar: lambda p, n: f"try* {p.expression(n.value, _UNARY + 1)}",
+    ast.Propagate: lambda p, n: p.expression(n.value, _POSTFIX) + "?",
+    ast.Int: lambda p, n: str(n.value),
+    ast.Float: lambda p, n: float_text(n.value),
+    ast.Duration: lambda p, n: duration_text(n.ms),
+    ast.Bool: lambda p, n: "true" if n.value else "false",
+    ast.Nil: lambda p, n: "nil",
+    ast.List: lambda p, n: p.sequence("[", [p.expression(item) for item in n.items], "]", (n.start, n.end)),
+    ast.Spread: lambda p, n: f"...{p.expression(n.value)}",
+    ast.FnExpr: lambda p, n: p.inline(p.parenthesised("fn", n.start, n.params), n.body),
+    ast.Retry: lambda p, n: f"retry {p.block_operand(n.count)} {p.block(n.body)}",
+    ast.Deadline: lambda p, n: f"deadline {p.block_operand(n.duration)} {p.block(n.body)}",
+    ast.Spawn: lambda p, n: f"spawn {p.block(n.body)}",
+    ast.AssocType: lambda p, n: f"type {n.name}" + ("" if n.type is None else f" = {p.type(n.type)}"),
+    ast.ImplDecl: lambda p, n: f"{p.lead(n)}impl {n.name} {braces(map(p.statement, n.methods))}",
+    ast.Assign: lambda p, n: f"{p.expression(n.target)} {n.op} {p.expression(n.value)}",
+    ast.For: lambda p, n: p.header(f"for {p.pattern(n.pattern)} in", n.iterable, n.body),
+    ast.Return: lambda p, n: "return" if n.value is None else f"return {p.expression(n.value)}",
+    ast.Throw: lambda p, n: f"throw {p.expression(n.value)}",
+    ast.Yield: lambda p, n: "yield" if n.value is None else f"yield {p.expression(n.value)}",
+    ast.Emit: lambda p, n: f"emit {p.expression(n.value)}",
+    ast.Break: lambda p, n: "break",
+    ast.Continue: lambda p, n: "continue",
+    ast.Guard: lambda p, n: f"guard {p.expression(n.cond, 1)} else {p.block(n.otherwise)}",
+    ast.Defer: lambda p, n: f"defer {p.block(n.body)}",
+    ast.Mutex: lambda p, n: f"mutex {p.block(n.body)}",
+    ast.Select: lambda p, n: f"select {braces(map(p.case, n.cases))}",
+}

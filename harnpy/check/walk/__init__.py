@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from harnpy.check.agents import Agents
 from harnpy.check.findings import Findings
-from harnpy.check.inference import STEPS, WHOLE, Inference, annotated, certain
+from harnpy.check.inference import Inference, annotated, certain
 from harnpy.check.narrowing import expected_by
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.types import type_nodes
@@ -88,13 +88,13 @@ class Walk(Binder):
         environment: Environment,
         item: ast.Node,
         visits: Mapping[type, Visit],
-        above: Mapping[type, tuple[str, Above]],
+        above: Mapping[type, tuple[str, Above | None]],
     ) -> None:
         super().__init__(visits)
         self._above = above
         self.enums = environment.enums_anywhere
         self.environment = environment
-        self.inference = Inference(environment, STEPS, WHOLE)
+        self.inference = Inference(environment)
         self.item = item
         self.reported = Findings()
         self.findings = self.reported
@@ -145,7 +145,8 @@ class Walk(Binder):
             return leaves
         found = self.type(node)
         for judge, above in reversed(chain):
-            judge(self, above, found)
+            if judge is not None:
+                judge(self, above, found)
             found = self.inference.follow(above, found, self.scope)
         return None
 

@@ -97,14 +97,6 @@ _JUDGED = {
 }
 
 
-def unary(walk: Walk, node: ast.Unary, operand: Type | None) -> None:
-    """Any value has an opposite of its truth; what has none of its amount fails by itself."""
-
-
-def passed(walk: Walk, node: ast.Node, value: Type | None) -> None:
-    """Nothing is judged here but what is below."""
-
-
 def pipe(walk: Walk, node: ast.Pipe, left: Type | None) -> None:
     walk.visit(node.right)
 
