@@ -10,11 +10,10 @@ from harnpy.vm.unit import LANGUAGE, CompiledUnit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from types import CodeType
     from typing import Any
 
-    from harnpy.check.findings import Finding
     from harnpy.vm.declare import BuiltinTable
     from harnpy.vm.emit.program import UnitDraft
     from harnpy.vm.emit.source_map import Line, Stretch
@@ -51,7 +50,13 @@ def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -
     """The unit for an imported file, likewise. Raises SourceFault (syntax or structure)."""
     key = f"{_fingerprint(table, imports)}\0{source}"
     key = _prepared(key, source, file, table)
-    return _cached("module", key, source, file, lambda: compile_module(source, file, table, imports))
+
+    def compiled() -> CompiledUnit:
+        from harnpy.vm import front_end
+
+        return front_end.module_unit(_unit, source, file, table, imports)
+
+    return _cached("module", key, source, file, compiled)
 
 
 def _cached(kind: str, key: str, source: str, file: str, make: Callable[[], CompiledUnit]) -> CompiledUnit:
@@ -101,62 +106,36 @@ def compile_program(
     source: str, file: str, entry: str | None, table: BuiltinTable, checks: str, imports: Imports | None
 ) -> CompiledUnit:
     """Return what `program_unit` keeps, made anew."""
-    from harnpy.vm.emit.program import program_lines
-    from harnpy.vm.front_end import resolved_program
+    from harnpy.vm import front_end
 
-    tree = resolved_program(source, file, entry, table, imports)
-    warnings: Sequence[Finding] = ()
-    if checks:
-        from harnpy.vm.front_end import warnings_of
-
-        warnings = warnings_of(tree, source, file, table, imports, checks)
-    unit = _unit(tree, table, lambda draft: program_lines(draft, tree.entry), source, file)
-    unit.warnings = warnings
-    return unit
-
-
-def compile_module(source: str, file: str, table: BuiltinTable, imports: Imports) -> CompiledUnit:
-    """Return what `module_unit` keeps, made anew."""
-    from harnpy.vm.emit.program import module_lines
-    from harnpy.vm.front_end import resolved_module
-
-    return _unit(resolved_module(source, file, table, imports), table, module_lines, source, file)
+    return front_end.program_unit(_unit, source, file, entry, table, checks, imports)
 
 
 def input_unit(
     source: str, file: str, declared: Declared, table: BuiltinTable, imports: Imports | None = None
 ) -> CompiledUnit:
-    """One input of a REPL: it reads and adds to what is ``declared``; its last expression is its value."""
-    from harnpy.vm.emit.program import input_lines
-    from harnpy.vm.front_end import EarlierInputs, resolved_input, warnings_of
+    """Return the unit for one input of a REPL, which isn't kept."""
+    from harnpy.vm import front_end
 
-    earlier = EarlierInputs(declared, imports)
-    tree = resolved_input(source, file, declared, table, imports)
-    warnings = warnings_of(tree, source, file, table, earlier, LANGUAGE)
-    unit = _unit(tree, table, input_lines, source, file)
-    unit.warnings = warnings
-    return unit
+    return front_end.input_unit(_unit, source, file, declared, table, imports)
 
 
 def listing_of(
     source: str, file: str, table: BuiltinTable, imports: Imports | None = None, as_module: bool = False
 ) -> str:
-    """The Python that a program becomes, with its own lines beside it; ``as_module``, when it is imported.
+    """Return the Python that a program becomes, beside its own lines; ``as_module``: as an imported file.
 
     Raises SourceFault.
     """
-    from harnpy.vm.emit.program import module_lines, program_lines
     from harnpy.vm.emit.source_map import listing
     from harnpy.vm.front_end import resolved_module, resolved_program
     from harnpy.vm.imports import Imports
 
     if as_module:
         tree = resolved_module(source, file, table, imports or Imports())
-        written = _written(tree, table, module_lines, file)
     else:
         tree = resolved_program(source, file, None, table, imports)
-        written = _written(tree, table, lambda draft: program_lines(draft, tree.entry), file)
-    return listing(written.lines, source)
+    return listing(_written(tree, table, file).lines, source)
 
 
 class _Written:
@@ -171,19 +150,17 @@ class _Written:
         self.code = code
 
 
-def _written(
-    tree: Resolved, table: BuiltinTable, write: Callable[[UnitDraft], list[Line]], file: str
-) -> _Written:
-    """Return what ``write`` makes of a tree. Functions that Python cannot express are walked instead."""
+def _written(tree: Resolved, table: BuiltinTable, file: str) -> _Written:
+    """Return the text of a tree. Functions that Python cannot express are walked instead."""
     from harnpy.vm.emit.emitter import TooDeep
-    from harnpy.vm.emit.program import draft_of
+    from harnpy.vm.emit.program import draft_of, unit_lines
     from harnpy.vm.emit.source_map import render
 
     walked: set[int] = set()
     while True:
         draft = draft_of(tree.program, tree.resolution, table, walked)
         try:
-            lines = write(draft)
+            lines = unit_lines(draft, tree.role, tree.entry)
             text, stretches = render(lines)
             return _Written(draft, lines, stretches, _code(text, file))
         except TooDeep as deep:
@@ -194,18 +171,11 @@ def _written(
             walked |= _inexpressible(draft, file) - walked or {id(tree.program)}
 
 
-def _unit(
-    tree: Resolved,
-    table: BuiltinTable,
-    write: Callable[[UnitDraft], list[Line]],
-    source: str,
-    file: str,
-) -> CompiledUnit:
-    """The unit whose lines ``write`` makes."""
+def _unit(tree: Resolved, table: BuiltinTable, source: str, file: str) -> CompiledUnit:
     from harnpy.vm.emit import helpers_used
     from harnpy.vm.emit.source_map import Locations
 
-    written = _written(tree, table, write, file)
+    written = _written(tree, table, file)
     draft = written.draft
     unit = CompiledUnit(
         file,

@@ -11,12 +11,12 @@ from harnpy.syntax.structure import check_structure
 from harnpy.vm.resolve import Declared, Variable
 from harnpy.vm.resolve.names import Resolver
 from harnpy.vm.resolve.tree import entry_pipeline
-from harnpy.vm.unit import ALL
+from harnpy.vm.unit import ALL, LANGUAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from harnpy.check.findings import Finding
     from harnpy.check.knowledge import Imported
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from harnpy.vm.declare import BuiltinTable
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Resolution
+    from harnpy.vm.unit import Unit
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
 
     Value = Any
+    U = TypeVar("U", bound=Unit)
+    Make = Callable[["Resolved", BuiltinTable, str, str], U]
 
 # From source to a resolved tree, which the compiler and the walker read: parse, check, resolve.
 #
@@ -174,6 +177,48 @@ class EarlierInputs:
 
     def missing(self, node: ast.Import) -> None:
         """An import that fails says so when it runs."""
+
+
+# Units: ``make`` is given a resolved tree, the builtins, the source and its file, and returns what can run.
+
+
+def program_unit(
+    make: Make[U],
+    source: str,
+    file: str,
+    entry: str | None,
+    table: BuiltinTable,
+    checks: str = LANGUAGE,
+    imports: Imports | None = None,
+) -> U:
+    """Return the unit for a program; without ``checks`` nothing is looked for before it runs."""
+    tree = resolved_program(source, file, entry, table, imports)
+    warnings = warnings_of(tree, source, file, table, imports, checks) if checks else ()
+    unit = make(tree, table, source, file)
+    unit.warnings = warnings
+    return unit
+
+
+def module_unit(make: Make[U], source: str, file: str, table: BuiltinTable, imports: Imports) -> U:
+    """Return the unit for an imported file."""
+    return make(resolved_module(source, file, table, imports), table, source, file)
+
+
+def input_unit(
+    make: Make[U],
+    source: str,
+    file: str,
+    declared: Declared,
+    table: BuiltinTable,
+    imports: Imports | None = None,
+) -> U:
+    """Return the unit for an input of a REPL, which reads and adds to what is ``declared``."""
+    earlier = EarlierInputs(declared, imports)
+    tree = resolved_input(source, file, declared, table, imports)
+    warnings = warnings_of(tree, source, file, table, earlier, LANGUAGE)
+    unit = make(tree, table, source, file)
+    unit.warnings = warnings
+    return unit
 
 
 # The inputs of a REPL: each is a program that sees what the ones before it bound. Spec: 09 §5.

@@ -224,21 +224,19 @@ def draft_of(
     return UnitDraft(program, resolution, table, WRITERS, walked)
 
 
-def program_lines(unit: UnitDraft, entry: ast.Pipeline | None) -> list[Line]:
-    """The text of a program that starts at ``entry``, or at its first statement; it defines ``main(d)``."""
-    if entry is None:
-        return _main_lines(unit, _script)
-    return _main_lines(unit, lambda e: _pipeline(e, entry), whole=entry)
+def unit_lines(unit: UnitDraft, role: str = "program", entry: ast.Pipeline | None = None) -> list[Line]:
+    """Return the text of a unit, which defines ``main(d)``.
 
-
-def input_lines(unit: UnitDraft) -> list[Line]:
-    """Like a script's, but `main` returns the value of a last expression (REPL)."""
-    return _main_lines(unit, lambda e: e.statements(script_order(unit.program), RETURN))
-
-
-def module_lines(unit: UnitDraft) -> list[Line]:
-    """The text of a module: its declarations, and what it hands out."""
-    return _main_lines(unit, _module, "module")
+    A ``"program"`` starts at ``entry``, or at its first statement; an ``"input"`` of a REPL also returns the
+    value of a last expression; a ``"module"`` declares, and hands out what it declares.
+    """
+    if role == "module":
+        return _main_lines(unit, _module, "module")
+    if entry is not None:
+        return _main_lines(unit, lambda e: _pipeline(e, entry), whole=entry)
+    # At the top level of a script only an executed `return` gives a value (02 §10.5).
+    into = RETURN if role == "input" else DISCARD
+    return _main_lines(unit, lambda e: e.statements(script_order(unit.program), into))
 
 
 def _main_lines(
@@ -262,11 +260,6 @@ def _main_lines(
         head.append(Line(1, "e = d + 1", whole or unit.start))
     makers = [line for _, lines in unit.makers for line in lines]
     return [*makers, *head, *e.lines, Line(1, "return None", unit.start)]
-
-
-def _script(e: Emitter) -> None:
-    """Top-level statements in order; only an executed `return` gives a value (02 §10.5)."""
-    e.statements(script_order(e.unit.program), DISCARD)
 
 
 def _module(e: Emitter) -> None:

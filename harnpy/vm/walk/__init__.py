@@ -9,8 +9,10 @@ and `run`; nothing in this package is optimised, and nothing should be.
 
 from __future__ import annotations
 
-from harnpy.vm.front_end import EarlierInputs, resolved_input, resolved_module, resolved_program, warnings_of
-from harnpy.vm.unit import LANGUAGE, Unit
+from functools import partial
+
+from harnpy.vm import front_end
+from harnpy.vm.unit import Unit
 from harnpy.vm.walk.activation import Walker
 from harnpy.vm.walk.program import EVALUATORS, main_of
 
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
 
     from harnpy.vm.declare import BuiltinTable
     from harnpy.vm.front_end import Resolved
-    from harnpy.vm.imports import Imports
     from harnpy.vm.modules import Linker
-    from harnpy.vm.resolve import Declared
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
 
@@ -35,7 +35,7 @@ class WalkedUnit(Unit):
 
     __slots__ = ("tree",)
 
-    def __init__(self, file: str, source: str, tree: Resolved) -> None:
+    def __init__(self, tree: Resolved, table: BuiltinTable, source: str, file: str) -> None:
         super().__init__(file, source)
         self.tree = tree
 
@@ -45,28 +45,6 @@ class WalkedUnit(Unit):
         return main_of(Walker(vm, self, self.tree, EVALUATORS, impls, linker, table))
 
 
-def program_unit(
-    source: str,
-    file: str,
-    entry: str | None,
-    table: BuiltinTable,
-    checks: str = LANGUAGE,
-    imports: Imports | None = None,
-) -> WalkedUnit:
-    unit = WalkedUnit(file, source, resolved_program(source, file, entry, table, imports))
-    if checks:
-        unit.warnings = warnings_of(unit.tree, source, file, table, imports, checks)
-    return unit
-
-
-def module_unit(source: str, file: str, table: BuiltinTable, imports: Imports) -> WalkedUnit:
-    return WalkedUnit(file, source, resolved_module(source, file, table, imports))
-
-
-def input_unit(
-    source: str, file: str, declared: Declared, table: BuiltinTable, imports: Imports | None = None
-) -> WalkedUnit:
-    earlier = EarlierInputs(declared, imports)
-    unit = WalkedUnit(file, source, resolved_input(source, file, declared, table, imports))
-    unit.warnings = warnings_of(unit.tree, source, file, table, earlier, LANGUAGE)
-    return unit
+program_unit = partial(front_end.program_unit, WalkedUnit)
+module_unit = partial(front_end.module_unit, WalkedUnit)
+input_unit = partial(front_end.input_unit, WalkedUnit)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harnpy import Vm
-from harnpy.vm.emit.program import draft_of, module_lines, program_lines
+from harnpy.vm.emit.program import draft_of, unit_lines
 from harnpy.vm.emit.source_map import render
 from harnpy.vm.front_end import resolved_module, resolved_program
 
@@ -27,9 +27,9 @@ def generated(name: str) -> str:
     table, imports = vm.builtins, vm.imports_of(source, str(GOLDEN))
     if name == MODULE:
         tree = resolved_module(source, name, table, imports)
-        return render(module_lines(draft_of(tree.program, tree.resolution, table)))[0]
-    tree = resolved_program(source, name, None, table, imports)
-    return render(program_lines(draft_of(tree.program, tree.resolution, table), tree.entry))[0]
+    else:
+        tree = resolved_program(source, name, None, table, imports)
+    return render(unit_lines(draft_of(tree.program, tree.resolution, table), tree.role, tree.entry))[0]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

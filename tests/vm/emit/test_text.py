@@ -11,7 +11,7 @@ from harnpy.syntax.parser import parse
 from harnpy.vm import emit
 from harnpy.vm.compile import compile_program
 from harnpy.vm.emit.emitter import TooDeep
-from harnpy.vm.emit.program import UnitDraft, draft_of, input_lines, module_lines, program_lines
+from harnpy.vm.emit.program import UnitDraft, draft_of, unit_lines
 from harnpy.vm.emit.source_map import render
 from harnpy.vm.imports import Imports
 from harnpy.vm.resolve import Declared
@@ -29,7 +29,7 @@ def drafted(source: str) -> tuple[UnitDraft, str, list[Stretch]]:
     entry = entry_pipeline(program)
     resolution = Resolver(table.is_builtin, table.is_global).program(program, entry)
     draft = draft_of(program, resolution, table)
-    return draft, *render(program_lines(draft, entry))
+    return draft, *render(unit_lines(draft, "program", entry))
 
 
 def text_of(source: str) -> str:
@@ -102,7 +102,7 @@ def test_the_only_holder_of_a_list_is_updated_in_place() -> None:
 def test_a_variable_shared_by_functions_lives_in_a_table() -> None:
     table, program = Vm().builtins, parse("var n = 0\nfn next() { n = n + 1 }")
     resolution = Resolver(table.is_builtin, table.is_global).module(program, Imports())
-    text, _ = render(module_lines(draft_of(program, resolution, table)))
+    text, _ = render(unit_lines(draft_of(program, resolution, table), "module"))
     assert "m['n'] = 0" in text
     assert "publish({'next': next_" in text
 
@@ -110,7 +110,7 @@ def test_a_variable_shared_by_functions_lives_in_a_table() -> None:
 def test_the_value_of_an_input_is_that_of_its_last_expression() -> None:
     table, program = Vm().builtins, parse("let x = 1\nx")
     resolution = Resolver(table.is_builtin, table.is_global).input(program, Declared())
-    text, _ = render(input_lines(draft_of(program, resolution, table)))
+    text, _ = render(unit_lines(draft_of(program, resolution, table), "input"))
     assert "return m['x']" in text
 
 
