@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from harnpy.check.narrowing import exits, facts_of
 from harnpy.check.scopes import Binding, Scope
-from harnpy.check.types import type_nodes
+from harnpy.check.types import fitting, type_nodes
+from harnpy.check.types.declared import substituted
 from harnpy.check.types.signatures import certain_result_of, generic, result_of
 from harnpy.check.types.type_nodes import (
     ANY,
@@ -93,7 +94,7 @@ def list_(inference: Inference, node: ast.List, scope: Scope) -> Type:
         if type is None:
             return LIST
         found.append(type)
-    return list_of(inference.types.union(found)) if found else LIST
+    return list_of(type_nodes.union(found)) if found else LIST
 
 
 def dict_(inference: Inference, node: ast.Dict, scope: Scope) -> Type:
@@ -128,7 +129,7 @@ def struct(inference: Inference, node: ast.StructLit, scope: Scope) -> Type:
             actual = inference.of(entry.value, scope) if wanted is not None else None
             if wanted is not None and actual is not None:
                 given.append((wanted, actual))
-    return inference.types.applied(node.name, declared.type_params, given)
+    return fitting.applied(inference.types, node.name, declared.type_params, given)
 
 
 # The types of properties, elements and slices, and of `value?`. Spec: 03 §5.
@@ -140,6 +141,12 @@ def member(inference: Inference, node: ast.Member, object: Type | None, scope: S
     if node.name == "variant" and isinstance(object, ast.TypeName):
         return STRING if object.name in inference.types.declared.enums else None
     return type_nodes.field(object, node.name)
+
+
+def method_call(inference: Inference, node: ast.MethodCall, object: Type | None, scope: Scope) -> Type | None:
+    from harnpy.check.types.methods import method_result
+
+    return method_result(inference.types, object, node.name)
 
 
 def propagate(inference: Inference, node: ast.Propagate, value: Type | None, scope: Scope) -> Type | None:
@@ -179,7 +186,7 @@ def coalesced(inference: Inference, left: Type | None, right: Type | None) -> Ty
     """``left ?? right``."""
     if left is None or is_named(left, "nil"):
         return right
-    return inference.types.without(left, NIL) or right if isinstance(left, ast.TypeUnion) else left
+    return type_nodes.without(left, NIL) or right if isinstance(left, ast.TypeUnion) else left
 
 
 def arithmetic(op: str, left: Type | None, right: Type | None) -> Type | None:
@@ -257,7 +264,7 @@ def _returned_by(inference: Inference, fn: ast.FnDecl, node: ast.Call, scope: Sc
     if result is None or not fn.type_params:
         return result
     bound = bindings(inference, fn, node, scope)
-    return inference.types.settled(result, [param.name for param in fn.type_params], bound)
+    return fitting.settled(result, [param.name for param in fn.type_params], bound)
 
 
 def bindings(inference: Inference, fn: ast.FnDecl, node: ast.Call, scope: Scope) -> dict[str, Type]:
@@ -289,12 +296,14 @@ def bind_argument(
 ) -> tuple[str, Type, Type] | None:
     """Bind type parameters from one argument; a conflict, when one was bound otherwise before."""
     actual = argument(inference, expected, arg, scope)
-    return None if actual is None else inference.types.bind(names, expected, actual, bound)
+    return None if actual is None else fitting.bind(inference.types, names, expected, actual, bound)
 
 
 def argument(inference: Inference, expected: Type, arg: ast.Node, scope: Scope) -> Type | None:
     """The type of an argument for a parameter of type ``expected``."""
-    return inference.types.seen_as(expected, arg, inference.of(arg, scope), scope.value_of)
+    from harnpy.check.types.schemas import seen_as
+
+    return seen_as(inference.types, expected, arg, inference.of(arg, scope), scope.value_of)
 
 
 def _of_builtin(inference: Inference, node: ast.Call, scope: Scope) -> Type | None:
@@ -310,7 +319,7 @@ def _of_builtin(inference: Inference, node: ast.Call, scope: Scope) -> Type | No
         if param.type is not None:
             bind_argument(inference, names, param.type, arg, bound, scope)
     if names <= bound.keys() and signature.returns is not None:
-        return inference.types.substitute(signature.returns, bound)
+        return substituted(signature.returns, bound)
     return result_of(declared)
 
 
@@ -323,7 +332,7 @@ def ternary(inference: Inference, node: ast.Ternary, scope: Scope) -> Type | Non
     otherwise = inference.of(node.otherwise, inference.narrowed(if_false, scope))
     if then is None or otherwise is None:
         return then or otherwise
-    return inference.types.union([then, otherwise])
+    return type_nodes.union([then, otherwise])
 
 
 def if_(inference: Inference, node: ast.If, scope: Scope) -> Type | None:
@@ -333,7 +342,7 @@ def if_(inference: Inference, node: ast.If, scope: Scope) -> Type | None:
         return then
     if is_named(then, "never"):
         return otherwise
-    return then if is_named(otherwise, "never") else inference.types.union([then, otherwise])
+    return then if is_named(otherwise, "never") else type_nodes.union([then, otherwise])
 
 
 def _otherwise(inference: Inference, node: ast.Node | None, scope: Scope) -> Type | None:
@@ -369,13 +378,13 @@ def _merged(inference: Inference, value: Type | None, thrown: Type | None) -> Ty
     own = error_type(value) or HOLE
     if thrown is None or own == HOLE:
         return thrown or own
-    return inference.types.union([own, thrown])
+    return type_nodes.union([own, thrown])
 
 
 def _union(inference: Inference, types: list[Type | None]) -> Type | None:
     """The union; None when one of the types is unknown, or there are none."""
     known = [type for type in types if type is not None]
-    return inference.types.union(known) if known and len(known) == len(types) else None
+    return type_nodes.union(known) if known and len(known) == len(types) else None
 
 
 def _thrown(inference: Inference, block: ast.Block, scope: Scope) -> Iterator[Type | None]:
@@ -526,7 +535,7 @@ class Inference:
             for param, arg in zip(params, args, strict=False)
             if param.type is not None and (actual := self.of(arg, scope)) is not None
         ]
-        return self.types.applied(enum.name, enum.type_params, given)
+        return fitting.applied(self.types, enum.name, enum.type_params, given)
 
     def sides(self, cond: ast.Node, scope: Scope) -> tuple[Facts, Facts]:
         """Return what holds where ``cond`` is true, and where it is false."""
@@ -534,7 +543,9 @@ class Inference:
 
     def schemas(self, scope: Scope) -> Callable[[ast.Node], Type | None]:
         """Return what reads a schema that an expression stands for: variables may hold one."""
-        return lambda node: self.types.schema(node, scope.value_of)
+        from harnpy.check.types.schemas import schema
+
+        return lambda node: schema(self.types, node, scope.value_of)
 
     def narrowed(self, facts: Facts, scope: Scope) -> Scope:
         """A scope inside ``scope`` in which ``facts`` hold."""
@@ -547,7 +558,7 @@ class Inference:
 STEPS: Mapping[type, tuple[str, Step]] = {
     ast.Binary: ("left", binary),
     ast.Unary: ("operand", lambda i, n, operand, scope: BOOL if n.op == "!" else known(operand)),
-    ast.MethodCall: ("object", lambda i, n, object, scope: i.types.method_result(object, n.name)),
+    ast.MethodCall: ("object", method_call),
     ast.Member: ("object", member),
     ast.Index: (
         "object",

@@ -6,7 +6,7 @@ and the kinds of an `unknown` that were not tested. The walk of a program puts t
 
 from __future__ import annotations
 
-from harnpy.check.types.type_nodes import NIL, is_named, literal, named, shown
+from harnpy.check.types.type_nodes import NIL, is_named, literal, named, shown, union
 from harnpy.syntax import ast
 
 TYPE_CHECKING = False
@@ -270,12 +270,14 @@ class _Side:
         """`x.tag == value`."""
         if not isinstance(tag.object, ast.Name) or tag.optional:
             return
+        from harnpy.check.types.schemas import tagged
+
         type = self._type(tag.object.name)
-        tagged = self._types.tagged(type) if type is not None else None
-        if tagged is not None and tagged[0] == tag.name:
+        variants = tagged(self._types, type) if type is not None else None
+        if variants is not None and variants[0] == tag.name:
             wanted = literal_value(value)
-            chosen = [variant for given, variant in tagged[1] if (given == wanted) == equal]
-            self._choose(tag.object.name, [variant for _, variant in tagged[1]], chosen)
+            chosen = [variant for given, variant in variants[1] if (given == wanted) == equal]
+            self._choose(tag.object.name, [variant for _, variant in variants[1]], chosen)
 
     def _has(self, call: ast.MethodCall) -> None:
         """`x.has("k")`: what is there isn't optional."""
@@ -300,7 +302,9 @@ class _Side:
             return
         members = self._types.members(type)
         if true:
-            both = self._types.intersection(type, expected)
+            from harnpy.check.types.schemas import intersection
+
+            both = intersection(self._types, type, expected)
             if both is not None:
                 self._choose(subject.name, [type], [both])
         elif len(members) > 1:
@@ -315,7 +319,7 @@ class _Side:
     def _choose(self, name: str, members: Sequence[Type], chosen: Sequence[Type]) -> None:
         """Of the members of a variable's type these are left; when those are all it stays as written."""
         if list(chosen) != list(members):
-            self.facts.types[name] = self._types.union(chosen)
+            self.facts.types[name] = union(chosen)
 
 
 # `match`: what its arms say of a variable, and patterns that can't be right. Spec: 03 §6, §8.1, §8.2.
@@ -351,7 +355,7 @@ def arm_facts(match: ast.Match, variables: Variables, types: Types) -> list[Fact
         chosen = [choices.equal(pattern) for pattern in arm.patterns]
         facts.append(Facts())
         if all(chosen):
-            facts[-1].types[subject.name] = types.union(member for part in chosen for member in part)
+            facts[-1].types[subject.name] = union(member for part in chosen for member in part)
     return facts
 
 
@@ -382,7 +386,9 @@ def _members(types: Types, type: Type) -> _Choices:
 def _variants(types: Types, type: Type, tag: str) -> _Choices:
     """The variants of a tagged union, when ``tag`` is what tells them apart."""
     choices = _Choices()
-    field, variants = types.tagged(type) or ("", [])
+    from harnpy.check.types.schemas import tagged
+
+    field, variants = tagged(types, type) or ("", [])
     choices.values = {value: [variant] for value, variant in variants if field == tag}
     return choices
 
@@ -448,9 +454,11 @@ def _missing(
         enum = _enum(object_type, types) if match.value.name == "variant" else None
         if enum is not None:
             return _of_enum(enum, patterns)
-        tagged = types.tagged(object_type)
-        if tagged is not None and tagged[0] == match.value.name:
-            values = [value for value, _ in tagged[1]]
+        from harnpy.check.types.schemas import tagged
+
+        variants = tagged(types, object_type)
+        if variants is not None and variants[0] == match.value.name:
+            values = [value for value, _ in variants[1]]
             return _of_literals("tagged shape union: missing variants", values, patterns)
     if value_type is None:
         return None

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 def bind(
     types: Questions, names: Set[str], expected: Type, actual: Type, bound: dict[str, Type]
 ) -> Conflict | None:
-    """See `Types.bind`."""
+    """Bind the type parameters ``names`` of ``expected`` by matching it against ``actual`` (03 §7.2).
+
+    ``bound`` is added to. Returns the first contradiction: the parameter, what it is bound to and what it
+    should be bound to; the first binding stays.
+    """
     if isinstance(expected, ast.TypeName) and not expected.args and expected.name in names:
         return _bind_one(types, expected.name, actual, bound)
     if expected == actual or not names:
@@ -66,7 +70,7 @@ def _matching(expected: Type, actual: Type) -> Iterable[tuple[Type, Type]]:
 
 
 def settled(type: Type, names: Iterable[str], bound: Mapping[str, Type]) -> Type | None:
-    """See `Types.settled`."""
+    """Return ``type``, what isn't ``bound`` of ``names`` being `_`; None when nothing else is left."""
     result = substituted(type, {**dict.fromkeys(names, HOLE), **bound})
     return None if result == HOLE else result
 
@@ -81,7 +85,7 @@ def arguments(params: Sequence[ast.TypeParam], args: Sequence[Type]) -> dict[str
 def applied(
     types: Questions, name: str, params: Sequence[ast.TypeParam], given: Iterable[tuple[Type, Type]]
 ) -> ast.TypeName:
-    """See `Types.applied`."""
+    """Return the type of a struct or enum value: ``given`` are (declared, actual) types of its parts."""
     names = {param.name for param in params}
     bound: dict[str, Type] = {}
     for expected, actual in given:

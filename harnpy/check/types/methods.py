@@ -82,7 +82,7 @@ _TABLE = table(RESULTS)
 
 
 def method_result(types: Questions, receiver: Type | None, method: str) -> Type | None:
-    """See `Types.method_result`."""
+    """Return the type of `receiver.method(…)`; None when it isn't known."""
     type = types.unfolded(receiver) if receiver is not None else None
     if isinstance(type, ast.TypeShape):
         return _TABLE.get(("dict", method))

@@ -45,7 +45,10 @@ _KINDS = frozenset("string int float bool nil list dict set bytes closure durati
 
 
 def schema(types: Questions, node: ast.Node, local: Local) -> Type | None:
-    """See `Types.schema`: an alias's name, `schema_of(Alias)`, a literal dict, or a variable bound to one."""
+    """Return the type of the values that a schema expression accepts; None when it can't be read.
+
+    That is an alias's name, `schema_of(Alias)`, a literal dict, or a variable that ``local`` knows as one.
+    """
     if isinstance(node, ast.Call) and node.name == "schema_of" and len(node.args) == 1:
         return _alias(types, node.args[0])
     if isinstance(node, ast.Name):
@@ -140,7 +143,7 @@ def _entries(node: ast.Node | None) -> dict[str, ast.Node] | None:
 def seen_as(
     types: Questions, expected: Type, node: ast.Node, actual: Type | None, local: Local
 ) -> Type | None:
-    """See `Types.seen_as`."""
+    """Return the type of an argument for a parameter of type ``expected``: schemas for `Schema<T>`."""
     expected = types.unfolded(expected)
     if any(map(_is_schema, types.members(expected))):
         type = schema(types, node, local)
@@ -178,7 +181,10 @@ _DISJOINT_KINDS = frozenset("int float string bool nil list dict closure bytes s
 
 
 def intersection(types: Questions, type: Type, other: Type) -> Type | None:
-    """See `Types.intersection`. `any` stays what it is."""
+    """Return what a value of ``type`` is once it is known to be of ``other`` (03 §6); maybe `never`.
+
+    `any` stays what it is. None when it can't be said: an `unknown` stays one before a shape.
+    """
     if _is_name(type, "any") or _is_name(other, "any", "unknown"):
         return type
     branches = types.members(other)
@@ -260,7 +266,10 @@ def _is_name(type: Type, *names: str) -> bool:
 
 
 def tagged(types: Questions, type: Type) -> tuple[str, list[tuple[str | int, Type]]] | None:
-    """See `Types.tagged`. The discriminant is the first field of the first shape that can be one."""
+    """Return the discriminant of a union of shapes (03 §6) and its variants: their literal, and the shape.
+
+    It is the first field of the first shape that can be one.
+    """
     shapes = [types.unfolded(member) for member in types.members(type)]
     if len(shapes) < 2 or not isinstance(shapes[0], ast.TypeShape):
         return None

@@ -34,10 +34,27 @@ def let(walk: Walk, node: ast.Let) -> None:
 def _check_annotation(walk: Walk, name: str, expected: Type, value: ast.Node) -> None:
     actual = walk.type(value)
     if actual is not None and not walk.accepts(expected, value, actual):
-        detail = walk.types.detail(actual, expected)
+        detail = lacking(actual, expected)
         text = f"'{name}' declared as {shown(expected)}, but assigned {shown(actual)}{detail}"
         help = foreign_type_hint(walk, expected)
         walk.findings.error("assignment-type", value, text, help=help, places=[declared_here(expected)])
+
+
+def lacking(actual: Type, expected: Type) -> str:
+    """Return `` (missing field …)``: what a shape lacks of another, as messages end (03 §8.1); or nothing."""
+    if not isinstance(actual, ast.TypeShape) or not isinstance(expected, ast.TypeShape):
+        return ""
+    given = {field.name: shown(field.type) for field in actual.fields}
+    faults = []
+    for field in expected.fields:
+        wanted = shown(field.type)
+        if field.optional:
+            continue
+        if field.name not in given:
+            faults.append(f"missing field '{field.name}' ({wanted})")
+        elif given[field.name] != wanted:
+            faults.append(f"field '{field.name}' has type {given[field.name]}, expected {wanted}")
+    return f" ({'; '.join(faults)})" if faults else ""
 
 
 # Statements that leave a block, and imports. Spec: 03 §8.1, §10.2; 06 §6.

@@ -8,7 +8,8 @@ from __future__ import annotations
 from harnpy.check import inference
 from harnpy.check.findings import declared_here
 from harnpy.check.inference import certain, known
-from harnpy.check.types.type_nodes import NIL, is_named, shown
+from harnpy.check.types.declared import substituted
+from harnpy.check.types.type_nodes import NIL, is_named, shown, union
 from harnpy.check.walk import undeclared_names
 from harnpy.check.walk.blocks import never_returns
 from harnpy.check.walk.undeclared_names import foreign_type_hint
@@ -72,7 +73,7 @@ def _fields(
         actual = walk.type(entry.value) if entry is not None and field.type is not None else None
         if entry is None or field.type is None or actual is None:
             continue
-        expected = walk.types.union([field.type, NIL]) if field.optional else field.type
+        expected = union([field.type, NIL]) if field.optional else field.type
         if not walk.types.accepts(expected, entry.value, actual, params):
             text = f"Field '{field.name}' in struct '{node.name}' expects {shown(field.type)}"
             text = f"{text}, got {shown(actual)}"
@@ -217,7 +218,7 @@ def _arguments(walk: Walk, fn: ast.FnDecl, pairs: _Pairs, bound: dict[str, Type]
     params = walk.function.type_params | free
     for i, param, arg in pairs:
         assert param.type is not None
-        expected = walk.types.substitute(param.type, bound) if bound else param.type
+        expected = substituted(param.type, bound) if bound else param.type
         actual = inference.argument(walk.inference, expected, arg, walk.scope)
         if actual is not None and not walk.types.accepts(expected, arg, actual, params):
             text = f"Argument {i} ('{param.name}'): expected {shown(expected)}, got {shown(actual)}"

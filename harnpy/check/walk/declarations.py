@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harnpy.check.inference import known, nameless
 from harnpy.check.narrowing import after_if, exits
+from harnpy.check.types.fitting import variance_faults
 from harnpy.check.types.type_nodes import is_named, shown
 from harnpy.check.walk import stream_item
 from harnpy.check.walk.undeclared_names import foreign_type_hint
@@ -80,7 +81,7 @@ def fn_decl(walk: Walk, node: ast.FnDecl) -> None:
 
 
 def variance(walk: Walk, node: ast.Node) -> None:
-    for place, text in walk.types.variance_faults(node):
+    for place, text in variance_faults(walk.types, node):
         walk.findings.error("variance", place, text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnpy.check.findings import declared_here
 from harnpy.check.inference import arithmetic, bare, known
-from harnpy.check.types.type_nodes import NIL, is_named, shown
+from harnpy.check.types.type_nodes import NIL, is_named, shown, union
 from harnpy.check.walk import undeclared_names
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit, Fix
@@ -209,7 +209,7 @@ def _widen(walk: Walk, found: Binding, actual: Type | None) -> None:
     # Around this block it may be either.
     forget(walk, found.name)
     if actual is not None and known(actual) is not None:
-        wide = found.view(walk.types.union([actual, NIL]))
+        wide = found.view(union([actual, NIL]))
         wide.declared, wide.widens = wide.type, False
         walk.scope.views[found.name] = wide
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harnpy.check.narrowing import NO_FACTS, Facts, after_if, exits, expected_by, facts_of
+from harnpy.check.types.schemas import schema
 from harnpy.check.types.type_nodes import INT, NIL, shown
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse
@@ -81,7 +82,7 @@ def sides(type: str, cond: str, declarations: str = "") -> tuple[Facts, Facts]:
     known = types(declarations)
     variables = {"x": written(type)}
     return facts_of(
-        expression(cond), variables.get, lambda node: known.schema(node, lambda name: None), known
+        expression(cond), variables.get, lambda node: schema(known, node, lambda name: None), known
     )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from harnpy import Vm
 from harnpy.check.narrowing import arm_facts, facts_of
+from harnpy.check.types.schemas import schema
 from harnpy.check.types.type_nodes import Type, shown
 from harnpy.syntax import ast
 from tests.check.types.written import expression, types, written
@@ -170,7 +171,7 @@ def test_the_side_that_is_taken(drawn: list[Case]) -> None:
         sides = facts_of(
             expression(cond),
             {"x": written(type)}.get,
-            lambda node: KNOWN.schema(node, lambda name: None),
+            lambda node: schema(KNOWN, node, lambda name: None),
             KNOWN,
         )
         learnt = sides[0 if true else 1]

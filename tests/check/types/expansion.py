@@ -6,7 +6,7 @@ from itertools import product
 
 from harnpy.check.types import Types
 from harnpy.check.types.declared import substituted
-from harnpy.check.types.type_nodes import Type, rebuilt
+from harnpy.check.types.type_nodes import Type, rebuilt, union
 from harnpy.syntax import ast
 
 
@@ -21,7 +21,7 @@ def expanded(types: Types, type: Type, within: frozenset[str] = frozenset()) -> 
     names, within = [param.name for param in declared.type_params], within | {declared.name}
     choices = product(*map(members, type.args))
     bodies = (substituted(declared.type, dict(zip(names, args, strict=True))) for args in choices)
-    return types.union(expanded(types, body, within) for body in bodies)
+    return union(expanded(types, body, within) for body in bodies)
 
 
 def members(type: Type) -> tuple[Type, ...]:

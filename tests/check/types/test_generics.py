@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from harnpy.check.types import fitting
+from harnpy.check.types.declared import substituted
 from harnpy.check.types.type_nodes import Type, shown
 from harnpy.syntax.parser import parse
 
@@ -127,7 +129,7 @@ def test_an_applied_interface() -> None:
 def test_bind(expected: str, actual: str, bound: str) -> None:
     algebra = types("type Box<T> = {value: T}\ntype Names = list<string>")
     found: dict[str, Type] = {}
-    assert algebra.bind({"T", "U"}, written(expected), written(actual), found) is None
+    assert fitting.bind(algebra, {"T", "U"}, written(expected), written(actual), found) is None
     assert " ".join(f"{name}={shown(type)}" for name, type in found.items()) == bound
 
 
@@ -150,25 +152,24 @@ def test_bind(expected: str, actual: str, bound: str) -> None:
 def test_a_second_binding(first: str, second: str, conflict: bool) -> None:
     algebra = types("type Id = int")
     bound: dict[str, Type] = {}
-    assert algebra.bind({"T"}, written("T"), written(first), bound) is None
-    found = algebra.bind({"T"}, written("T"), written(second), bound)
+    assert fitting.bind(algebra, {"T"}, written("T"), written(first), bound) is None
+    found = fitting.bind(algebra, {"T"}, written("T"), written(second), bound)
     assert found == (("T", written(first), written(second)) if conflict else None)
     assert bound == {"T": written(first)}
 
 
 def test_the_result_of_a_call() -> None:
-    algebra = types()
-    result = algebra.settled(written("Result<T, U>"), ["T", "U"], {"T": written("int")})
+    result = fitting.settled(written("Result<T, U>"), ["T", "U"], {"T": written("int")})
     assert result is not None
     assert shown(result) == "Result<int, _>"
-    assert algebra.settled(written("T"), ["T"], {}) is None
-    assert algebra.substitute(written("list<T>"), {"T": written("int")}) == written("list<int>")
+    assert fitting.settled(written("T"), ["T"], {}) is None
+    assert substituted(written("list<T>"), {"T": written("int")}) == written("list<int>")
 
 
 def test_the_type_of_a_construction() -> None:
     params = types("struct Cell<T, U> { value: T }").declared.structs["Cell"].type_params
     given = [(written("T"), written("int")), (written("string"), written("int"))]
-    assert shown(types().applied("Cell", params, given)) == "Cell<int, _>"
+    assert shown(fitting.applied(types(), "Cell", params, given)) == "Cell<int, _>"
 
 
 VARIANCES = """
@@ -197,7 +198,7 @@ let x = 1                                                 ||
 def test_variance(row: str) -> None:
     source, _, fault = row.partition("||")
     program = parse(source)
-    faults = [text for _, text in types(source).variance_faults(program.items[0])]
+    faults = [text for _, text in fitting.variance_faults(types(source), program.items[0])]
     texts = []
     if fault.strip():
         declared, meaning, found, kind = fault.strip().split(" ", 3)
@@ -210,6 +211,6 @@ def test_variance(row: str) -> None:
 
 def test_a_fault_of_variance_stands_where_the_parameter_appears() -> None:
     source = "struct Cell<out T> {\n  first: int\n  value: T\n}"
-    ((node, _),) = types(source).variance_faults(parse(source).items[0])
+    ((node, _),) = fitting.variance_faults(types(source), parse(source).items[0])
     assert source[node.start : node.end] == "T"
     assert node.start == source.rindex("T")

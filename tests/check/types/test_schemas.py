@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harnpy.check.types import schemas
 from harnpy.check.types.type_nodes import Type, element, field, item, pair, part, shown
 
 from .written import expression, types, written
@@ -63,7 +64,7 @@ def text_of(type: Type | None) -> str | None:
 )
 def test_schema(schema: str, type: str | None) -> None:
     algebra = types("type Person = {name: string}\ntype User = string\ntype Box<T> = {value: T}")
-    assert text_of(algebra.schema(expression(schema), LOCALS.get)) == type
+    assert text_of(schemas.schema(algebra, expression(schema), LOCALS.get)) == type
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_schema(schema: str, type: str | None) -> None:
     ],
 )
 def test_what_a_parameter_sees_of_a_schema(expected: str, argument: str, actual: str, seen: str) -> None:
-    found = types().seen_as(written(expected), expression(argument), written(actual), LOCALS.get)
+    found = schemas.seen_as(types(), written(expected), expression(argument), written(actual), LOCALS.get)
     assert text_of(found) == seen
 
 

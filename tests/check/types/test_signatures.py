@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from harnpy.builtins import catalog
+from harnpy.check.types import fitting
 from harnpy.check.types.methods import RESULTS as METHODS
+from harnpy.check.types.methods import method_result
+from harnpy.check.types.schemas import seen_as
 from harnpy.check.types.signatures import certain_result_of, generic, result_of
 from harnpy.check.types.type_nodes import Type, shown
 from harnpy.vm.declare import Signature
@@ -128,8 +131,8 @@ def test_method_results(receiver: str, call: str, result: str | None) -> None:
         impl Cell { fn get(self) -> T { return self.value } }
         """
     )
-    assert text_of(algebra.method_result(written(receiver), call)) == result
-    assert algebra.method_result(None, call) is None
+    assert text_of(method_result(algebra, written(receiver), call)) == result
+    assert method_result(algebra, None, call) is None
 
 
 def text_of(type: Type | None) -> str | None:
@@ -157,11 +160,11 @@ def test_a_schema_says_what_a_builtin_returns(builtin: str, argument: str, resul
     assert signature.returns is not None
     expected = signature.params[1].type
     given = written("{schema: any}") if builtin == "ask_user" else written("dict")
-    actual = algebra.seen_as(expected, expression(argument), given, lambda name: None)
+    actual = seen_as(algebra, expected, expression(argument), given, lambda name: None)
     assert actual is not None
     bound: dict[str, Type] = {}
-    assert algebra.bind(names, expected, actual, bound) is None
-    assert text_of(algebra.settled(signature.returns, names, bound)) == result
+    assert fitting.bind(algebra, names, expected, actual, bound) is None
+    assert text_of(fitting.settled(signature.returns, names, bound)) == result
 
 
 def test_a_builtin_without_type_parameters_is_not_generic() -> None:

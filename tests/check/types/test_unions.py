@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnpy.check.types import Declared, Types
+from harnpy.check.types import Declared, Types, schemas, type_nodes
 from harnpy.check.types.type_nodes import shown
 from harnpy.syntax.parser import parse
 
@@ -96,11 +96,11 @@ def test_members() -> None:
     ],
 )
 def test_union(members: list[str], union: str) -> None:
-    assert shown(types().union(map(written, members))) == union
+    assert shown(type_nodes.union(map(written, members))) == union
 
 
 def test_without() -> None:
-    without = types().without
+    without = type_nodes.without
     assert shown(without(written("int | nil"), written("nil"))) == "int"
     assert shown(without(written("int | nil | string"), written("nil"))) == "int | string"
     assert shown(without(written("nil"), written("nil"))) == "never"
@@ -135,7 +135,7 @@ def test_without() -> None:
 )
 def test_intersection(type: str, other: str, intersection: str | None) -> None:
     algebra = types(ALIASES + "struct Point { x: int }")
-    found = algebra.intersection(written(type), written(other))
+    found = schemas.intersection(algebra, written(type), written(other))
     assert (None if found is None else shown(found)) == intersection
 
 
@@ -153,12 +153,12 @@ def test_intersection(type: str, other: str, intersection: str | None) -> None:
     ],
 )
 def test_tagged(type: str, tagged: tuple[str, list[str | int]] | None) -> None:
-    found = types(ALIASES).tagged(written(type))
+    found = schemas.tagged(types(ALIASES), written(type))
     assert (found and (found[0], [tag for tag, _ in found[1]])) == tagged
 
 
 def test_the_variants_of_a_tagged_union_are_shapes() -> None:
-    found = types(ALIASES).tagged(written("Round | Square<int>"))
+    found = schemas.tagged(types(ALIASES), written("Round | Square<int>"))
     assert found is not None
     assert shown(found[1][1][1]) == '{kind: "square", side: int}'
 
