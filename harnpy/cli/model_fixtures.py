@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harnpy import Vm
 from harnpy.builtins.live_models import models_of
 from harnpy.cli.console import complain, paint
 from harnpy.formats.json import parse_json
+from harnpy.llm.call import Models
 from harnpy.llm.errors import FixtureError
 from harnpy.llm.providers.mock import FixtureRecording, read_fixtures
 from harnpy.world.files import plain_reason
-
-if TYPE_CHECKING:
-    from harnpy import Vm
-    from harnpy.llm.call import Models
 
 
 def replay(vm: Vm, path: str) -> None:

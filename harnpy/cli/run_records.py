@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -19,11 +19,9 @@ from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import compact_json
 from harnpy.workflow.records import record_files
+from harnpy.workflow.records.record_shapes import ChildRun, RunRecord, StageRecord
 from harnpy.workflow.records.replay_fixture import evaluate_fixture
 from harnpy.world import World
-
-if TYPE_CHECKING:
-    from harnpy.workflow.records.record_shapes import ChildRun, RunRecord, StageRecord
 
 
 def load(name: str) -> RunRecord:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -18,17 +19,13 @@ from harnpy.adapters.conversations import SESSION, kind_of
 from harnpy.cli import tables
 from harnpy.cli.console import counted, harmless, one_line, paint
 from harnpy.cli.tables import cell
+from harnpy.formats.dicts import Dict
 from harnpy.formats.json import compact_json
+from harnpy.session import SessionRegistry
+from harnpy.session.events import Event
 from harnpy.session.info import FORK_SEQ, PARENT
 from harnpy.session.transcript import MESSAGE_KINDS, message_event
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from harnpy.formats.dicts import Dict
-    from harnpy.session import SessionRegistry
-    from harnpy.session.events import Event
-    from harnpy.storage import Head
+from harnpy.storage import Head
 
 # A kept session on a terminal, line by line: its messages, its events. Spec: 10 §C21.
 

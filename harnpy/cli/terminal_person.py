@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnpy.agent.people import ESCALATION, QUESTION, HumanCancelled
 from harnpy.builtins.language.types import parsed_float, parsed_int
 from harnpy.formats.dicts import Dict
 from harnpy.formats.schema_checks import SchemaValues, check
 from harnpy.formats.schemas import canonical
-
-if TYPE_CHECKING:
-    from harnpy.world import World
+from harnpy.world import World
 
 _YES_NO = {"y": True, "yes": True, "n": False, "no": False}
 _BOOLS = {"true": True, "false": False, **_YES_NO}

@@ -290,9 +290,7 @@ class Session:
         return self.log.has_watchers
 
 
-def new(id: str) -> Session:
-    """Return a new session, by itself."""
-    return Session(id)
+new = Session
 
 
 def attach_write_through(session: Session, store: Writer) -> Callable[[], None]:
@@ -429,12 +427,7 @@ class SQLiteStore(Store):
         super().__init__("memory:" if dsn == ":memory:" else f"sqlite:{dsn}", **options)
 
 
-def new_jsonl_store(directory: str, **options: Any) -> JSONLStore:
-    return JSONLStore(directory, **options)
-
-
-def new_sqlite_store(dsn: str, **options: Any) -> SQLiteStore:
-    return SQLiteStore(dsn, **options)
+new_jsonl_store, new_sqlite_store = JSONLStore, SQLiteStore
 
 
 def _ancestry(info: SessionInfo) -> SessionAncestry:
@@ -483,8 +476,7 @@ class Replayer:
         return session
 
 
-def new_replayer(*options: Option) -> Replayer:
-    return Replayer(*options)
+new_replayer = Replayer
 
 
 def with_replay_reducer(reducer: Reducer) -> Option:
@@ -509,8 +501,7 @@ class Rebuilder:
         return HarnRebuilder(self.files_limit).messages(session.log)
 
 
-def new_rebuilder() -> Rebuilder:
-    return Rebuilder()
+new_rebuilder = Rebuilder
 
 
 class ProjectionSnapshotter:
@@ -532,8 +523,7 @@ class ProjectionSnapshotter:
         return session.log.snapshot(if_needed=True, max_events=self.max_events, max_age=self.max_age)
 
 
-def new_projection_snapshotter() -> ProjectionSnapshotter:
-    return ProjectionSnapshotter()
+new_projection_snapshotter = ProjectionSnapshotter
 
 
 # Compaction on request: long tool outputs go elsewhere, old turns become a summary. Spec: 10 §A1.17.

@@ -307,17 +307,9 @@ _ALWAYS = ("id", "session_id", "type", "timestamp", "data")
 # Making messages and events, each by a function of its own. Spec: 10 §A1.2, §A1.3, §B2.
 
 
-def user_message(content: str) -> Message:
-    return messages.user(content)
-
-
-def assistant_message(content: str) -> Message:
-    return messages.assistant(content)
-
-
-def system_message(content: str) -> Message:
-    """Return a message that no log takes: context is for `new_context`."""
-    return messages.system(content)
+user_message, assistant_message = messages.user, messages.assistant
+#: Makes a message that no log takes: context is for `new_context`.
+system_message = messages.system
 
 
 def tool_message(name: str, tool_id: str, content: str) -> Message:
@@ -325,8 +317,7 @@ def tool_message(name: str, tool_id: str, content: str) -> Message:
     return {"role": "tool", "content": content, "name": name, "tool_id": tool_id}
 
 
-def new_event(session_id: str, event_type: str, data: Any) -> Event:
-    return Event(session_id, event_type, data)
+new_event = Event
 
 
 def new_message(session_id: str, message: Message) -> Event:

@@ -6,17 +6,14 @@ Spec: 04 §11.5, 07 §13.1.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import yaml
+from yaml._yaml import Mark as LibyamlMark
 
 from harnpy.formats.display import display, type_name
 from harnpy.formats.nesting import DEEPEST, TOO_DEEP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from yaml._yaml import Mark as LibyamlMark
 
 # What is wrong with a YAML text, in our own words, whatever parser refuses it. Spec: 04 §11.5.
 #

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from harnpy.formats.display import display, type_name
@@ -11,9 +12,6 @@ from harnpy.formats.options import expected
 from harnpy.formats.urls import read_query, written_query
 from harnpy.net.header_grammar import is_token
 from harnpy.net.server_options import ServerFault, number_option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Response = dict[str, Any]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Condition
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import ref
 
 from harnpy.storage.contract import (
@@ -31,11 +32,7 @@ from harnpy.storage.contract import (
 )
 from harnpy.storage.errors import StoreClosed, StreamExists, Unsupported, VersionConflict
 from harnpy.storage.leases import Lease, Machine, MemoryLeases
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from harnpy.storage.opening import StoreUrl
+from harnpy.storage.opening import StoreUrl
 
 # A list that only grows at its end, and branches at no cost.
 #

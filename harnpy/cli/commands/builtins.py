@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -13,10 +13,8 @@ from harnpy.builtins import catalog
 from harnpy.builtins.documentation import documentation, without_citation
 from harnpy.cli import builtin_help
 from harnpy.cli.builtin_help import all_methods
+from harnpy.vm.declare import Declaration
 from harnpy.vm.run import methods
-
-if TYPE_CHECKING:
-    from harnpy.vm.declare import Declaration
 
 # docs/builtins.md: every builtin by family, what it does, and an example. Spec: 09 §4.5.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,6 +18,7 @@ from harnpy.cli import FAILED, OK, USAGE, run_records
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.usage import Group
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import Dict
 from harnpy.formats.json import json_problem, parse_json
 from harnpy.project import project_root
 from harnpy.session.transfer.sidecar import SidecarError, read_rows
@@ -24,12 +26,6 @@ from harnpy.workflow.bundle import BundleError, export_run, import_bundle, valid
 from harnpy.workflow.records.observability import sidecar_path
 from harnpy.world import World
 from harnpy.world.files import RealFiles, system_reason
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from harnpy.formats.dicts import Dict
-
 
 _MODES = ("sanitized", "local", "replay-only")
 _SURROGATE = re.compile("[\ud800-\udfff]")

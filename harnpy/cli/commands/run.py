@@ -98,30 +98,21 @@ class UsageError(Exception):
 class Options:
     """The options of the command line."""
 
-    __slots__ = (
-        "allow", "args", "attended", "code", "debug", "deny", "file", "help", "limit", "limits", "llm_mock",
-        "llm_mock_record", "memory", "skill_dirs", "time", "trace", "walk", "watch_agents",
-    )  # fmt: skip
+    file: str | None = None
+    code: str | None = None
+    deny: str | None = None
+    allow: str | None = None
+    limits: Limits | None = None
+    memory: int | None = None
+    time: float | None = None
+    llm_mock: str | None = None
+    llm_mock_record: str | None = None
+    attended = debug = trace = walk = watch_agents = help = False
 
     def __init__(self) -> None:
-        self.file: str | None = None
-        self.code: str | None = None
         self.args: list[str] = []
-        self.deny: str | None = None
         self.skill_dirs: list[str] = []
         self.limit: list[str] = []
-        self.limits: Limits | None = None
-        self.memory: int | None = None
-        self.time: float | None = None
-        self.allow: str | None = None
-        self.attended = False
-        self.llm_mock: str | None = None
-        self.llm_mock_record: str | None = None
-        self.debug = False
-        self.trace = False
-        self.walk = False
-        self.watch_agents = False
-        self.help = False
 
 
 def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:

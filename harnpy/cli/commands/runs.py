@@ -10,9 +10,11 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.table import Table
+from rich.text import Text
 
 from harnpy.cli import OK, run_records, tables
 from harnpy.cli import run_records as run_lines
@@ -20,16 +22,11 @@ from harnpy.cli.command_options import html_option, write_page
 from harnpy.cli.console import one_line, say
 from harnpy.cli.usage import Group
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import Dict
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report
 from harnpy.world import World
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-    from harnpy.formats.dicts import Dict
 
 _WIDTHS = {"id": 40, "workflow": 32}
 

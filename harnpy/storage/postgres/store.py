@@ -6,10 +6,12 @@ Spec: 10 §C6.3, §C21.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from threading import Thread, current_thread
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from msgspec import json
+from psycopg import Connection
 
 from harnpy.storage.contract import (
     DELETED,
@@ -34,20 +36,14 @@ from harnpy.storage.contract import (
     unknown_order,
 )
 from harnpy.storage.errors import CorruptLog, LeaseLost, VersionConflict
+from harnpy.storage.leases import Lease, Machine
+from harnpy.storage.opening import StoreUrl
 from harnpy.storage.postgres import records, text_search
 from harnpy.storage.postgres import records as sharing
 from harnpy.storage.postgres import records as stored
 from harnpy.storage.postgres.database import SETTINGS, Database, Listener
 from harnpy.storage.postgres.leases import PostgresLeases
 from harnpy.storage.postgres.records import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from psycopg import Connection
-
-    from harnpy.storage.leases import Lease, Machine
-    from harnpy.storage.opening import StoreUrl
 
 # One stream on the server. Spec: 10 §C6.3.
 
@@ -114,7 +110,8 @@ class PostgresStream(BaseStream):
         fence: Lease | None = None,
     ) -> None:
         self._database.check_open()
-        _Append(self._database, self, self.codec.encode(records), expected_version, head, fence).make()
+        rows = self.codec.encode(records)
+        _Append(self._database, self.kind, self.name, rows, expected_version, head, fence).make()
         self.version = expected_version + len(records)
 
     def _read(self, reading: Reading) -> Iterator[Record]:
@@ -148,77 +145,69 @@ class PostgresStream(BaseStream):
         return stored.parts(self._database, self.kind, self.name)
 
 
-class _Append:
+class _Append(NamedTuple):
     """One append: it takes its place in the stream, which locks it against others, and writes its rows."""
 
-    def __init__(
-        self,
-        database: Database,
-        stream: PostgresStream,
-        rows: list[Row],
-        expected: int,
-        head: dict[str, Any] | None,
-        fence: Lease | None,
-    ) -> None:
-        self._database = database
-        self._kind, self._name = stream.kind, stream.name
-        self._rows = rows
-        self._expected = expected
-        self._head = head
-        self._fence = fence
+    database: Database
+    kind: str
+    name: str
+    rows: list[Row]
+    expected: int
+    head: dict[str, Any] | None
+    fence: Lease | None
 
     def make(self) -> None:
-        if not self._rows and not self._expected:
+        if not self.rows and not self.expected:
             self._check_unwritten()
             return
-        self._database.state(self._write, made=self._was_made)
+        self.database.state(self._write, made=self._was_made)
 
     def _write(self, connection: Connection) -> bool:
-        query = _HELD + (_NEXT if self._expected else _FIRST) + _WRITTEN
+        query = _HELD + (_NEXT if self.expected else _FIRST) + _WRITTEN
         if connection.execute(query, self._values()).fetchone() is None:
             raise self._refusal(connection)
         return True
 
     def _values(self) -> dict[str, Any]:
-        rows, fence = self._rows, self._fence
+        rows, fence = self.rows, self.fence
         return {
-            **self._database.settings,
+            **self.database.settings,
             **({"key": None, "token": None, "owner": None} if fence is None else _columns_of(fence)),
-            "kind": self._kind,
-            "name": self._name,
+            "kind": self.kind,
+            "name": self.name,
             "length": len(rows),
-            "expected": self._expected,
+            "expected": self.expected,
             "created": stored.moment(rows[0].time) if rows else None,
             "time": stored.moment(rows[-1].time) if rows else None,
-            **columns(self._head),
+            **columns(self.head),
             **stored.values_of(rows),
-            "news": f"{self._kind} {self._name} {self._expected + len(rows)}",
+            "news": f"{self.kind} {self.name} {self.expected + len(rows)}",
         }
 
     def _refusal(self, connection: Connection) -> LeaseLost | VersionConflict:
-        fence = self._fence
+        fence = self.fence
         if fence is not None:
             held = _columns_of(fence)
             if connection.execute(_IS_HELD, held).fetchone() is None:
                 holder = connection.execute(_HOLDER, held).fetchone()
                 return LeaseLost(fence.key, holder[0] if holder else None)
-        found = connection.execute(_VERSION, {"kind": self._kind, "name": self._name}).fetchone()
-        return VersionConflict(self._name, self._expected, found[0] if found else 0)
+        found = connection.execute(_VERSION, {"kind": self.kind, "name": self.name}).fetchone()
+        return VersionConflict(self.name, self.expected, found[0] if found else 0)
 
     def _was_made(self) -> bool | None:
         """Look whether the rows are there, once the lost transaction has let go of the stream."""
 
         def look(connection: Connection) -> bool | None:
-            found = connection.execute(_LOCKED, [self._kind, self._name]).fetchone()
-            made = found is not None and stored.is_written(connection, found[0], self._rows)
-            return True if made and self._rows else None
+            found = connection.execute(_LOCKED, [self.kind, self.name]).fetchone()
+            made = found is not None and stored.is_written(connection, found[0], self.rows)
+            return True if made and self.rows else None
 
-        return self._database.write(look)
+        return self.database.write(look)
 
     def _check_unwritten(self) -> None:
-        found = version(self._database, self._kind, self._name)
+        found = version(self.database, self.kind, self.name)
         if found:
-            raise VersionConflict(self._name, 0, found)
+            raise VersionConflict(self.name, 0, found)
 
 
 def _columns_of(fence: Lease) -> dict[str, Any]:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from _thread import LockType
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from threading import Condition, Lock, RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from harnpy.storage.errors import (
     CorruptLog,
@@ -26,13 +29,7 @@ from harnpy.storage.errors import (
     StoreUnreachable,
     Unsupported,
 )
-
-if TYPE_CHECKING:
-    from _thread import LockType
-    from collections.abc import Callable, Iterator, Sequence
-    from sqlite3 import Connection
-
-    from harnpy.storage.opening import StoreUrl
+from harnpy.storage.opening import StoreUrl
 
 # What SQLite's errors mean to callers of a store. Spec: 10 §C6.2, §C11.
 

@@ -6,8 +6,10 @@ written. A deleted stream whose records others share becomes a *stem*. Spec: 10 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from sqlite3 import Connection, Cursor
+from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
@@ -16,11 +18,6 @@ from harnpy.storage.errors import CorruptLog, StorageError, StreamExists, Versio
 from harnpy.storage.leases import Lease, check_fence
 from harnpy.storage.sqlite.database import SHIFT, STEM_KIND, STEM_VERSION, Job
 from harnpy.storage.sqlite.lease_rows import find_lease
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from sqlite3 import Connection, Cursor
-
 
 #: Records that are fetched at once.
 CHUNK = 1000

@@ -6,8 +6,10 @@ Spec: 10 §C6.2, §C21.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection, Cursor
+from typing import Any
 
 from msgspec import DecodeError
 from msgspec.json import decode
@@ -33,7 +35,9 @@ from harnpy.storage.contract import (
     unknown_order,
 )
 from harnpy.storage.errors import CorruptLog
+from harnpy.storage.leases import Lease, Machine
 from harnpy.storage.memory import foreign_id
+from harnpy.storage.opening import StoreUrl
 from harnpy.storage.sqlite import records
 from harnpy.storage.sqlite.database import SHIFT, STEM_KIND, Commits, Connections
 from harnpy.storage.sqlite.lease_rows import SqliteLeases
@@ -50,13 +54,6 @@ from harnpy.storage.sqlite.records import (
     tool_key,
 )
 from harnpy.storage.sqlite.search import Searches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from sqlite3 import Connection, Cursor
-
-    from harnpy.storage.leases import Lease, Machine
-    from harnpy.storage.opening import StoreUrl
 
 # What lists show of streams, read from their rows. Spec: 10 §C6.2.
 
