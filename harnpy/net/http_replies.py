@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from harnpy.formats.display import display
+from harnpy.formats.globs import glob_matches
 from harnpy.net.errors import HttpError
 from harnpy.net.http_options import Given
 from harnpy.net.http_request import Request, check_header
@@ -72,7 +73,7 @@ class HttpMocks:
         """Return the next response to such a request, and note the call; None when no mock matches."""
         for mock in self._mocks.values():
             if mock.method in ("*", request.method) and (
-                matches_url(mock.pattern, request.url) or matches_url(mock.pattern, request.canonical)
+                glob_matches(mock.pattern, request.url) or glob_matches(mock.pattern, request.canonical)
             ):
                 self._calls.append(request)
                 return mock.next()
@@ -96,23 +97,6 @@ def _call(request: Request, reveal: bool) -> Dict:
 def masked_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return headers, whose names are in lower case, without the values of those that hold secrets."""
     return {name: _REDACTED if name in _SECRET_HEADERS else value for name, value in headers}
-
-
-def matches_url(pattern: str, text: str) -> bool:
-    """Return whether ``text`` is ``pattern``, in which each `*` stands for any characters."""
-    first, *others = pattern.split("*")
-    if not others:
-        return text == pattern
-    *middle, last = others
-    if not text.startswith(first) or len(text) < len(first) + len(last) or not text.endswith(last):
-        return False
-    at, end = len(first), len(text) - len(last)
-    for piece in middle:
-        at = text.find(piece, at, end)
-        if at < 0:
-            return False
-        at += len(piece)
-    return True
 
 
 def read_responses(response: Any) -> list[MockedResponse]:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from harnpy.formats.crypto.encodings import EncodingError, from_base64, to_base64
 from harnpy.formats.display import display, type_name
+from harnpy.formats.globs import glob_matches
 from harnpy.net.errors import Broken, HttpError, Refused, WebSocketError
 from harnpy.net.http_options import EVENT, SCRIPT, Given
-from harnpy.net.http_replies import Response, masked_headers, matches_url
+from harnpy.net.http_replies import Response, masked_headers
 from harnpy.net.http_request import Disk, Request, check_header, read_request
 from harnpy.net.http_sessions import C, Clients, Closing
 from harnpy.net.inbox import Inbox, Script
@@ -134,7 +135,7 @@ class Patterns(Generic[T]):
             (
                 answer
                 for pattern, answer in self._known.items()
-                if any(matches_url(pattern, url) for url in urls)
+                if any(glob_matches(pattern, url) for url in urls)
             ),
             None,
         )

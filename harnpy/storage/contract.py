@@ -150,6 +150,17 @@ class Search(NamedTuple):
     raw: bool
 
 
+class Branch(NamedTuple):
+    """The stream that `Store.branch` is asked for."""
+
+    source: Any
+    name: str
+    first: Record
+    codec: Codec | None
+    until: int | None
+    head: dict[str, Any] | None
+
+
 class Hit(NamedTuple):
     """A record that a search has found, in the stream that wrote it."""
 
@@ -369,9 +380,28 @@ class BaseStore:
 
     leases: Leases
     has_raw_searches = False
+    #: The class of its streams.
+    streams: type
 
     def check_open(self) -> None:
         """Raise `StoreClosed` after `close`."""
+        raise NotImplementedError
+
+    def branch(
+        self,
+        source: Stream,
+        name: str,
+        first: Record,
+        *,
+        codec: Codec | None = None,
+        until: int | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> Stream:
+        self.check_open()
+        assert isinstance(source, self.streams), "a branch lives in its source's store"
+        return self._branch(Branch(source, name, first, codec, until, head))
+
+    def _branch(self, branch: Branch) -> Stream:
         raise NotImplementedError
 
     def search(

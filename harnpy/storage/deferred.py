@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from harnpy.storage.contract import (
     BaseStore,
     BaseStream,
+    Branch,
     Codec,
     FsckReport,
     GcReport,
@@ -210,6 +211,7 @@ class DeferredStore(BaseStore):
     """A store behind another one, written by a thread."""
 
     has_raw_searches = True
+    streams = DeferredStream
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -235,20 +237,11 @@ class DeferredStore(BaseStore):
     def stream(self, kind: str, name: str, codec: Codec) -> DeferredStream:
         return self._deferred(kind, self._written().stream(kind, name, codec))
 
-    def branch(
-        self,
-        source: Stream,
-        name: str,
-        first: Record,
-        *,
-        codec: Codec | None = None,
-        until: int | None = None,
-        head: dict[str, Any] | None = None,
-    ) -> DeferredStream:
-        assert isinstance(source, DeferredStream), "a branch lives in its source's store"
-        branch = self._store.branch(source.written(), name, first, codec=codec, until=until, head=head)
+    def _branch(self, branch: Branch) -> DeferredStream:
+        source, name, first, codec, until, head = branch
+        made = self._store.branch(source.written(), name, first, codec=codec, until=until, head=head)
         self._acknowledged.pop((source.kind, name), None)  # of a stream that is gone
-        return self._deferred(source.kind, branch)
+        return self._deferred(source.kind, made)
 
     def head(self, kind: str, name: str) -> Head | None:
         return self._written().head(kind, name)

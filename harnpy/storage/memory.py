@@ -16,6 +16,7 @@ from weakref import ref
 from harnpy.storage.contract import (
     DELETED,
     BaseStore,
+    Branch,
     Codec,
     FsckReport,
     GcReport,
@@ -26,7 +27,6 @@ from harnpy.storage.contract import (
     Record,
     Row,
     Search,
-    Stream,
     hits,
     page,
 )
@@ -316,6 +316,7 @@ class MemoryStore(BaseStore):
 
     features = frozenset({"search", "notify"})
     leases: MemoryLeases
+    streams = MemoryStream
 
     def __init__(self, url: StoreUrl | None = None, machine: Machine | None = None) -> None:
         self.url = "memory:" if url is None else str(url)
@@ -338,26 +339,16 @@ class MemoryStore(BaseStore):
             found = self._streams[kind, name] = MemoryStream(self, kind, name, codec, Spine())
         return found
 
-    def branch(
-        self,
-        source: Stream,
-        name: str,
-        first: Record,
-        *,
-        codec: Codec | None = None,
-        until: int | None = None,
-        head: dict[str, Any] | None = None,
-    ) -> MemoryStream:
-        self.check_open()
-        assert isinstance(source, MemoryStream), "a branch lives in its source's store"
+    def _branch(self, branch: Branch) -> MemoryStream:
+        source, name, first, codec, until, head = branch
         known = self._streams.get((source.kind, name))
         if known is not None and known.version:
             raise StreamExists(name)
-        branch = source.branch(name, first, codec or source.codec, until)
-        branch.parent = ref(source), branch.version
-        branch.data = head or {}
-        self._streams[source.kind, name] = branch
-        return branch
+        made: MemoryStream = source.branch(name, first, codec or source.codec, until)
+        made.parent = ref(source), made.version
+        made.data = head or {}
+        self._streams[source.kind, name] = made
+        return made
 
     def head(self, kind: str, name: str) -> Head | None:
         self.check_open()

@@ -16,13 +16,12 @@ from harnpy.world.effects import ENVIRONMENT, LIST, NETWORK, PERSON, PROCESS, ST
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from http.cookiejar import CookieJar
     from typing import Any
 
     import httpx2
 
     from harnpy.world.clock import Clock
-    from harnpy.world.connections import Application, Listener, Place, Settings
+    from harnpy.world.connections import Application, Listener, Place
     from harnpy.world.effects import Guard
     from harnpy.world.egress import Egress
     from harnpy.world.environment import Environment
@@ -181,19 +180,14 @@ class GuardedHttp:
         return GuardedHttp(self._http.behind(egress), self._guard)
 
     def client(
-        self,
-        surface: str,
-        *,
-        permit: Callable[[str], object] | None = None,
-        settings: Settings | None = None,
-        cookies: CookieJar | None = None,
+        self, surface: str, *, permit: Callable[[str], object] | None = None, **options: Any
     ) -> httpx2.AsyncClient:
         def permitted(url: str) -> None:
             self._guard.require(NETWORK, url)
             if permit is not None:
                 permit(url)
 
-        return self._http.client(surface, permit=permitted, settings=settings, cookies=cookies)
+        return self._http.client(surface, permit=permitted, **options)
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         self._guard.require(NETWORK, sdk.__name__)

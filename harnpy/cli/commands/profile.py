@@ -260,9 +260,7 @@ def _run(file: str, args: tuple[str, ...], recorder: Recorder, as_json: bool) ->
         # Somebody wants to know what takes so long.
         return INTERRUPTED
     except Exception as error:
-        sys.stdout.flush()
-        sys.stderr.write(console.rendered_error(error, sys.stderr))
-        return FAILED
+        return console.report_failure(error)
 
 
 def _texts() -> Callable[[str, int], str]:

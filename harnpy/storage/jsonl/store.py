@@ -15,6 +15,7 @@ from harnpy.storage.contract import (
     DELETED,
     BaseStore,
     BaseStream,
+    Branch,
     Codec,
     Encoded,
     Finding,
@@ -28,7 +29,6 @@ from harnpy.storage.contract import (
     Record,
     Row,
     Search,
-    Stream,
     as_append,
     hits,
     page,
@@ -472,6 +472,7 @@ class JsonlStore(BaseStore):
     """A `Store` of `JsonlStream`s. A directory that is none becomes one. ``medium`` is for tests."""
 
     features = frozenset({"search"})
+    streams = JsonlStream
 
     def __init__(self, url: StoreUrl, machine: Machine, medium: Medium | None = None) -> None:
         self.url = str(url)
@@ -486,19 +487,9 @@ class JsonlStore(BaseStore):
         self.directory.check_open()
         return JsonlStream(self.directory, kind, name, codec)
 
-    def branch(
-        self,
-        source: Stream,
-        name: str,
-        first: Record,
-        *,
-        codec: Codec | None = None,
-        until: int | None = None,
-        head: dict[str, Any] | None = None,
-    ) -> JsonlStream:
+    def _branch(self, branch: Branch) -> JsonlStream:
         directory = self.directory
-        directory.check_open()
-        assert isinstance(source, JsonlStream), "a branch lives in its source's store"
+        source, name, first, codec, until, head = branch
         codec = codec or source.codec
         (row,) = codec.encode((first,))
         log = directory.logs.log(source.kind, name)

@@ -17,6 +17,7 @@ from harnpy.storage.contract import (
     DELETED,
     BaseStore,
     BaseStream,
+    Branch,
     Codec,
     Finding,
     FsckReport,
@@ -29,7 +30,6 @@ from harnpy.storage.contract import (
     Record,
     Row,
     Search,
-    Stream,
     mark,
     position,
     replacements,
@@ -365,6 +365,7 @@ class PostgresStore(BaseStore):
     """A `Store` in the schema ``harn`` of a database."""
 
     features = frozenset({"search", "notify", "many_machines"})
+    streams = PostgresStream
 
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
         self.url = str(url)
@@ -380,17 +381,8 @@ class PostgresStore(BaseStore):
     def stream(self, kind: str, name: str, codec: Codec) -> PostgresStream:
         return PostgresStream(self._database, kind, name, codec)
 
-    def branch(
-        self,
-        source: Stream,
-        name: str,
-        first: Record,
-        *,
-        codec: Codec | None = None,
-        until: int | None = None,
-        head: dict[str, Any] | None = None,
-    ) -> PostgresStream:
-        assert isinstance(source, PostgresStream), "a branch lives in its source's store"
+    def _branch(self, branch: Branch) -> PostgresStream:
+        source, name, first, codec, until, head = branch
         codec = codec or source.codec
         row = codec.encode([first])[0]
         made = records.branch(self._database, source.kind, source.name, name, row, until, columns(head))

@@ -17,6 +17,7 @@ from msgspec.json import decode
 from harnpy.storage.contract import (
     BaseStore,
     BaseStream,
+    Branch,
     Codec,
     Finding,
     FsckReport,
@@ -28,7 +29,6 @@ from harnpy.storage.contract import (
     Reading,
     Record,
     Search,
-    Stream,
     mark,
     position,
     replacements,
@@ -399,6 +399,7 @@ class SqliteStore(BaseStore):
     features = frozenset({"search"})
     has_raw_searches = True
     leases: SqliteLeases
+    streams = SqliteStream
 
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
         self.url = str(url)
@@ -416,17 +417,8 @@ class SqliteStore(BaseStore):
     def stream(self, kind: str, name: str, codec: Codec) -> SqliteStream:
         return SqliteStream(self._connections, self._commits, kind, name, codec)
 
-    def branch(
-        self,
-        source: Stream,
-        name: str,
-        first: Record,
-        *,
-        codec: Codec | None = None,
-        until: int | None = None,
-        head: dict[str, Any] | None = None,
-    ) -> SqliteStream:
-        assert isinstance(source, SqliteStream), "a branch lives in its source's store"
+    def _branch(self, branch: Branch) -> SqliteStream:
+        source, name, first, codec, until, head = branch
         codec = codec or source.codec
         row = codec.encode((first,))[0]
         kind = source.kind

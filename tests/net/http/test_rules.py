@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harnpy.formats.globs import glob_matches
 from harnpy.net.errors import HttpError
 from harnpy.net.http_options import Given
-from harnpy.net.http_replies import Reply, matches_url
+from harnpy.net.http_replies import Reply
 from harnpy.net.http_request import Retries, basic_auth, read_settings, read_target
 
 FEW = st.text(alphabet="ab*", max_size=8)
@@ -23,11 +24,11 @@ FEW = st.text(alphabet="ab*", max_size=8)
 @given(FEW, st.text(alphabet="ab", max_size=10))
 def test_a_pattern_matches_as_its_regular_expression_does(pattern: str, text: str) -> None:
     expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL)
-    assert matches_url(pattern, text) == (expected is not None)
+    assert glob_matches(pattern, text) == (expected is not None)
 
 
 def test_a_pattern_takes_time_in_proportion() -> None:
-    assert not matches_url("*a" * 200 + "b", "a" * 100_000)
+    assert not glob_matches("*a" * 200 + "b", "a" * 100_000)
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1, exclude_max=True), st.floats(0, 1e6))
