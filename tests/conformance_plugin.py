@@ -1,6 +1,6 @@
-"""A pytest plugin: every conformance program is two tests, run in this process by the CLI's own rules.
+"""A pytest plugin: every conformance program is a test, run in this process by the CLI's own rules.
 
-It is compiled, and it is walked, which defines what it must do: `pytest conformance -k walk` are the latter.
+It is run compiled, and then walked, which defines what it must do.
 
 `pytest conformance/values` runs a directory of them, `pytest conformance/a/b.harn` one. A failure
 shows the program's diff or error, with a path that an editor can follow, and no Python traceback. Time is
@@ -25,8 +25,8 @@ from tests.support import PATIENCE
 ROOT = Path(__file__).parent.parent / "conformance"
 #: A last resort against programs that hang: real time, far more than any of them takes.
 TIMEOUT_MS = PATIENCE * 1000
-#: What a test's name ends in.
-EVALUATORS = {"compile": "", "walk": "[walk]"}
+#: How a program is run, and what is said of one that fails so.
+EVALUATORS = {"compile": "", "walk": "walked: "}
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Directory | None:
@@ -54,29 +54,28 @@ class ProgramFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         case = case_of(ROOT, self.path)
         if case is not None and case.kind != "skip":
-            for evaluator, name in EVALUATORS.items():
-                yield Program.from_parent(self, name=self.path.stem + name, case=case, evaluator=evaluator)
+            yield Program.from_parent(self, name=self.path.stem, case=case)
 
 
 class Program(pytest.Item):
-    def __init__(self, *, case: Case, evaluator: str, **rest: Any) -> None:
+    def __init__(self, *, case: Case, **rest: Any) -> None:
         super().__init__(**rest)
         self.case = case
-        self.evaluator = evaluator
 
     def runtest(self) -> None:
-        with run_directory(), simulated_time():
-            result = run_case(self.case, TIMEOUT_MS, evaluator=self.evaluator)
-        if result.status == "fail":
-            raise ProgramFailed(result.detail)
+        for evaluator, how in EVALUATORS.items():
+            with run_directory(), simulated_time():
+                result = run_case(self.case, TIMEOUT_MS, evaluator=evaluator)
+            if result.status == "fail":
+                raise ProgramFailed(f"{how}conformance/{result.detail}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, ProgramFailed):
-            return f"conformance/{excinfo.value}"
+            return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, 0, self.case.name + EVALUATORS[self.evaluator]
+        return self.path, 0, self.case.name
 
 
 @contextmanager

@@ -65,7 +65,8 @@ class Counts:
     names_share = Size(24, 1)
     fixes_share = Size(60, 1)
     imported_share = Size(3, 1)
-    stores_share = Size(12, 1)
+    sqlite_share = Size(4, 1)
+    jsonl_share = Size(12, 1)
 
     # Orders of tasks, signals, processes, connections.
     task_orders = Size(2, 200)
@@ -76,7 +77,10 @@ class Counts:
     streamed_events = Size(2_000, 100_000)
     server_events = Size(1_000, 100_000)
     writes = Size(12, 500)
-    sandbox_calls = Size(5_000, 100_000)
+    sandbox_calls = Size(2_000, 100_000)
+
+    #: One of so many policies is in force where a node has its own.
+    policies_share = Size(4, 1)
 
     # Stores.
     store_walks = Size(4, 20)
