@@ -25,7 +25,7 @@ from harnpy.session.stored import StoredSession
 from harnpy.storage import HeadQuery, Store, open_store
 from harnpy.storage.errors import StorageError
 from harnpy.world import World
-from tests.storage.conftest import NOTES, notes
+from tests.storage.notes import NOTES, notes
 from tests.storage.test_copying import PAIRS
 from tests.support import calls_made
 

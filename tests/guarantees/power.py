@@ -22,7 +22,7 @@ from harnpy.storage.jsonl.layout import Medium
 from harnpy.storage.jsonl.store import JsonlStore
 from harnpy.storage.leases import Machine
 from harnpy.storage.opening import open_store, parse_url
-from tests.storage.conftest import NOTES, notes
+from tests.storage.notes import NOTES, notes
 
 APPENDS = 6
 

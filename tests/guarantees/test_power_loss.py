@@ -11,7 +11,7 @@ import pytest
 
 from harnpy.storage import open_store
 from tests.guarantees.power import APPENDS
-from tests.storage.conftest import NOTES
+from tests.storage.notes import NOTES
 from tests.support import ROOT
 
 KINDS = {"jsonl": "store", "sqlite": "store/s.db"}
@@ -54,7 +54,7 @@ def test_a_commit_on_a_server_returns_when_its_log_is_flushed(postgres: str) -> 
     """The server's own word for it: how far its log is flushed. Its disk isn't ours to cut."""
     import psycopg
 
-    from tests.storage.conftest import notes
+    from tests.storage.notes import notes
 
     with closing(open_store(f"{postgres}&durability=full")) as store:
         stream = store.stream("session", "s", NOTES)

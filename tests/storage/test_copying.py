@@ -10,7 +10,7 @@ import pytest
 
 from harnpy.storage import Head, Row, StorageError, Store, open_store
 from harnpy.storage.copying import Rows, copy_streams
-from tests.storage.conftest import NOTES, Note, notes
+from tests.storage.notes import NOTES, Note, notes
 
 #: Pairs in which each kind of store is an original and a copy.
 PAIRS = [("jsonl", "sqlite"), ("sqlite", "postgres"), ("postgres", "jsonl")]

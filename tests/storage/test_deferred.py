@@ -12,7 +12,7 @@ from harnpy.storage import StorageError, Stream, open_store
 from harnpy.storage.deferred import DeferredStore
 from harnpy.storage.errors import StoreFull, VersionConflict
 from harnpy.storage.memory import MemoryStore, MemoryStream
-from tests.storage.conftest import NOTES, notes
+from tests.storage.notes import NOTES, notes
 
 
 class Slow(MemoryStream):

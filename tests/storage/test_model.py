@@ -10,7 +10,7 @@ import pytest
 from harnpy.storage import HeadQuery, Store
 from harnpy.storage.errors import StreamExists
 from tests.counts import COUNT
-from tests.storage.conftest import NOTES, TOGETHER, Note, Notes
+from tests.storage.notes import NOTES, TOGETHER, Note, Notes
 
 Opened = Callable[..., Store]
 

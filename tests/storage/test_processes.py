@@ -14,7 +14,8 @@ import pytest
 
 from harnpy.storage import Store
 from tests.counts import COUNT
-from tests.storage.conftest import NOTES, STORES
+from tests.storage.conftest import STORES
+from tests.storage.notes import NOTES
 from tests.storage.workers import BATCH
 from tests.support import ROOT
 

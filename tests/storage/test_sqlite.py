@@ -22,7 +22,7 @@ from harnpy.storage.errors import (
     VersionConflict,
 )
 from harnpy.storage.sqlite import SqliteStore
-from tests.storage.conftest import NOTES, Note, notes
+from tests.storage.notes import NOTES, Note, notes
 
 #: Bytes of a page, and of what SQLite's log says of one.
 PAGE, FRAME_HEADER = 8192, 24

@@ -18,7 +18,8 @@ from harnpy.storage.errors import (
     VersionConflict,
 )
 from tests.counts import COUNT
-from tests.storage.conftest import CODED, NOTES, TOGETHER, Note, Uptime, notes
+from tests.storage.conftest import Uptime
+from tests.storage.notes import CODED, NOTES, TOGETHER, Note, notes
 
 Opened = Callable[..., Store]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from harnpy.storage import Store, open_store
 from harnpy.storage.errors import LeaseLost, VersionConflict
-from tests.storage.conftest import NOTES, notes
+from tests.storage.notes import NOTES, notes
 
 #: How many records a writer's append has.
 BATCH = 3

@@ -18,6 +18,7 @@ from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.lexer import Tokens
 from harnpy.syntax.parser import Parser
 from harnpy.syntax.tables import builder
+from tests.counts import COUNT
 from tests.support import ROOT
 from tests.syntax.programs import programs
 
@@ -73,11 +74,10 @@ def _callback(name: str, picks: tuple[int, ...] | None) -> Callable[[list[Any]],
 
 
 def test_programs_have_the_tree_that_lark_gives_them() -> None:
-    """One in four: all of them would take a quarter of a minute."""
     ours = Parser(tables.load())
     parser, names = lark()
     resumed = []
-    for source in programs()[::4]:
+    for source in programs()[:: COUNT.lark_share]:
         try:
             expected = ours.parse(source, "x")
         except SyntaxFault:

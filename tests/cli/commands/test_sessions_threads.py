@@ -26,7 +26,7 @@ from harnpy.cli.app import main
 from harnpy.cli.thread_views import show_thread
 from harnpy.storage import open_store
 from tests.adapters.test_conversations import asked, graph, record, session, thread
-from tests.storage.conftest import NOTES, notes
+from tests.storage.notes import NOTES, notes
 
 Capture = pytest.CaptureFixture[str]
 Said = tuple[int, str, str]

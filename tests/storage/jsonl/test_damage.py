@@ -10,8 +10,8 @@ import pytest
 from harnpy.storage import HeadQuery, Row
 from harnpy.storage.errors import CorruptLog
 from harnpy.storage.jsonl.layout import Medium
-from tests.storage.conftest import NOTES, Note, Notes, notes
 from tests.storage.jsonl.conftest import Open
+from tests.storage.notes import NOTES, Note, Notes, notes
 
 
 class Reports(Notes):

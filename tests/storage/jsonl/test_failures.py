@@ -11,9 +11,9 @@ import pytest
 
 from harnpy.storage.errors import StoreFull, StoreUnreachable
 from harnpy.storage.jsonl.layout import Medium
-from tests.storage.conftest import Note, notes
 from tests.storage.jsonl.conftest import Open
 from tests.storage.jsonl.test_damage import REPORTS, all_texts, write
+from tests.storage.notes import Note, notes
 
 
 class Failing(Medium):

@@ -12,9 +12,9 @@ import pytest
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.errors import CorruptLog, SchemaTooNew, StoreBusy
 from harnpy.storage.jsonl.layout import file_name, locked, name_of
-from tests.storage.conftest import NOTES, Note, notes
 from tests.storage.jsonl.conftest import Open
 from tests.storage.jsonl.test_damage import all_texts, write
+from tests.storage.notes import NOTES, Note, notes
 
 
 def test_a_log_is_lines_of_json_with_checksums(directory: Path, open_again: Open) -> None:

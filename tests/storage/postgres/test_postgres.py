@@ -24,7 +24,7 @@ from harnpy.storage.errors import (
 )
 from harnpy.storage.leases import Machine
 from harnpy.storage.opening import parse_url
-from tests.storage.conftest import NOTES, Note, Notes, notes
+from tests.storage.notes import NOTES, Note, Notes, notes
 from tests.storage.postgres.cutting import TO_CLIENT, TO_SERVER, Cutter, cutter, waiting
 
 Ask = Callable[..., list[tuple[Any, ...]]]
