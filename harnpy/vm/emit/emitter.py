@@ -14,7 +14,7 @@ from harnpy.vm.resolve.tree import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeAlias
 
     from harnpy.vm.emit import Text
@@ -22,6 +22,30 @@ if TYPE_CHECKING:
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
 
     Destination: TypeAlias = "Operand | Goal"
+
+
+class _Around:
+    """A context manager that runs a generator up to its `yield`, and the rest however the block ends."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Iterator[Any]) -> None:
+        self._steps = steps
+
+    def __enter__(self) -> Any:
+        return next(self._steps)
+
+    def __exit__(self, *failure: object) -> None:
+        next(self._steps, None)
+
+
+if TYPE_CHECKING:
+    from contextlib import contextmanager as around
+else:
+    # Contextlib is not worth its import when a program starts.
+    def around(steps):
+        return lambda *args: _Around(steps(*args))
+
 
 # Temporaries that keep a part of a variable's value after the statement that read it.
 #
@@ -48,13 +72,24 @@ class Leftovers:
         self._free: list[tuple[Line, str, frozenset[int]]] = []
         """Lines left free for an update of a variable, with the statements around it."""
 
-    def within(self) -> InStatement:
+    @around
+    def within(self) -> Iterator[None]:
         """Around a statement or a condition: nothing uses its temporaries after it."""
-        return InStatement(self)
+        self._numbered += 1
+        self._open.append(self._numbered)
+        yield
+        self._open.pop()
 
-    def loop(self) -> InLoop:
+    @around
+    def loop(self) -> Iterator[None]:
         """Around a loop. What is left behind outside of loops costs one copy, not one at each turn."""
-        return InLoop(self)
+        if not self._loops:
+            self._held.clear()
+        self._loops += 1
+        yield
+        self._loops -= 1
+        if not self._loops:
+            self._settle()
 
     def hold(self, slot: Operand, variable: str) -> None:
         """Note that ``slot`` has got a part of the value of ``variable``, the text that reads it."""
@@ -82,37 +117,6 @@ class Leftovers:
         self._held.clear()
 
 
-class InStatement:
-    __slots__ = ("_all",)
-
-    def __init__(self, leftovers: Leftovers) -> None:
-        self._all = leftovers
-
-    def __enter__(self) -> None:
-        self._all._numbered += 1
-        self._all._open.append(self._all._numbered)
-
-    def __exit__(self, *failure: object) -> None:
-        self._all._open.pop()
-
-
-class InLoop:
-    __slots__ = ("_all",)
-
-    def __init__(self, leftovers: Leftovers) -> None:
-        self._all = leftovers
-
-    def __enter__(self) -> None:
-        if not self._all._loops:
-            self._all._held.clear()
-        self._all._loops += 1
-
-    def __exit__(self, *failure: object) -> None:
-        self._all._loops -= 1
-        if not self._all._loops:
-            self._all._settle()
-
-
 def release(slots: list[Operand]) -> str:
     """``t4 = t7 = None``; nothing where there is nothing to let go of."""
     return f"{' = '.join(dict.fromkeys(map(str, slots)))} = None" if slots else ""
@@ -126,11 +130,6 @@ def part_of(refs: dict[int, Reference], node: ast.Node) -> str:
     return ref.variable.python if ref and ref.kind == "local" and ref.variable else ""
 
 
-# What holds for a part of a function while it is written: context managers that `Emitter` makes.
-#
-# Classes, because `contextlib` is not worth its import when a program starts.
-
-
 #: Python's own limit on indentation is 100; this leaves room for what we add.
 _MAX_INDENT = 90
 
@@ -141,146 +140,6 @@ class TooDeep(Exception):
     def __init__(self, function: ast.Node) -> None:
         super().__init__("blocks are nested too deeply")
         self.function = function
-
-
-class Indented:
-    """The lines are one level deeper."""
-
-    __slots__ = ("_e",)
-
-    def __init__(self, e: Emitter) -> None:
-        self._e = e
-
-    def __enter__(self) -> None:
-        self._e.indent += 1
-        if self._e.indent > _MAX_INDENT:
-            raise TooDeep(self._e.function.node)
-
-    def __exit__(self, *failure: object) -> None:
-        self._e.indent -= 1
-
-
-class Suite(Indented):
-    """The lines stand below a header; `pass` does, if there are none."""
-
-    __slots__ = ("_before", "_header")
-
-    def __init__(self, e: Emitter, header: str) -> None:
-        super().__init__(e)
-        self._header = header
-
-    def __enter__(self) -> None:
-        self._e.line(self._header + ":")
-        self._before = len(self._e.lines)
-        super().__enter__()
-
-    def __exit__(self, *failure: object) -> None:
-        if len(self._e.lines) == self._before:
-            self._e.line("pass")
-        super().__exit__(*failure)
-
-
-class Apart:
-    """The lines go into a list of their own, ``deeper`` levels deeper."""
-
-    __slots__ = ("_deeper", "_e", "_outside")
-
-    def __init__(self, e: Emitter, deeper: int) -> None:
-        self._e = e
-        self._deeper = deeper
-
-    def __enter__(self) -> list[Line]:
-        lines: list[Line] = []
-        self._outside, self._e.lines = self._e.lines, lines
-        self._e.indent += self._deeper
-        return lines
-
-    def __exit__(self, *failure: object) -> None:
-        self._e.indent -= self._deeper
-        self._e.lines = self._outside
-
-
-class Protected:
-    """Something is still to be done after the calls of these lines, so none of them is a tail call."""
-
-    __slots__ = ("_e",)
-
-    def __init__(self, e: Emitter) -> None:
-        self._e = e
-
-    def __enter__(self) -> None:
-        self._e.protections += 1
-
-    def __exit__(self, *failure: object) -> None:
-        self._e.protections -= 1
-
-
-class OnStack:
-    """``item`` is on top of a stack."""
-
-    __slots__ = ("_item", "_stack")
-
-    def __init__(self, stack: list[Any], item: Any) -> None:
-        self._stack = stack
-        self._item = item
-
-    def __enter__(self) -> None:
-        self._stack.append(self._item)
-
-    def __exit__(self, *failure: object) -> None:
-        self._stack.pop()
-
-
-class NestedFunction:
-    """The lines are the body of a Python function inside the one that is written.
-
-    ``lines`` are its own, ``assigned`` the slots of the function around it that it assigns.
-    """
-
-    __slots__ = ("_e", "_outside", "assigned", "lines")
-
-    def __init__(self, e: Emitter) -> None:
-        self._e = e
-        self.lines: list[Line] = []
-        self.assigned: set[Operand] = set()
-
-    def __enter__(self) -> NestedFunction:
-        e = self._e
-        self._outside = e.lines, e.own, e.outer, e.loops, e.generator, e.leftovers
-        e.lines, e.own, e.outer, e.loops, e.generator = self.lines, set(), self.assigned, [], False
-        e.leftovers = Leftovers()
-        e.indent += 1
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        e = self._e
-        e.indent -= 1
-        e.lines, e.own, e.outer, e.loops, e.generator, e.leftovers = self._outside
-
-
-class Deferring:
-    """Around the body of a function: what it defers, if anything, runs after it.
-
-    The deferred blocks are called from the function as a whole.
-    """
-
-    __slots__ = ("_e", "_suite")
-
-    def __init__(self, e: Emitter) -> None:
-        self._e = e
-        self._suite = Suite(e, "try") if e.function.defers else None
-
-    def __enter__(self) -> None:
-        if self._suite:
-            self._e.line("defers = []")
-            self._suite.__enter__()
-
-    def __exit__(self, *failure: object) -> None:
-        if self._suite:
-            self._suite.__exit__(*failure)
-            self._e.at = self._e.function.node
-            self._e.line("finally:")
-            self._e.line(" if alive(): run_defers(defers)")
 
 
 class Goal:
@@ -334,34 +193,84 @@ class Emitter:
     def line(self, text: str) -> None:
         self.lines.append(Line(self.indent, text, self.at))
 
-    def suite(self, header: str) -> Suite:
-        """Below ``header:``, indented."""
-        return Suite(self, header)
+    @around
+    def here(self) -> Iterator[None]:
+        """Where it is: for what is only sometimes inside of something."""
+        yield
 
-    def indented(self) -> Indented:
-        return Indented(self)
+    @around
+    def indented(self) -> Iterator[None]:
+        self.indent += 1
+        if self.indent > _MAX_INDENT:
+            raise TooDeep(self.function.node)
+        yield
+        self.indent -= 1
 
-    def apart(self, deeper: int = 1) -> Apart:
-        """Out of the text: gives the list that the lines, one level deeper, go into."""
-        return Apart(self, deeper)
+    @around
+    def suite(self, header: str) -> Iterator[None]:
+        """Below ``header:``, indented; `pass` stands there if nothing else does."""
+        self.line(header + ":")
+        before = len(self.lines)
+        with self.indented():
+            yield
+            if len(self.lines) == before:
+                self.line("pass")
 
-    def protected(self) -> Protected:
+    @around
+    def apart(self, deeper: int = 1) -> Iterator[list[Line]]:
+        """Out of the text: gives the list that the lines, ``deeper`` levels deeper, go into."""
+        outside, self.lines = self.lines, []
+        self.indent += deeper
+        yield self.lines
+        self.indent -= deeper
+        self.lines = outside
+
+    @around
+    def protected(self) -> Iterator[None]:
         """In a block that has something to do after it: its calls are no tail calls."""
-        return Protected(self)
+        self.protections += 1
+        yield
+        self.protections -= 1
 
-    def loop(self, signal: Operand | None = None) -> OnStack:
+    @around
+    def loop(self, signal: Operand | None = None) -> Iterator[None]:
         """In a Python loop: that of a Harn loop, or our own with its signal slot."""
-        return OnStack(self.loops, signal)
+        self.loops.append(signal)
+        yield
+        self.loops.pop()
 
-    def under_deadline(self, token: Operand) -> OnStack:
-        return OnStack(self.deadlines, token)
+    @around
+    def under_deadline(self, token: Operand) -> Iterator[None]:
+        self.deadlines.append(token)
+        yield
+        self.deadlines.pop()
 
-    def deferring(self) -> Deferring:
-        return Deferring(self)
+    @around
+    def deferring(self) -> Iterator[None]:
+        """Around the body of a function: what it defers, if anything, runs after it.
 
-    def nested_function(self) -> NestedFunction:
-        """In a Python function of its own; gives its lines and what it assigns outside."""
-        return NestedFunction(self)
+        The deferred blocks are called from the function as a whole.
+        """
+        if not self.function.defers:
+            yield
+            return
+        self.line("defers = []")
+        with self.suite("try"):
+            yield
+        self.at = self.function.node
+        self.line("finally:")
+        self.line(" if alive(): run_defers(defers)")
+
+    @around
+    def nested_function(self) -> Iterator[tuple[list[Line], set[Operand]]]:
+        """In a Python function of its own; gives its lines and the slots outside that it assigns."""
+        outside = self.lines, self.own, self.outer, self.loops, self.generator, self.leftovers
+        self.lines, self.own, self.outer, self.loops, self.generator = [], set(), set(), [], False
+        self.leftovers = Leftovers()
+        self.indent += 1
+        yield self.lines, self.outer
+        self.indent -= 1
+        self.lines, self.own, self.outer, self.loops, self.generator, self.leftovers = outside
 
     def number_temp(self) -> int:
         self.temps += 1

@@ -274,15 +274,15 @@ def defer(e: Emitter, node: ast.Defer) -> None:
         defers.append(deferred1)
     """
     name = f"deferred{e.number_temp()}"
-    with e.nested_function() as nested:
+    with e.nested_function() as (lines, outer):
         e.block(node.body, DISCARD)
         e.line("return None")
     e.line(f"def {name}():")
-    if nested.assigned:
-        e.line(f" nonlocal {joined(sorted(nested.assigned, key=str))}")
-    e.lines.extend(nested.lines)
+    if outer:
+        e.line(f" nonlocal {joined(sorted(outer, key=str))}")
+    e.lines.extend(lines)
     e.line(f"defers.append({name})")
-    for slot in nested.assigned:
+    for slot in outer:
         e.assigned(slot)
 
 

@@ -5,8 +5,6 @@ Spec: 02 §11, §19; 05 §5, §7.1.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from harnpy.syntax import ast
 from harnpy.syntax.names import pack_names
 from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
@@ -34,7 +32,7 @@ def while_(e: Emitter, node: ast.While) -> None:
 
 def while_loop(e: Emitter, node: ast.While) -> None:
     signal = e.temp() if e.loops and _may_leave(node.cond) else None
-    with e.apart() as lines, e.loop(signal) if signal else nullcontext():
+    with e.apart() as lines, e.loop(signal) if signal else e.here():
         cond = deciding(e, node.cond)
     if signal:
         e.line(f"{signal} = 0")

@@ -7,8 +7,6 @@ or, below one, a property or an element.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from harnpy.syntax import ast
 from harnpy.vm.emit import NIL, Operand, reading
 from harnpy.vm.emit.emitter import release
@@ -324,7 +322,7 @@ class PartTarget(Target):
         self.word = "elif"
 
     def otherwise(self, text: str, ints: tuple[ast.Binary, Operand] | None = None) -> None:
-        with self.e.suite("else") if self.word == "elif" else nullcontext():
+        with self.e.suite("else") if self.word == "elif" else self.e.here():
             self.word = "if"
             self.compute(text, ints)
             self.put(self.value)
