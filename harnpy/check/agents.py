@@ -425,8 +425,8 @@ class Agents:
         fix = _renamed(found, problem.near) if problem.near and name is None else None
         found = problem.node or (found.key if type(found) is ast.DictEntry else found)
         near = problem.near
-        say = self._findings.error if problem.severity == "error" else self._findings.warn
-        say(
+        self._findings.about(
+            problem.severity,
             problem.code,
             name or found,
             problem.message,
@@ -437,13 +437,7 @@ class Agents:
 
 
 def _contains(node: ast.Node, inner: ast.Node) -> bool:
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if each is inner:
-            return True
-        waiting.extend(each.children())
-    return False
+    return any(each is inner for each in ast.walk(node))
 
 
 def _renamed(entry: ast.Node, name: str) -> Fix | None:

@@ -6,6 +6,8 @@ right once it is shifted, which is what makes a check after an edit cheap.
 
 from __future__ import annotations
 
+from functools import partialmethod
+
 from harnpy.syntax.diagnostic import Diagnostic, Edit, Fix, Lines, Related
 
 TYPE_CHECKING = False
@@ -145,8 +147,9 @@ class Findings:
             self._seen.add(key)
             self.found.append(finding)
 
-    def error(
+    def about(
         self,
+        severity: str,
         code: str,
         node: Node,
         message: str,
@@ -155,21 +158,11 @@ class Findings:
         places: Sequence[Place] = (),
         fix: Fix | None = None,
     ) -> None:
-        """Add an error about ``node``."""
-        self.add(Finding(code, "error", message, node.start, node.end, help=help, places=places, fix=fix))
+        """Add a finding about ``node``."""
+        self.add(Finding(code, severity, message, node.start, node.end, help=help, places=places, fix=fix))
 
-    def warn(
-        self,
-        code: str,
-        node: Node,
-        message: str,
-        *,
-        help: str | None = None,
-        places: Sequence[Place] = (),
-        fix: Fix | None = None,
-    ) -> None:
-        """Add a warning about ``node``."""
-        self.add(Finding(code, "warning", message, node.start, node.end, help=help, places=places, fix=fix))
+    error = partialmethod(about, "error")
+    warn = partialmethod(about, "warning")
 
 
 def declared_here(node: Node) -> Place:

@@ -206,16 +206,13 @@ def _is_open(found: Binding, keeps: bool) -> bool:
 
 def assigned(block: ast.Node) -> Iterator[tuple[str, bool]]:
     """Yield the variables that ``block`` assigns, each with True if the value is surely of their kind."""
-    stack: list[ast.Node] = [block]
-    while stack:
-        node = stack.pop()
+    for node in ast.walk(block):
         if isinstance(node, ast.Assign):
             root = node.target
             while isinstance(root, ast.Member | ast.Index):
                 root = root.object
             if isinstance(root, ast.Name):
                 yield root.name, root is node.target and _keeps(node)
-        stack.extend(node.children())
 
 
 def _keeps(node: ast.Assign) -> bool:

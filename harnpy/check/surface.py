@@ -106,9 +106,7 @@ class Surface:
         }
         whole_file = [item, *(item.body.statements if isinstance(item, ast.Pipeline) else ())]
         self.types = [node for node in whole_file if isinstance(node, _TYPES)]
-        stack = [item]
-        while stack:
-            node = stack.pop()
+        for node in ast.walk(item):
             for name in declared_names(node):
                 self.places.setdefault(name, node)
             if isinstance(node, _TYPES):
@@ -125,7 +123,6 @@ class Surface:
                 self.enums.add(node.name)
             elif isinstance(node, ast.ImplDecl):
                 self.methods.update((node.name, method.name) for method in node.methods)
-            stack.extend(reversed(list(node.children())))
 
 
 def file_variables(item: ast.Node) -> Iterator[ast.Let]:
@@ -180,14 +177,7 @@ def match_names(pattern: ast.Node) -> Iterator[str]:
 
 def yields(body: ast.Block) -> bool:
     """Return True if the body of a function yields itself, which makes it a generator."""
-    stack: list[ast.Node] = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Yield):
-            return True
-        if not isinstance(node, _BODIES):
-            stack.extend(node.children())
-    return False
+    return any(isinstance(node, ast.Yield) for node in ast.walk(body, _BODIES))
 
 
 def _signature(node: ast.Node) -> object:

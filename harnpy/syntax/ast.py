@@ -86,6 +86,19 @@ def _may_equal(mine: Any, theirs: Any, pairs: list[tuple[Any, Any]]) -> bool:
     return bool(mine == theirs)
 
 
+def walk(node: Node, closed: tuple[type[Node], ...] = ()) -> Iterator[Node]:
+    """Yield ``node`` and all below it, each before its children; nothing inside of ``closed`` classes.
+
+    No recursion: a sum of twenty thousand terms is a tree that deep.
+    """
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        if not isinstance(top, closed):
+            stack.extend(reversed(list(top.children())))
+
+
 class Block(Node):
     """``{ statements }``; an expression used as a statement is one of them."""
 

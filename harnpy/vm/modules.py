@@ -255,7 +255,7 @@ def _fields(program: ast.Program) -> tuple[Any, ...]:
 def requests_of(items: Iterable[ast.Node]) -> Iterator[Request]:
     """The imports among the items of a file, then those in their blocks."""
     from harnpy.syntax import ast
-    from harnpy.vm.resolve.tree import walk
+    from harnpy.syntax.ast import walk
 
     inner = []
     for item in items:

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from harnpy.check.lint.subject import Remark, Subject, below, remark
+from harnpy.check.lint.subject import Remark, Subject, remark
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit
 
@@ -39,7 +39,7 @@ def dead_code_after_return(subject: Subject) -> Iterator[Remark]:
     for block in subject.each(ast.Program, ast.Block):
         dead = _dead(block.items if isinstance(block, ast.Program) else block.statements)
         # A `yield` that isn't reached makes a generator all the same.
-        if dead is not None and not any(isinstance(node, ast.Yield) for node in below(dead)):
+        if dead is not None and not any(isinstance(node, ast.Yield) for node in ast.walk(dead)):
             yield remark(dead, "unreachable code after a terminating statement")
 
 
@@ -96,7 +96,9 @@ def let_then_return(subject: Subject) -> Iterator[Remark]:
                         help="return the value itself",
                         edits=[edit],
                         # A call that is returned is a tail call: who looks at its callers sees one less.
-                        safe=not any(isinstance(one, ast.Call | ast.MethodCall) for one in below(let.value)),
+                        safe=not any(
+                            isinstance(one, ast.Call | ast.MethodCall) for one in ast.walk(let.value)
+                        ),
                     )
 
 
@@ -161,15 +163,10 @@ def cyclomatic_complexity(subject: Subject) -> Iterator[Remark]:
 
 
 def _branches(body: ast.Node) -> int:
-    count = 0
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, _BRANCHES) or (isinstance(node, ast.Binary) and node.op in ("&&", "||")):
-            count += 1
-        if not isinstance(node, _FUNCTIONS):
-            stack.extend(node.children())
-    return count
+    return sum(
+        isinstance(node, _BRANCHES) or (isinstance(node, ast.Binary) and node.op in ("&&", "||"))
+        for node in ast.walk(body, _FUNCTIONS)
+    )
 
 
 def _allowed(node: ast.FnDecl | ast.ToolDecl) -> bool:

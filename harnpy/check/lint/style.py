@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from posixpath import basename, splitext
+from typing import Any
 
 from harnpy.check.lint.idioms import Extent
 from harnpy.check.lint.subject import Remark, Subject, remark
@@ -19,6 +20,7 @@ from harnpy.syntax.comments import Comment
 from harnpy.syntax.diagnostic import Edit
 from harnpy.syntax.formatter import import_order as place
 from harnpy.syntax.formatter import leading_imports
+from harnpy.syntax.names import DECLARATIONS
 
 # Which comments belong to an item, and what they say. Spec: 01 §1.1, §12.
 
@@ -53,18 +55,7 @@ def _start(comment: Comment) -> int:
 # Doc comments: where they are missing, and in which form they stand. Spec: 01 §1.1, §12, 03 §15.
 
 
-_DOCUMENTED = (
-    ast.Pipeline,
-    ast.FnDecl,
-    ast.ToolDecl,
-    ast.SkillDecl,
-    ast.EvalPack,
-    ast.EnumDecl,
-    ast.StructDecl,
-    ast.InterfaceDecl,
-    ast.ImplDecl,
-    ast.TypeDecl,
-)
+_DOCUMENTED = (ast.Pipeline, *DECLARATIONS)
 _FORMS = {
     frozenset(["line"]): "plain `//`",
     frozenset(["doc-line"]): "`///`",
@@ -131,20 +122,7 @@ def require_file_header(subject: Subject) -> Iterator[Remark]:
 # Blank lines, trailing commas and the order of imports, as the formatter has them. Spec: 01 §12, 03 §15.
 
 
-_DECLARATIONS = (
-    ast.Import,
-    ast.Pipeline,
-    ast.Override,
-    ast.FnDecl,
-    ast.ToolDecl,
-    ast.SkillDecl,
-    ast.EvalPack,
-    ast.EnumDecl,
-    ast.StructDecl,
-    ast.InterfaceDecl,
-    ast.ImplDecl,
-    ast.TypeDecl,
-)
+_APART = (ast.Import, ast.Pipeline, ast.Override, *DECLARATIONS)
 _WITH_PARAMS = (ast.FnDecl, ast.ToolDecl, ast.FnExpr, ast.MethodSig, ast.Variant)
 
 
@@ -153,7 +131,7 @@ def blank_line_between_items(subject: Subject) -> Iterator[Remark]:
     for before, item in pairwise(subject.program.items):
         pair = (before, item)
         imports = all(isinstance(one, ast.Import) for one in pair)
-        if imports or not any(isinstance(one, _DECLARATIONS) for one in pair):
+        if imports or not any(isinstance(one, _APART) for one in pair):
             continue
         start, end = _gap(subject, before, item)
         gap = subject.source[start:end]
@@ -276,6 +254,16 @@ def _reordered(subject: Subject, imports: list[ast.Import], order: list[ast.Impo
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+_WORDS: dict[type[Any], str] = {
+    ast.FnDecl: "function",
+    ast.ToolDecl: "function",
+    ast.StructDecl: "struct",
+    ast.EnumDecl: "enum",
+    ast.InterfaceDecl: "interface",
+    ast.TypeDecl: "type",
+}
+
+
 def naming_convention(subject: Subject) -> Iterator[Remark]:
     for node, kind, name in _named(subject):
         style, wanted = (
@@ -287,12 +275,8 @@ def naming_convention(subject: Subject) -> Iterator[Remark]:
 
 
 def _named(subject: Subject) -> Iterator[tuple[ast.Node, str, str]]:
-    yield from ((node, "function", node.name) for node in subject.each(ast.FnDecl))
-    yield from ((node, "function", node.name) for node in subject.each(ast.ToolDecl))
-    yield from ((node, "struct", node.name) for node in subject.each(ast.StructDecl))
-    yield from ((node, "enum", node.name) for node in subject.each(ast.EnumDecl))
-    yield from ((node, "interface", node.name) for node in subject.each(ast.InterfaceDecl))
-    yield from ((node, "type", node.name) for node in subject.each(ast.TypeDecl))
+    for kind, word in _WORDS.items():
+        yield from ((node, word, node.name) for node in subject.each(kind))
 
 
 def snake_case(name: str) -> str:

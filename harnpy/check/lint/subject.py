@@ -17,6 +17,7 @@ from harnpy.syntax.ast import Node
 from harnpy.syntax.comments import Comment, comments_between
 from harnpy.syntax.diagnostic import Edit, Fix
 from harnpy.syntax.lexer import Tokens, lex, shebang_end
+from harnpy.syntax.names import DECLARATIONS
 
 if TYPE_CHECKING:
     from harnpy.check.knowledge import Imported, Knowledge
@@ -166,28 +167,7 @@ class Subject:
         return all(isinstance(item, _DECLARATIONS) for item in self.program.items)
 
 
-def below(node: ast.Node) -> Iterator[ast.Node]:
-    """``node`` and everything below it, each before its children."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(list(top.children())))
-
-
-_DECLARATIONS = (
-    ast.Import,
-    ast.Let,
-    ast.FnDecl,
-    ast.ToolDecl,
-    ast.SkillDecl,
-    ast.EvalPack,
-    ast.StructDecl,
-    ast.EnumDecl,
-    ast.InterfaceDecl,
-    ast.ImplDecl,
-    ast.TypeDecl,
-)
+_DECLARATIONS = (ast.Import, ast.Let, *DECLARATIONS)
 
 
 def _words(source: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:

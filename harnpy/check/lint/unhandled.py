@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from harnpy.check.lint.subject import Remark, Subject, below, remark
+from harnpy.check.lint.subject import Remark, Subject, remark
 from harnpy.check.lint.uses import Binding
 from harnpy.check.narrowing import kind_of
 from harnpy.check.strict import BOUNDARIES
@@ -189,13 +189,13 @@ def _added(name: str, statement: ast.Node) -> ast.Node | None:
 
 
 def _mentions(node: ast.Node, name: str) -> bool:
-    return any(isinstance(one, ast.Name | ast.Call) and one.name == name for one in below(node))
+    return any(isinstance(one, ast.Name | ast.Call) and one.name == name for one in ast.walk(node))
 
 
 def _jumps(node: ast.Node) -> bool:
     """Return True if a closure in the place of a loop's body would do something else."""
     jumps = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.Emit, ast.Propagate, ast.TryStar, ast.Assign)
-    return any(isinstance(one, jumps) for one in below(node))
+    return any(isinstance(one, jumps) for one in ast.walk(node))
 
 
 # What comes from outside and is taken as it comes; what people answer and nobody reads. Spec: 03 §15.

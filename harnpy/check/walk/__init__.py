@@ -140,7 +140,12 @@ class Walk(Binder):
         ):
             chain.append((part[1], node))
             node = getattr(node, part[0])
-        leaves = super().visit(node)
+        visit = self._visits.get(type(node))
+        leaves = None
+        if visit is not None:
+            leaves = visit(self, node)
+        else:
+            self.children(node)
         if not chain:
             return leaves
         found = self.type(node)

@@ -115,12 +115,9 @@ def _elsewhere(walk: Walk, name: str) -> list[Place]:
 
 def foreign_type_hint(walk: Walk, expected: Type) -> str | None:
     """The help for a mismatch with ``expected``, when that names a type which only other languages have."""
-    waiting: list[ast.Node] = [expected]
-    while waiting:
-        node = waiting.pop()
+    for node in ast.walk(expected):
         if isinstance(node, ast.TypeName) and walk.types.declared.generic(node.name) is None:
             word = type_for(node.name)
             if word is not None:
                 return f"in Harn, the type is `{word}`"
-        waiting += reversed(list(node.children()))
     return None

@@ -28,10 +28,10 @@ from harnpy.formats.templates import assets
 from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST, project_root
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.syntax.diagnostic import Diagnostic, Lines, SyntaxFault
 from harnpy.syntax.parser import parse, parse_cached
 from harnpy.vm.modules import BUNDLED, Module, Modules
-from harnpy.vm.resolve.tree import walk
 from harnpy.world.files import RealFiles
 
 # What would fail in a run because a file is missing or two names collide. Spec: 06 §5-§8, 03 §14.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from harnpy import shipped
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.syntax.diagnostic import Lines
 from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse_cached
-from harnpy.vm.resolve.tree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -72,12 +72,12 @@ class Leftovers:
         self._free: list[tuple[Line, str, frozenset[int]]] = []
         """Lines left free for an update of a variable, with the statements around it."""
 
-    @around
-    def within(self) -> Iterator[None]:
-        """Around a statement or a condition: nothing uses its temporaries after it."""
+    def begin(self) -> None:
+        """Begin a statement or a condition: nothing uses its temporaries after it."""
         self._numbered += 1
         self._open.append(self._numbered)
-        yield
+
+    def end(self) -> None:
         self._open.pop()
 
     @around
@@ -432,13 +432,12 @@ class Emitter:
             self.assign_new(variable, f"shell({variable.name!r}, {parameters_text(variable)})")
 
     def statements(self, statements: Sequence[ast.Node], dest: Destination) -> None:
-        for statement in statements[:-1]:
-            with self.leftovers.within():
-                self.into(statement, DISCARD)
-        if statements:
-            with self.leftovers.within():
-                self.into(statements[-1], dest)
-        elif dest is not DISCARD:
+        last = statements[-1] if statements else None
+        for statement in statements:
+            self.leftovers.begin()
+            self.into(statement, dest if statement is last else DISCARD)
+            self.leftovers.end()
+        if last is None and dest is not DISCARD:
             self.store(dest, NIL)
 
     # --- variables --------------------------------------------------------------------------------

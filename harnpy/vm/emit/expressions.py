@@ -450,8 +450,10 @@ def condition(e: Emitter, node: ast.Node) -> Text:
 
 def deciding(e: Emitter, node: ast.Node) -> Text:
     """The condition of a statement, which is done with it before its blocks begin."""
-    with e.leftovers.within():
-        return condition(e, node)
+    e.leftovers.begin()
+    text = condition(e, node)
+    e.leftovers.end()
+    return text
 
 
 def logic_value(e: Emitter, node: ast.Binary) -> Text:

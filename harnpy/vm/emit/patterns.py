@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.syntax.names import enum_variant, is_computed
 from harnpy.vm.emit import constant, reading
 from harnpy.vm.emit.emitter import DISCARD
@@ -16,7 +17,6 @@ from harnpy.vm.emit.updates import (
     update_name,
     update_part,
 )
-from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

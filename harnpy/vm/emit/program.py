@@ -7,13 +7,13 @@ to outside itself, and collects the makers. `WRITERS` lists which function write
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.syntax.names import lineage, script_order, setup_order
 from harnpy.vm import emit
 from harnpy.vm.emit import SLOT, Operand, calls, expressions, functions, patterns, statements
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.names import CALLS, calls_out
-from harnpy.vm.resolve.tree import walk
 from harnpy.vm.resolve.types import Kinds
 
 TYPE_CHECKING = False

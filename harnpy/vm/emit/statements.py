@@ -6,13 +6,13 @@ Spec: 02 §11, §19; 05 §5, §7.1.
 from __future__ import annotations
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.syntax.names import pack_names
 from harnpy.vm.emit import NIL, POLL, Operand, joined, reading
 from harnpy.vm.emit.calls import tail_call
 from harnpy.vm.emit.emitter import DISCARD, RETURN, parameters_text
 from harnpy.vm.emit.expressions import condition, deciding
 from harnpy.vm.emit.patterns import bind
-from harnpy.vm.resolve.tree import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -34,15 +34,6 @@ def signature(params: Sequence[ast.Param]) -> tuple[tuple[str, ...], bool]:
     return tuple(param.name for param in params), bool(params) and params[-1].rest
 
 
-def walk(node: ast.Node) -> Iterator[ast.Node]:
-    """``node`` and everything below it, each before its children."""
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(list(top.children())))
-
-
 #: Below these a pipe's `_` is seen; in anything else it is not a placeholder (02 §4.3).
 PLACEHOLDER_PARENTS = (
     ast.Call,

@@ -6,12 +6,12 @@ from harnpy import Vm
 from harnpy.check.lint.uses import Binding, Uses
 from harnpy.cli.testing.conformance import find_cases
 from harnpy.syntax import ast
-from harnpy.syntax.ast import bound_places
+from harnpy.syntax.ast import bound_places, walk
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.resolve import Resolution, Variable
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.tree import entry_pipeline, walk
+from harnpy.vm.resolve.tree import entry_pipeline
 from tests.conformance_plugin import ROOT
 from tests.counts import COUNT
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harnpy.syntax import ast
+from harnpy.syntax.ast import walk
 from harnpy.syntax.parser import parse
 from harnpy.vm.resolve.names import Resolver
-from harnpy.vm.resolve.tree import walk
 from harnpy.vm.resolve.types import Kinds, join
 
 
