@@ -8,15 +8,13 @@ and nothing is called. What another serializer wrote (pickles, encrypted values)
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    #: What a serializer made of an object: how, and the bytes.
-    Typed = tuple[str, bytes]
+#: What a serializer made of an object: how, and the bytes.
+Typed = tuple[str, bytes]
 
 #: Objects as (module, class, what it is made of, …): LangGraph's extensions of MessagePack.
 _OBJECTS = range(6)

@@ -7,21 +7,17 @@ object of the framework is kept as its own serializer writes it; `checkpoints` r
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
-from harnpy.adapters.checkpoints import CHANGES, Unread, is_internal, plain, texts
+from harnpy.adapters.checkpoints import CHANGES, Typed, Unread, is_internal, plain, texts
 from harnpy.storage import Encoded, Row
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from harnpy.adapters.checkpoints import Typed
-
-    #: A version of a channel. Only the framework knows how they are ordered.
-    Version = str | int | float
+#: A version of a channel. Only the framework knows how they are ordered.
+Version = str | int | float
 
 #: What a store calls a stream of ours.
 KIND = "checkpoint"

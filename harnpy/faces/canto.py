@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 from weakref import WeakKeyDictionary
 
 from harnpy.faces import canto_events
@@ -17,36 +19,31 @@ from harnpy.session.actions import unsaved_copy, unsaved_session
 from harnpy.session.agents import Budget, RunEvent, TurnResult
 from harnpy.session.artifacts import Artifact, ArtifactStore, Body
 from harnpy.session.child_records import ChildRef, ChildResult, ChildSpec
+from harnpy.session.children import ScheduledChild
 from harnpy.session.drafting import current_metadata as metadata_from_context
 from harnpy.session.drafting import current_turn as turn_id_from_context
 from harnpy.session.drafting import ensure_turn as ensure_turn_id
 from harnpy.session.drafting import metadata as with_metadata
 from harnpy.session.drafting import turn as with_turn_id
 from harnpy.session.errors import InvalidArgument, SessionExists, SessionNotFound
+from harnpy.session.info import SessionInfo
 from harnpy.session.log import ANY, ModelSettings
 from harnpy.session.log import Rebuilder as HarnRebuilder
 from harnpy.session.log import Session as HarnSession
 from harnpy.session.prompt import FILES_LIMIT, HistoryEntry
+from harnpy.session.resize_policy import Artifacts, ResizeReport
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.trajectory import ChildLog as ChildRunLog
 from harnpy.session.trajectory import Episode, RunLog, RunTurn, distill
 from harnpy.session.transfer.replaying import Replayer as HarnReplayer
+from harnpy.session.watch import Watch
+from harnpy.storage.contract import Store as HarnStore
 from harnpy.storage.errors import Unsupported
 from harnpy.world import World
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
-
-    from harnpy.session.children import ScheduledChild
-    from harnpy.session.info import SessionInfo
-    from harnpy.session.resize_policy import Artifacts, ResizeReport
-    from harnpy.session.watch import Watch
-    from harnpy.storage.contract import Store as HarnStore
-
-    Message = dict[str, Any]
-    Reducer = Callable[[Any, Event], Any]
-    Option = Callable[["Replayer"], None]
+Message = dict[str, Any]
+Reducer = Callable[[Any, Event], Any]
+Option = Callable[["Replayer"], None]
 
 __all__ = [
     "ArtifactRef", "BudgetGuard", "ChildRef", "ChildResult", "ChildRunLog", "ChildSpec", "CompactQueue",

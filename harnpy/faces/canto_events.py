@@ -5,8 +5,9 @@ Spec: 10 §A1.1–A1.4, §B2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import Struct, to_builtins
 from msgspec.json import decode as from_json
@@ -23,11 +24,8 @@ from harnpy.session.events import (
 )
 from harnpy.session.events import Event as HarnEvent
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Json = dict[str, Any]
-    Message = dict[str, Any]
+Json = dict[str, Any]
+Message = dict[str, Any]
 
 __all__ = [
     "ARTIFACT_KIND_WORKSPACE_FILE_REF", "ArtifactRecordedData", "BranchSummaryData", "ChildBlockedData",

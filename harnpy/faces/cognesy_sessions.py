@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 from harnpy.session import hooks
 from harnpy.session.actions import unsaved_fork, unsaved_session
@@ -27,22 +28,18 @@ from harnpy.session.errors import (
 )
 from harnpy.session.events import micros
 from harnpy.session.hooks import EventBus
+from harnpy.session.info import SessionInfo
+from harnpy.session.log import Session
 from harnpy.session.registers import PENDING
 from harnpy.session.runtime import SessionQuery, SessionRuntime
+from harnpy.session.transaction import Txn
 from harnpy.session.transfer.cognesy import load_file
+from harnpy.storage.contract import Store
 from harnpy.storage.errors import CorruptLog, StorageError
 from harnpy.world import World
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from harnpy.session.info import SessionInfo
-    from harnpy.session.log import Session
-    from harnpy.session.transaction import Txn
-    from harnpy.storage.contract import Store
-
-    Message = dict[str, Any]
-    Data = dict[str, Any]
+Message = dict[str, Any]
+Data = dict[str, Any]
 
 __all__ = [
     "AgentDefinition",

@@ -6,12 +6,9 @@ Not Python's `csv`: that has one limit on cells for the whole process, and says 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Row = list[str]
+Row = list[str]
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _QUOTED = '(?:[^"]++|"")*+'

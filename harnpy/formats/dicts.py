@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnpy.faults import MisuseError
 from harnpy.formats.display import display, type_name
@@ -12,10 +13,7 @@ from harnpy.formats.options import expected
 from harnpy.formats.text_size import cut_bytes
 from harnpy.world.clock import is_rfc3339
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    Kind = Callable[[Any], str | None]
+Kind = Callable[[Any], str | None]
 
 # `Dict`: a dict with text keys, which is what JSON objects and Harn's dicts are in Python.
 

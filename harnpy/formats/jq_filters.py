@@ -5,17 +5,15 @@ A set counts as the list of its items, a struct as an object. Values of other ty
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from harnpy.formats.display import type_name
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    Value = Any
-    #: (value, run) to results.
-    Filter = Callable[[Value, "Run"], list[Value]]
+Value = Any
+#: (value, run) to results.
+Filter = Callable[[Value, "Run"], list[Value]]
 
 
 class Run(Protocol):

@@ -7,14 +7,12 @@ is copied, down to the place.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Container = dict[str, Any] | list[Any]
-    Key = str | int
+Container = dict[str, Any] | list[Any]
+Key = str | int
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,18}")
 _ESCAPE = re.compile(r"~(.?)", re.DOTALL)

@@ -5,14 +5,12 @@ Spec: 02 §30, 04 §11.1, §11.5.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from harnpy.faults import TooLarge
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    Value = Any
+Value = Any
 
 #: As in JSON.
 DEEPEST = 128

@@ -6,14 +6,12 @@ A schema is a dict in the canonical spelling or in JSON Schema's. A canonical on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from harnpy.faults import OptionError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Schema = dict[str, Any]
+Schema = dict[str, Any]
 
 # The canonical spelling of a schema. Spec: 04 §12.1.
 

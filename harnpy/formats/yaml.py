@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
-from yaml._yaml import Mark as LibyamlMark
 
 from harnpy.formats.display import display, type_name
 from harnpy.formats.nesting import DEEPEST, TOO_DEEP
+
+if TYPE_CHECKING:
+    from yaml._yaml import Mark as LibyamlMark  # a PyYAML without libyaml has none
 
 # What is wrong with a YAML text, in our own words, whatever parser refuses it. Spec: 04 §11.5.
 #

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from inspect import isawaitable
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnpy.isolation.process import Process, exceeded, read_size, reason
 from harnpy.isolation.protocol import (
@@ -27,10 +28,7 @@ from harnpy.vm.errors import CategorizedFault, VmError
 from harnpy.vm.limits import Limits
 from harnpy.world.egress import VARIABLES
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-
-    Value = Any
+Value = Any
 
 _CHUNK = 1 << 16
 #: Seconds after which a program that was asked to end, or whose time is over, is ended with its process.

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
-
-    #: Begins a coroutine in the running loop for which no task of a program waits.
-    Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+#: Begins a coroutine in the running loop for which no task of a program waits.
+Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 T = TypeVar("T")
 

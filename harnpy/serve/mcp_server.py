@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os.path
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -22,8 +24,10 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
+from harnpy import Vm
 from harnpy.agent.people import ESCALATION, QUESTION, HumanCancelled
 from harnpy.faults import Fault, TooLarge
+from harnpy.formats.dicts import Dict
 from harnpy.formats.display import display
 from harnpy.formats.json import as_data, to_json
 from harnpy.serve.functions import functions_of, session_verbs
@@ -32,15 +36,7 @@ from harnpy.serve.program import NotServed, Program
 from harnpy.version import __version__
 from harnpy.vm.errors import VmError
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from mcp.server.context import ServerRequestContext
-
-    from harnpy import Vm
-    from harnpy.formats.dicts import Dict
-
-    Context = ServerRequestContext[Any, Any]
+Context = ServerRequestContext[Any, Any]
 
 # A program's request to a person as a form that an MCP client shows, and what was filled in as the response.
 #

@@ -10,20 +10,18 @@ import os
 import socket
 import time
 from collections import defaultdict, deque
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from threading import Condition, Event, Thread
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from types import TracebackType
+from typing import NamedTuple, Protocol
 
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
-    #: Called by those who wait: what it raises ends the waiting. It must be short and not use the store: one
-    #: in memory calls it under its lock.
-    Check = Callable[[], None]
+#: Called by those who wait: what it raises ends the waiting. It must be short and not use the store: one
+#: in memory calls it under its lock.
+Check = Callable[[], None]
 
 # The machine that a store's process runs on: who the process is, who is still there, and a clock that no
 # one sets.

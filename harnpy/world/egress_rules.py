@@ -7,19 +7,17 @@ Hosts are read by `ada_url`, as `url_parse` reads URLs: `0x7f.1`, `2130706433`, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ada_url import URL
 
 from harnpy.faults import NamedFault
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    Address = IPv4Address | IPv6Address
-    Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
 
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "socks5": 1080, "socks5h": 1080}
 

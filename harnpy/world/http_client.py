@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from http.cookiejar import CookieJar
+from typing import Any, Protocol
 
 import anyio
 import httpcore2
@@ -24,13 +26,9 @@ from harnpy.world.egress_rules import address_in, host_in
 from harnpy.world.files import plain_reason
 from harnpy.world.responses import MOST_REDIRECTS, careful
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-    from http.cookiejar import CookieJar
-
-    #: The addresses of a host, in the order in which to try them. Raises OSError.
-    Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-    Connect = Callable[[str], Awaitable[httpcore2.AsyncNetworkStream]]
+#: The addresses of a host, in the order in which to try them. Raises OSError.
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+Connect = Callable[[str], Awaitable[httpcore2.AsyncNetworkStream]]
 
 # Opening connections for HTTP clients, to addresses that may be connected to. Spec: 04 §21.4.
 #

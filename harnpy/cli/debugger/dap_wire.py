@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import threading
 from itertools import count
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from harnpy.formats.mismatch import unread
 
-if TYPE_CHECKING:
-    Body = dict[str, Any]
+Body = dict[str, Any]
 
 # What requests of the Debug Adapter Protocol carry, as far as harnpy reads it. Spec: 09 §15.6.
 

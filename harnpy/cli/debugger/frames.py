@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from greenlet import getcurrent, greenlet
 
@@ -22,16 +24,11 @@ from harnpy.vm.resolve import Declared, Resolution, Variable
 from harnpy.vm.run.backtrace import finish, running
 from harnpy.vm.run.calls import UNSET
 from harnpy.vm.run.scheduler import Scheduler
+from harnpy.vm.run.tasks import Task
 from harnpy.vm.values import EnumValue, Pair, Set, display, type_name
 from harnpy.vm.walk.activation import Activation
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
-    from harnpy.vm.run.tasks import Task
-
-    Value = Any
+Value = Any
 
 # The tasks of a stopped program, and the calls that each of them is in. Spec: 09 §15.3.
 #

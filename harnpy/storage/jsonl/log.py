@@ -10,12 +10,14 @@ import os
 import threading
 import time
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from harnpy.storage.contract import Row
 from harnpy.storage.errors import CorruptLog, SchemaTooNew
 from harnpy.storage.jsonl import layout
 from harnpy.storage.jsonl.layout import (
@@ -30,12 +32,7 @@ from harnpy.storage.jsonl.layout import (
     name_of,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from harnpy.storage.contract import Row
-
-    Append = list[Row]
+Append = list[Row]
 
 # What is known of a log's file, brought up to date by reading what has come since. Spec: 10 §C6.1.
 #

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnpy.storage.contract import (
     DELETED,
@@ -47,18 +48,13 @@ from harnpy.storage.jsonl.layout import (
     name_of,
     opened_format,
 )
-from harnpy.storage.jsonl.log import SUFFIX, Logs, Segment, appends, scanned
+from harnpy.storage.jsonl.log import SUFFIX, Append, Log, Logs, Segment, State, appends, scanned
 from harnpy.storage.jsonl.writing import Writer, mend, new_uid
+from harnpy.storage.leases import Lease, Machine
 from harnpy.storage.memory import foreign_id
+from harnpy.storage.opening import StoreUrl
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from harnpy.storage.jsonl.log import Append, Log, State
-    from harnpy.storage.leases import Lease, Machine
-    from harnpy.storage.opening import StoreUrl
-
-    Test = Callable[[bytes], bool]
+Test = Callable[[bytes], bool]
 
 # Passing over the parts of a log that can't hold what is looked for, without decoding them.
 #

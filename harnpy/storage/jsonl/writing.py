@@ -6,9 +6,10 @@ Spec: 10 §C6.1, §C12.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -28,10 +29,7 @@ from harnpy.storage.jsonl.layout import (
 )
 from harnpy.storage.jsonl.log import SUFFIX, Log, Logs, State, appends
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    Appends = Iterable[list[Row]]
+Appends = Iterable[list[Row]]
 
 # Appending to a log: under its lock, right behind what the caller saw last. Spec: 10 §C6.1.
 

@@ -7,16 +7,12 @@ with it, or when it isn't renewed.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from sqlite3 import Connection, Cursor
+from typing import TypeVar
 
-from harnpy.storage.leases import PAUSE, Held, Lease, check_fence, refusal, wall
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from sqlite3 import Connection, Cursor
-
-    from harnpy.storage.leases import Check, Machine
-    from harnpy.storage.sqlite.database import Commits, Connections
+from harnpy.storage.leases import PAUSE, Check, Held, Lease, Machine, check_fence, refusal, wall
+from harnpy.storage.sqlite.database import Commits, Connections
 
 T = TypeVar("T")
 
