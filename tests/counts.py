@@ -47,7 +47,7 @@ class Counts:
         return range(self.seed, self.seed + count)
 
     # Generated programs.
-    differential_programs = Size(480, 20_000)
+    differential_programs = Size(160, 20_000)
     flow_programs = Size(24, 5_000)
     typed_programs = Size(24, 5_000)
     fixed_programs = Size(12, 5_000)

@@ -26,6 +26,6 @@ def test_a_small_campaign_tries_no_less_than_ci() -> None:
     counts = Counts()
     counts.campaign = 0.01
     assert counts.signals == 60
-    assert counts.differential_programs == 480
+    assert counts.differential_programs == 200
     assert counts.examples(40) == 40
     assert counts.silent_share == 1

@@ -16,7 +16,7 @@ from tests.vm.differential.programs import program_of
 from tests.vm.differential.reduce import reduced
 
 PROGRAMS = COUNT.seeds(COUNT.differential_programs)
-PARTS = 8
+PARTS = 4
 FOUND = sorted((Path(__file__).parent / "found").glob("*.harn"))
 
 
@@ -43,10 +43,10 @@ def test_what_once_differed(path: Path, evaluator: str) -> None:
 
 def test_programs_mostly_run() -> None:
     """A generator of programs that are refused, or fail in their first lines, would find nothing."""
-    seen = [outcome(program_of(seed), "compile") for seed in range(100)]
+    seen = [outcome(program_of(seed), "compile") for seed in range(30)]
     assert sum(each.ending == "refused" for each in seen) == 0
-    assert sum(each.ending == "value" for each in seen) > 50
-    assert sum(each.output.count("\n") for each in seen) > 500
+    assert sum(each.ending == "value" for each in seen) > 15
+    assert sum(each.output.count("\n") for each in seen) > 150
 
 
 def test_reducing_leaves_what_matters() -> None:
