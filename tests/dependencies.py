@@ -24,9 +24,9 @@ ROOT = Path(__file__).parent.parent
 
 #: What calls another library, or shows what one says. The rest of the suite depends on Python alone.
 TESTS = """
-    tests/adapters tests/archives tests/builtins tests/cli tests/crypto tests/dates tests/eventlog
-    tests/isolation tests/llm tests/mcp tests/net tests/reading tests/schemas tests/serve
-    tests/session/drafting tests/session/transfer tests/storage tests/syntax tests/text tests/world
+    tests/adapters tests/builtins tests/cli tests/eventlog tests/formats tests/isolation tests/llm
+    tests/mcp tests/net tests/serve tests/session/drafting tests/session/transfer tests/storage
+    tests/syntax tests/world
     tests/test_bench.py tests/test_docs.py tests/test_foreign_words.py tests/test_quality.py
     conformance/builtins conformance/llm conformance/net conformance/std
 """.split()

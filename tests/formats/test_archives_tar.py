@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from harnpy.formats import archives
 from harnpy.formats.archives import Entry
 from harnpy.formats.compression import DataError
-from tests.archives.entries import ENTRIES
 from tests.counts import COUNT
+from tests.formats.archive_entries import ENTRIES
 
 FORMATS = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
 

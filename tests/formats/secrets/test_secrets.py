@@ -25,8 +25,8 @@ from harnpy.workflow.bundle import export_run, validate_bundle, without_secrets
 from harnpy.workflow.friction import redacted as friction_text
 from harnpy.workflow.report import html_report
 from tests.counts import COUNT
+from tests.formats.secrets.corpus import CONTEXTS, Sample, corpus, leaked, leaks
 from tests.support import assert_linear
-from tests.text.secrets.corpus import CONTEXTS, Sample, corpus, leaked, leaks
 
 CORPUS = corpus(seed=20)
 ROOT = Path(__file__).parents[3]

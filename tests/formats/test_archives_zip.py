@@ -18,8 +18,8 @@ from harnpy.formats.archives import Entry
 from harnpy.formats.archives import zip_packed as packed_in_pieces
 from harnpy.formats.archives import zip_unpacked as entries_of
 from harnpy.formats.compression import DataError
-from tests.archives.entries import ENTRIES
 from tests.counts import COUNT
+from tests.formats.archive_entries import ENTRIES
 
 MOST = 1 << 20
 
