@@ -1,4 +1,4 @@
-"""Schemas: what a check gives, and the spelling of JSON Schema, which `jsonschema` reads alike. Spec: 04 §12."""
+"""Schemas: what a check gives, and JSON Schema's spelling, which `jsonschema` reads alike. Spec: 04 §12."""
 
 from __future__ import annotations
 
