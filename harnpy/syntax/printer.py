@@ -34,6 +34,8 @@ from harnpy.syntax.print_literals import (
     widest,
 )
 
+LINE_WIDTH = 100
+
 _UNARY, _POSTFIX, _PRIMARY = 12, 13, 14
 _BINARY_LEVELS = {
     "||": 4, "&&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "in": 7, "not in": 7,
@@ -81,18 +83,12 @@ class _MethodCall(NamedTuple):
     dotted: bool
 
 
-class Expressions:
-    """The text of an expression by its class. The printer of statements is built on it."""
+class Printer:
+    """The text of a node by its class."""
 
     def __init__(self, line_width: int, written: Unwritten | None = None) -> None:
         self.line_width = line_width
         self.written = written or Unwritten()
-
-    def block(self, block: Block) -> str:
-        raise NotImplementedError
-
-    def statement(self, node: Node) -> str:
-        raise NotImplementedError
 
     def expression(self, node: Node, least: int = 0) -> str:
         """The text of ``node``, in parentheses if it binds looser than level ``least``."""
@@ -365,35 +361,7 @@ class Expressions:
             body = f"{{ {node.param} ->{body[1:]}"
         return f"parallel{kind} {source}{options} {body}{' as stream' * node.stream}"
 
-
-def _level(node: Node) -> int:
-    return _BINARY_LEVELS[node.op] if isinstance(node, ast.Binary) else _LEVELS.get(type(node), _PRIMARY)
-
-
-def _ternary_word(text: str) -> bool:
-    found = _NUMBER_OR_WORD.match(text)
-    return found is not None and (found[0] not in RESERVED)
-
-
-def _ends_in_type_name(node: Node) -> bool:
-    """Return True if the last token is a capitalised name."""
-    last: Node | None = node
-    while last is not None and not isinstance(last, ast.Name):
-        children = list(last.children())
-        last = children[-1] if children else None
-    return last is not None and last.name[:1].isupper()
-
-
-LINE_WIDTH = 100
-
-
-def print_program(program: ast.Program, *, line_width: int = LINE_WIDTH) -> str:
-    """The canonical text of a program; ends with one line feed. An empty one is empty."""
-    return Printer(line_width).program(program)
-
-
-class Printer(Expressions):
-    """Statements and declarations; expressions are inherited."""
+    # --- programs and blocks ------------------------------------------------------------------------
 
     def program(self, program: ast.Program) -> str:
         out: list[str] = []
@@ -562,6 +530,29 @@ class Printer(Expressions):
         key = f"{entry.key}: " if entry.key not in (None, entry.name) else ""
         default = "" if entry.default is None else f" = {self.expression(entry.default)}"
         return f"{key}{entry.name}{default}"
+
+
+def _level(node: Node) -> int:
+    return _BINARY_LEVELS[node.op] if isinstance(node, ast.Binary) else _LEVELS.get(type(node), _PRIMARY)
+
+
+def _ternary_word(text: str) -> bool:
+    found = _NUMBER_OR_WORD.match(text)
+    return found is not None and (found[0] not in RESERVED)
+
+
+def _ends_in_type_name(node: Node) -> bool:
+    """Return True if the last token is a capitalised name."""
+    last: Node | None = node
+    while last is not None and not isinstance(last, ast.Name):
+        children = list(last.children())
+        last = children[-1] if children else None
+    return last is not None and last.name[:1].isupper()
+
+
+def print_program(program: ast.Program, *, line_width: int = LINE_WIDTH) -> str:
+    """The canonical text of a program; ends with one line feed. An empty one is empty."""
+    return Printer(line_width).program(program)
 
 
 def _pub(node: Node) -> str:

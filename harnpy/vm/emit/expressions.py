@@ -25,29 +25,9 @@ if TYPE_CHECKING:
 # Literals, interpolation and the displays of lists, dicts and structs.
 
 
-def integer(e: Emitter, node: ast.Int, into: Operand | None) -> Text:
-    return constant(node.value)
-
-
 def floating(e: Emitter, node: ast.Float, into: Operand | None) -> Text:
     text = repr(node.value)
     return Operand(text, CONSTANT) if text != "inf" else 'float("inf")'
-
-
-def string(e: Emitter, node: ast.Str, into: Operand | None) -> Text:
-    return Operand(ascii(node.value), CONSTANT)
-
-
-def boolean(e: Emitter, node: ast.Bool, into: Operand | None) -> Text:
-    return constant(node.value)
-
-
-def nil(e: Emitter, node: ast.Nil, into: Operand | None) -> Text:
-    return NIL
-
-
-def duration(e: Emitter, node: ast.Duration, into: Operand | None) -> Text:
-    return f"Duration({node.ms})"
 
 
 def interpolation(e: Emitter, node: ast.Interp, into: Operand | None) -> Text:
@@ -70,10 +50,6 @@ def interpolation(e: Emitter, node: ast.Interp, into: Operand | None) -> Text:
     return 'f"' + "".join(pieces) + '"'
 
 
-def list_(e: Emitter, node: ast.List, into: Operand | None) -> Text:
-    return sequence(e, node.items)
-
-
 def sequence(e: Emitter, items: Sequence[ast.Node]) -> str:
     """A list display; spread operands must be lists (02 §4.4)."""
     return list_text(items, e.operands(items))
@@ -87,10 +63,6 @@ def list_text(items: Sequence[ast.Node], texts: Sequence[Text]) -> str:
 def spread(e: Emitter, node: ast.Spread, into: Operand | None) -> Text:
     """Return what is spread in a list or in arguments."""
     return e.mark(node, f"spread_list({e.expr(node.value)})")
-
-
-def dict_(e: Emitter, node: ast.Dict, into: Operand | None) -> Text:
-    return mapping(e, node.entries)
 
 
 def mapping(e: Emitter, entries: Sequence[ast.Node]) -> str:

@@ -10,7 +10,18 @@ from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.names import lineage, script_order, setup_order
 from harnpy.vm import emit
-from harnpy.vm.emit import SLOT, Operand, calls, expressions, functions, patterns, statements
+from harnpy.vm.emit import (
+    CONSTANT,
+    NIL,
+    SLOT,
+    Operand,
+    calls,
+    constant,
+    expressions,
+    functions,
+    patterns,
+    statements,
+)
 from harnpy.vm.emit.emitter import DISCARD, RETURN, Emitter
 from harnpy.vm.emit.source_map import Line
 from harnpy.vm.resolve.names import CALLS, calls_out
@@ -146,15 +157,15 @@ class UnitDraft:
 
 
 _EXPRESSIONS: dict[type[ast.Node], Writer] = {
-    ast.Int: expressions.integer,
+    ast.Int: lambda e, node, into: constant(node.value),
     ast.Float: expressions.floating,
-    ast.Str: expressions.string,
-    ast.Bool: expressions.boolean,
-    ast.Nil: expressions.nil,
-    ast.Duration: expressions.duration,
+    ast.Str: lambda e, node, into: Operand(ascii(node.value), CONSTANT),
+    ast.Bool: lambda e, node, into: constant(node.value),
+    ast.Nil: lambda e, node, into: NIL,
+    ast.Duration: lambda e, node, into: f"Duration({node.ms})",
     ast.Interp: expressions.interpolation,
-    ast.List: expressions.list_,
-    ast.Dict: expressions.dict_,
+    ast.List: lambda e, node, into: expressions.sequence(e, node.items),
+    ast.Dict: lambda e, node, into: expressions.mapping(e, node.entries),
     ast.StructLit: expressions.struct,
     ast.Spread: expressions.spread,
     ast.Name: expressions.name,

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 # calls are looked up when they happen. Builtins come last.
 
 
-class Lookup:
+class Visitor(Binder):
     """The scopes around the current place.
 
-    ``repl_names``: what the inputs of a REPL have declared, None elsewhere. ``in_module``: the program is
-    an imported file.
+    ``repl_names``: what the inputs of a REPL have declared, None elsewhere. ``imports`` are what the imports
+    of the program bring. ``in_module``: it is an imported file.
     """
 
     def __init__(
@@ -48,11 +48,14 @@ class Lookup:
         is_builtin: Callable[[str], bool],
         is_global: Callable[[str], bool],
         repl_names: dict[str, Variable] | None = None,
+        imports: Imports | None = None,
         in_module: bool = False,
     ) -> None:
+        super().__init__(_VISITS)
         self.is_builtin = is_builtin
         self.is_global = is_global
         self.repl_names = repl_names
+        self.imports = imports
         self.in_module = in_module
         self.out = Resolution()
         self.function: FunctionScope = None  # type: ignore[assignment]
@@ -197,34 +200,6 @@ class Lookup:
             function = function.parent
         return tuple(names)
 
-
-def _refer_ahead(variable: Variable, scope: BlockScope) -> None:
-    """Note that a function refers to what a scope has yet to declare."""
-    if variable.role == "fn":
-        if not variable.shell:
-            variable.shell = True
-            scope.shells.append(variable)
-    elif not variable.late:
-        variable.late = True
-        scope.late.append(variable)
-
-
-class Visitor(Lookup, Binder):
-    """``imports`` are what the imports of the program bring."""
-
-    def __init__(
-        self,
-        visits: Visits,
-        is_builtin: Callable[[str], bool],
-        is_global: Callable[[str], bool],
-        repl_names: dict[str, Variable] | None,
-        imports: Imports | None,
-        in_module: bool,
-    ) -> None:
-        Lookup.__init__(self, is_builtin, is_global, repl_names, in_module)
-        Binder.__init__(self, visits)
-        self.imports = imports
-
     def bind(
         self,
         node: ast.Node,
@@ -246,6 +221,17 @@ class Visitor(Lookup, Binder):
             if isinstance(place, ast.Param) and name == "_":
                 # A parameter that nothing can read.
                 del self.function.scopes[-1].names["_"]
+
+
+def _refer_ahead(variable: Variable, scope: BlockScope) -> None:
+    """Note that a function refers to what a scope has yet to declare."""
+    if variable.role == "fn":
+        if not variable.shell:
+            variable.shell = True
+            scope.shells.append(variable)
+    elif not variable.late:
+        variable.late = True
+        scope.late.append(variable)
 
 
 def counts(r: Visitor, node: ast.For) -> bool:
@@ -536,7 +522,7 @@ class Resolver:
         self, imports: Imports | None, declared: Declared | None = None, in_module: bool = False
     ) -> Visitor:
         names = declared.names if declared else None
-        return Visitor(_VISITS, self._is_builtin, self._is_global, names, imports, in_module)
+        return Visitor(self._is_builtin, self._is_global, names, imports, in_module)
 
 
 def _begin(r: Visitor, program: ast.Program) -> None:
