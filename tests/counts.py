@@ -64,6 +64,8 @@ class Counts:
     format_share = Size(40, 1)
     names_share = Size(24, 1)
     fixes_share = Size(60, 1)
+    #: One of so many changes to a bundle.
+    odd_share = Size(3, 1)
     lark_share = Size(20, 1)
     imported_share = Size(3, 1)
     sqlite_share = Size(4, 1)

@@ -17,6 +17,7 @@ from harnpy.formats.secrets.names import is_secret_name
 from harnpy.workflow.bundle import BundleError, export_run, import_bundle, validate_bundle, without_secrets
 from harnpy.workflow.bundle.redactor import Environment, Places
 from harnpy.workflow.bundle.sections import sealed
+from tests.counts import COUNT
 from tests.worlds import world_with
 
 Dict = dict[str, Any]
@@ -337,7 +338,7 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_bundle_of_odd_values_is_refused_or_makes_a_record_that_can_be_exported(mode: str) -> None:
-    """However it came about: its integrity is right. Each mode tries a third of the changes."""
+    """However it came about: its integrity is right. Each mode tries others of the changes."""
     spoken = stage(
         "a", event("message", "hello", "assistant"), *call("c", {"f": 1}, "done"), visible_text="hello"
     )
@@ -347,7 +348,7 @@ def test_a_bundle_of_odd_values_is_refused_or_makes_a_record_that_can_be_exporte
     bundle = export(made, mode, sidecar=[{"type": "message", "role": "user", "content": "hi"}])
     modes = itertools.cycle(MODES)
     changes = [*itertools.product(places(bundle), ODD)]
-    for place, value in changes[MODES.index(mode) :: len(MODES)]:
+    for place, value in changes[MODES.index(mode) :: len(MODES) * COUNT.odd_share]:
         changed = copy.deepcopy(bundle)
         holder = changed
         for key in place[:-1]:

@@ -65,27 +65,24 @@ def raw(run: Dict, sidecar: list[Dict]) -> Dict:
     return sections(known, known["replay_fixture"], sidecar)
 
 
-@pytest.mark.parametrize("secret", KEYS)
-@pytest.mark.parametrize("mode", ["sanitized", "local", "replay_only"])
 @SLOW
 @given(run=RUNS, sidecar=SIDECARS)
-def test_no_secret_survives_wherever_it_stands(
-    mode: str, secret: str, run: Dict, sidecar: list[Dict]
-) -> None:
-    text, gone = KEYS[secret]
-    bundle = export_run(planted(run, text), mode, sidecar=planted(sidecar, text))
-    assert not [found for found in strings(bundle) if gone in found]
-    assert validate_bundle(bundle) == []
+def test_no_secret_survives_wherever_it_stands(run: Dict, sidecar: list[Dict]) -> None:
+    """Any of them, in any mode, in the same run: making that takes longest."""
+    for text, gone in KEYS.values():
+        for mode in ("sanitized", "local", "replay_only"):
+            bundle = export_run(planted(run, text), mode, sidecar=planted(sidecar, text))
+            assert not [found for found in strings(bundle) if gone in found], mode
+            assert validate_bundle(bundle) == [], mode
 
 
-@pytest.mark.parametrize("place", PLACES)
 @SLOW
 @given(run=RUNS, sidecar=SIDECARS)
-def test_sanitized_tells_nothing_of_the_machine(place: str, run: Dict, sidecar: list[Dict]) -> None:
-    text, gone = PLACES[place]
+def test_sanitized_tells_nothing_of_the_machine(run: Dict, sidecar: list[Dict]) -> None:
     env = {"SOME_VALUE": "s3cr3t-pa55word!"}
-    bundle = export_run(planted(run, text), sidecar=planted(sidecar, text), env=env)
-    assert not [found for found in strings(bundle) if gone in found]
+    for text, gone in PLACES.values():
+        bundle = export_run(planted(run, text), sidecar=planted(sidecar, text), env=env)
+        assert not [found for found in strings(bundle) if gone in found]
 
 
 @SLOW
