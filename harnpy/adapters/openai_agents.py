@@ -21,7 +21,7 @@ from harnpy.session.events import (
     MESSAGE_ADDED,
     EventDraft,
 )
-from harnpy.session.log import ANY
+from harnpy.session.history import ANY
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
 from harnpy.storage import Store, open_store

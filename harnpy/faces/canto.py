@@ -26,11 +26,12 @@ from harnpy.session.drafting import ensure_turn as ensure_turn_id
 from harnpy.session.drafting import metadata as with_metadata
 from harnpy.session.drafting import turn as with_turn_id
 from harnpy.session.errors import InvalidArgument, SessionExists, SessionNotFound
+from harnpy.session.history import ANY
 from harnpy.session.info import SessionInfo
-from harnpy.session.log import ANY, ModelSettings
-from harnpy.session.log import Rebuilder as HarnRebuilder
 from harnpy.session.log import Session as HarnSession
 from harnpy.session.prompt import FILES_LIMIT, HistoryEntry
+from harnpy.session.reading import ModelSettings
+from harnpy.session.reading import Rebuilder as HarnRebuilder
 from harnpy.session.resize_policy import Artifacts, ResizeReport
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.trajectory import ChildLog as ChildRunLog

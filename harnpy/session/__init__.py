@@ -64,12 +64,13 @@ if TYPE_CHECKING:
     from harnpy.session.drafting import current_metadata, current_turn, ensure_turn, metadata, turn
     from harnpy.session.extension import SessionExtension, current_session_id
     from harnpy.session.guards import ApprovalGate, ApprovalRequest, InputGate
+    from harnpy.session.history import ANY
     from harnpy.session.hooks import EventBus, HookStack
     from harnpy.session.info import SessionInfo, TurnInfo
     from harnpy.session.lanes import Lanes
     from harnpy.session.lifecycle import tool_key
-    from harnpy.session.log import ANY, ModelSettings, Rebuilder
     from harnpy.session.prompt import HistoryEntry
+    from harnpy.session.reading import ModelSettings, Rebuilder
     from harnpy.session.registers import SessionStatus
     from harnpy.session.resize_policy import CLEAR, ResizePolicy, ResizeReport
     from harnpy.session.runtime import InfoPage, SessionQuery, SessionRuntime

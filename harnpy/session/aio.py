@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from harnpy.session.extension import RequestPrompt
     from harnpy.session.hooks import EventBus
     from harnpy.session.info import SessionInfo
-    from harnpy.session.log import ModelSettings
     from harnpy.session.past import Until
+    from harnpy.session.reading import ModelSettings
     from harnpy.session.registers import Level, Settings, TaskList
     from harnpy.session.resize_policy import Analysis, ResizePolicy, ResizeReport, Strategy
     from harnpy.session.send import Prompt

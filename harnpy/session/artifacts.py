@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from harnpy.formats.dicts import Dict
-    from harnpy.session.events import Event
+    from harnpy.session.log import Session
     from harnpy.storage.jsonl.layout import Medium
 
 # What is known of an artifact without its body. Spec: 10 §A1.14.
@@ -303,34 +303,29 @@ class Offloading:
 # What a session's log says of artifacts. Spec: 10 §A1.14, §C3, §C10.
 
 
-class Recording:
-    """The part of a `Session` that is about artifacts."""
+def record_artifact(session: Session, artifact: Artifact, child_id: str | None = None) -> Artifact:
+    """Write an artifact's descriptor, and return it as written: of this session, unless it names another.
 
-    __slots__ = ()
+    ``child_id`` is the child that made it.
+    """
+    recorded = replace(artifact, producer_session_id=artifact.producer_session_id or session.id)
+    child: dict[str, Any] = {} if child_id is None else {"child_id": child_id}
+    session.write(EventDraft(ARTIFACT_RECORDED, {**child, "artifact": recorded.data()}))
+    return recorded
 
-    id: str
 
-    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
-        raise NotImplementedError
+def store_artifact(
+    session: Session,
+    store: ArtifactStore,
+    artifact: Artifact,
+    body: bytes | Body,
+    child_id: str | None = None,
+) -> Artifact:
+    """Keep a body in ``store``, then record its descriptor, which is returned.
 
-    def record_artifact(self, artifact: Artifact, child_id: str | None = None) -> Artifact:
-        """Write an artifact's descriptor, and return it as written: of this session, unless it names another.
+    Raises `InvalidArgument` for a part that is missing, `ArtifactError`, `StorageError`.
+    """
 
-        ``child_id`` is the child that made it.
-        """
-        recorded = replace(artifact, producer_session_id=artifact.producer_session_id or self.id)
-        child: dict[str, Any] = {} if child_id is None else {"child_id": child_id}
-        self.write(EventDraft(ARTIFACT_RECORDED, {**child, "artifact": recorded.data()}))
-        return recorded
-
-    def store_artifact(
-        self, store: ArtifactStore, artifact: Artifact, body: bytes | Body, child_id: str | None = None
-    ) -> Artifact:
-        """Keep a body in ``store``, then record its descriptor, which is returned.
-
-        Raises `InvalidArgument` for a part that is missing, `ArtifactError`, `StorageError`.
-        """
-
-        check_given(store, body)
-        own = replace(artifact, producer_session_id=artifact.producer_session_id or self.id)
-        return self.record_artifact(store.put(own, body), child_id)
+    check_given(store, body)
+    own = replace(artifact, producer_session_id=artifact.producer_session_id or session.id)
+    return session.record_artifact(store.put(own, body), child_id)

@@ -34,8 +34,8 @@ from harnpy.session.errors import (
     SessionError,
 )
 from harnpy.session.events import EventDraft
+from harnpy.session.history import ANY
 from harnpy.session.info import BLOCKED, CANCELED, COMPLETED, ENDS, FAILED, FORK, RUNNING, Child
-from harnpy.session.log import ANY
 from harnpy.session.send import name_of_agent
 from harnpy.session.stored import StoredSession
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError, StoreClosed

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from harnpy.session import hooks
 from harnpy.session.arguments import instance, mapping
 from harnpy.session.errors import InvalidArgument, SessionExists
+from harnpy.session.history import ANY, message_drafts
 from harnpy.session.hooks import EventBus
-from harnpy.session.log import ANY, Session, message_drafts
+from harnpy.session.log import Session
 from harnpy.session.messages import calls_of
 from harnpy.session.registers import Level
 from harnpy.session.resize import Resizing

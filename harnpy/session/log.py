@@ -3,402 +3,64 @@
 `append` is the only way to change one. It writes to the stream first and updates the view after; a
 failed write leaves no trace. It costs the same at any length; a cut costs what it keeps. Not thread-safe:
 a session belongs to one VM, and a VM to one thread.
+
+Most verbs are functions over a session, each in the room of its idea; the class names them.
 """
 
 from __future__ import annotations
 
-from copy import copy
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from harnpy.formats.dicts import detached
-from harnpy.session import arguments
+from harnpy.session import arguments, artifacts, history, reading, registers, resize, waits, watch
 from harnpy.session import events as kinds
-from harnpy.session.arguments import count, validate_session_id
-from harnpy.session.artifacts import Recording, recorded
-from harnpy.session.choices import Choices
-from harnpy.session.cuts import AGENT_FACTS, Created, Cut
+from harnpy.session.arguments import validate_session_id
+from harnpy.session.cuts import AGENT_FACTS, Created
 from harnpy.session.drafting import AMBIENT, asked_for, check_drafts, place, surrounded
-from harnpy.session.errors import InvalidArgument, SessionConflict, SessionError, SessionExists
-from harnpy.session.events import Event, EventDraft, Origin, Summary
-from harnpy.session.facts import Facts
-from harnpy.session.forks import Branches
-from harnpy.session.messages import as_dict
+from harnpy.session.errors import SessionConflict, SessionExists
+from harnpy.session.events import Event, EventDraft, Origin
+from harnpy.session.history import ANY
 from harnpy.session.prompt import FILES_LIMIT
-from harnpy.session.reading import Reading
+from harnpy.session.registers import METADATA, TaskList, name_of
 from harnpy.session.registers import REGISTERS as SETTINGS
-from harnpy.session.registers import name_of
-from harnpy.session.resize import Resizable, Resizing
 from harnpy.session.revisions import Saves
-from harnpy.session.transcript import MESSAGE_KINDS
+from harnpy.session.rewind import leaf_of
 from harnpy.session.view import View
-from harnpy.session.waits import Waits
-from harnpy.session.watch import Watched
-from harnpy.session.window import Window
 from harnpy.storage.errors import StreamExists, VersionConflict
 from harnpy.storage.memory import MemoryStore, MemoryStream
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from harnpy.session.compaction import Compaction
-    from harnpy.session.info import SessionInfo, TurnInfo
+    from harnpy.session.info import SessionInfo
     from harnpy.session.past import Until
     from harnpy.session.prompt import HistoryEntry, Stable
+    from harnpy.session.reading import ModelSettings, Reduction
+    from harnpy.session.registers import Settings
+    from harnpy.session.resize import Resizing
+    from harnpy.session.resize_policy import ResizePolicy
     from harnpy.session.watch import Audience
     from harnpy.storage.contract import Stream
 
-    Message = dict[str, Any]
-    Messages = Message | Iterable[Message]
-
-# States that functions make of a session's log. Spec: 10 §A1.6, §C3.
-
-
-class Reduction:
-    """The state that ``fn(state, event)`` makes of all events, beginning with an empty dict.
-
-    Calling it gives a shallow copy. The events since the last call are read when it is called, so it costs an
-    append nothing.
-    """
-
-    def __init__(self, fn: Callable[[Any, Event], Any], read: Callable[[int], list[Event]]) -> None:
-        self._fn = fn
-        self._read = read
-        #: The number of the last event taken in, and the state there.
-        self._reached: tuple[int, Any] = 0, {}
-
-    def __call__(self) -> Any:
-        seq, state = self._reached
-        for event in self._read(seq):
-            seq, state = event.seq, self._fn(state, event)
-        self._reached = seq, state
-        return copy(state)
-
-
-# What a session shows: its window, raw and as a model gets it, and its history. Spec: 10 §C5.
-
-
-class Showing(Reading):
-    """The part of a `Session` that returns messages."""
-
-    __slots__ = ()
-
-    view: View
-
-    @property
-    def length(self) -> int:
-        """The number of messages in the window."""
-        return len(self.view.window)
-
-    def messages(self) -> list[dict[str, Any]]:
-        """The window's messages, in a new list; the messages themselves are shared."""
-        return list(self.view.window.messages())
-
-    def total(self, measure: Callable[[dict[str, Any]], int]) -> int:
-        """The sum of ``measure(message)`` in the window. Cached by function: pass the same one each time."""
-        return self.view.window.total(measure)
-
-    def window(self) -> list[dict[str, Any]]:
-        """The window as a model gets it: valid for every provider (10 §C5)."""
-        return list(self.stable(_as_it_is).messages)
-
-    def entries(self, files_limit: int = FILES_LIMIT) -> list[HistoryEntry]:
-        """The messages of `window` with their events, context marks and what the log knows of calls.
-
-        ``files_limit``: how many files of each sort the working set names.
-        """
-        return self.view.entries(self._read_tools, annotate=True, files_limit=files_limit)
-
-    def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
-        """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
-        return self.view.stable(convert, self._read_tools)
-
-    def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
-        until = None if before is None else before - 1
-        return self.stream.read(after, until, types=kinds.CALL_TYPES)
-
-    def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
-        """The messages behind the window since the last reset, as they were written; with
-        ``include_reset`` those of the whole log."""
-        if include_reset:
-            return self.every_message()
-        return [entry.body for entry in self.view.window.history()]
-
-    @property
-    def context_window(self) -> list[dict[str, Any]]:
-        """`messages` by its name in Agently."""
-        return self.messages()
-
-    @property
-    def full_context(self) -> list[dict[str, Any]]:
-        """`history` by its name in Agently."""
-        return self.history()
-
-    def every_message(self) -> list[dict[str, Any]]:
-        """Return the messages of the whole log, including those before a reset. A fork onto this session
-        counts as the messages that it brought."""
-        found: list[dict[str, Any]] = []
-        for event in self.read():
-            if event.type == kinds.MESSAGE_ADDED:
-                found.append(event.body)
-            elif isinstance(event.body, Cut) and event.body.parent_id is not None:
-                found += [entry.body for entry in event.body.window.history()]
-        return found
-
-    def prompt_state(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return what a loop starts from: the messages, led by the summary unless they show it, and the
-        summary (08 §1.11)."""
-        window = self.view.window
-        opening = [] if window.shows_summary() else [{"role": "user", "content": window.summary}]
-        return opening + self.messages(), window.summary
-
-
-def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
-    return message
-
-
-# What a model is shown of a session, naming so many files. Spec: 10 §A1.8, §C5.
-
-
-class Rebuilder:
-    """``files_limit`` is how many files of each sort a working set names."""
-
-    def __init__(self, files_limit: int = FILES_LIMIT) -> None:
-        self.files_limit = files_limit
-
-    def entries(self, session: Session) -> list[HistoryEntry]:
-        """Return the messages with their events, context marks and what the log knows of calls."""
-        return session.entries(self.files_limit)
-
-    def messages(self, session: Session) -> list[dict[str, Any]]:
-        """Return the messages alone."""
-        return [entry.message for entry in self.entries(session)]
-
-
-# What a session's log tells whoever asks. Spec: 10 §A1.6, §C3.
-
-
-State = TypeVar("State")
-
-_WAITS = frozenset({kinds.WAIT_STARTED, kinds.APPROVAL_REQUESTED})
-_GOES_ON = frozenset({kinds.WAIT_RESOLVED, kinds.APPROVAL_RESOLVED, kinds.APPROVAL_CANCELED})
-_MESSAGES = frozenset({kinds.MESSAGE_ADDED})
-
-
-class ModelSettings(NamedTuple):
-    """What later turns use. ``model`` None is the default one, ``tools`` None those that nobody chose."""
-
-    model: Any = None
-    thinking: str = "off"
-    tools: list[str] | None = None
-
-
-class Questions(Reading):
-    """The part of a `Session` that answers."""
-
-    __slots__ = ()
-
-    view: View
-    reduction: Reduction | None
-
-    @property
-    def revision(self) -> int:
-        raise NotImplementedError
-
-    def get(self, key: str, default: Any = None) -> Any:
-        raise NotImplementedError
-
-    @property
-    def info(self) -> SessionInfo:
-        """The session as lists show it."""
-        from harnpy.session.info import info_of_log
-
-        return info_of_log(self.origin, self.read(), self.revision)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it waits for an approval or for something outside."""
-        last = next(self.stream.read(types=_WAITS | _GOES_ON, reverse=True, limit=1), None)
-        return last is not None and last.type in _WAITS
-
-    @property
-    def total_cost(self) -> float:
-        """What all events have cost, in USD."""
-        return float(sum(event.cost for event in self.stream.read()))
-
-    @property
-    def model_settings(self) -> ModelSettings:
-        """The model, how much it thinks, and its tools, as they were chosen last."""
-        return ModelSettings(self.get("model"), self.get("thinking", "off"), self.get("tools"))
-
-    def last_event(self) -> Event | None:
-        """Return the last event, as this session's."""
-        last = self.stream.last()
-        return None if last is None else self.event(last.seq)
-
-    def last_message(self) -> Message | None:
-        """Return the last message that was ever added."""
-        return next(self._newest(), None)
-
-    def last_assistant_message(self) -> Message | None:
-        """Return the last message of an assistant that says something and calls no tool."""
-        return next((message for message in self._newest() if _answers(message)), None)
-
-    def reduce(self, fn: Callable[[State, Event], State], init: State) -> State:
-        """Return the state that ``fn(state, event)`` makes of all events, beginning with ``init``."""
-        return reduce(fn, self.read(), init)
-
-    @property
-    def state(self) -> Any:
-        """What the reducer makes of the log that was attached last; an empty dict without any."""
-        return {} if self.reduction is None else self.reduction()
-
-    def turns(self) -> list[TurnInfo]:
-        """Return the turns that the conversation consists of, oldest first."""
-        from harnpy.session.info import turns_of
-
-        return turns_of(self.read(), self.view.turns.items())
-
-    def _newest(self) -> Iterator[Message]:
-        return (event.body for event in self.stream.read(types=_MESSAGES, reverse=True))
-
-
-def _answers(message: Message) -> bool:
-    if message.get("role") != "assistant" or message.get("tool_calls"):
-        return False
-    content = message.get("content")
-    if isinstance(content, list):
-        kinds_of_parts = {part.get("type") for part in content if isinstance(part, dict)}
-        return bool(content) and "tool_use" not in kinds_of_parts
-    said = any(isinstance(text, str) and text.strip() for text in (content, message.get("reasoning")))
-    return said or bool(message.get("thinking_blocks"))
-
-
-# What is said: appending messages and context, and beginning anew. Spec: 10 §A1.4, §A2.2, §C3.
-
-
-#: As an expected version: at the end, whatever it is.
-ANY = -1
-_NO_MESSAGES: Final = "messages must be dicts with a string `role`"
-
-
-class History:
-    """The part of a `Session` that writes messages."""
-
-    __slots__ = ()
-
-    id: str
-    version: int
-    view: View
-
-    def append(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
-        raise NotImplementedError
-
-    def replace(self, reason: str, window: Window, branched_at: int | None = None) -> Event:
-        raise NotImplementedError
-
-    def shrink(self, strategy: str, window: Window) -> None:
-        raise NotImplementedError
-
-    @property
-    def length(self) -> int:
-        raise NotImplementedError
-
-    def history_changed(self) -> None:
-        raise NotImplementedError
-
-    def append_user(self, text: str) -> Event:
-        """Append what a user says."""
-        return self.append_message({"role": "user", "content": text})
-
-    def append_message(self, message: Message) -> Event:
-        """Append one message; a role that isn't given is ``user``."""
-        return self.append_prompt(message)[0]
-
-    def append_prompt(self, messages: Messages) -> list[Event]:
-        """Append messages, all or none. Raises `InvalidArgument` when there are none."""
-        drafts = message_drafts(messages)
-        if not drafts:
-            raise InvalidArgument("a prompt must contain at least one message", self.id)
-        events = self.append(*drafts, expected_version=ANY)
-        self.history_changed()
-        return events
-
-    def append_context(self, content: str, kind: str = "generic", placement: str | None = None) -> Event:
-        """Append what the model is to know and nobody has said. ``placement``: ``prefix`` or ``history``."""
-        if placement not in (None, "prefix", "history"):
-            raise InvalidArgument(f"`placement` must be `prefix` or `history`, not {placement!r}", self.id)
-        data = {"kind": kind, "content": content}
-        if placement is not None:
-            data["placement"] = placement
-        return self.append(EventDraft(kinds.CONTEXT_ADDED, data), expected_version=ANY)[0]
-
-    def add_history(self, messages: Messages) -> None:
-        """Append messages that are no turn's, one or several; a role that isn't given is ``user``."""
-        self.append(*message_drafts(messages), expected_version=ANY)
-        self.history_changed()
-
-    def set_history(self, messages: Messages) -> None:
-        """Restart the history with these messages. The log keeps what was; memo and registers stay."""
-        drafts = message_drafts(messages)
-        data: dict[str, Any] = {"messages": [], "reason": "set"}
-        if drafts:
-            data["messages"] = [[self.version + 1, self.version + len(drafts)]]
-        if self.view.window.summary is not None:
-            data["summary"] = None
-        self.append(*drafts, EventDraft(kinds.HISTORY_REPLACED, Cut.restored(data)))
-        self.history_changed()
-
-    def reset(self) -> None:
-        """Empty window and history; registers stay."""
-        self.replace("reset", Window())
-        self.history_changed()
-
-    def clean_window(self) -> None:
-        """Empty the window. The history stays."""
-        self.shrink("clean_window", self.view.window.trimmed(0))
-        self.history_changed()
-
-    def trim(self, keep_last: int) -> int:
-        """Keep the newest messages in the window. Return how many there are."""
-        if count("keep_last", keep_last) < self.length:
-            self.shrink("trim", self.view.window.trimmed(keep_last))
-        return self.length
-
-
-def message_drafts(messages: Messages) -> list[EventDraft]:
-    """Return the drafts of copies of the messages: dicts, or objects that have a role and a content.
-
-    Raises `InvalidArgument`, `EventRejected`.
-    """
-    one = as_dict(messages)
-    drafts = []
-    if not isinstance(one, dict) and not hasattr(messages, "__iter__"):
-        raise InvalidArgument(_NO_MESSAGES)
-    for message in map(as_dict, [one] if isinstance(one, dict) else messages):
-        if not isinstance(message, dict) or not isinstance(message.get("role", ""), str):
-            raise InvalidArgument(_NO_MESSAGES)
-        draft = EventDraft(kinds.MESSAGE_ADDED, {"role": "user", **message})
-        draft.check()
-        draft.data = detached(draft.data)
-        drafts.append(draft)
-    return drafts
-
+T = TypeVar("T")
 
 #: What a store calls a stream of ours.
 KIND = "session"
 
 
-class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, Waits, Recording, Watched):
+class Session:
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = (
         "audience", "clock", "id", "moment", "origin", "reduction", "resizing", "saves", "stream", "strict",
         "version", "view"
     )  # fmt: skip
+    #: Who listens; None: nobody ever did.
+    audience: Audience | None
     #: None: it isn't saved anywhere.
     saves: Saves | None
     #: Whether messages must be as a model takes them (10 §A1.4); else they are stored as they are.
@@ -504,10 +166,7 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         self.stream.settle()
         self.view.window.settle()
 
-    # Writing.
-
-    def resize_by(self, resizing: Resizing) -> None:
-        self.resizing = resizing
+    # Appending.
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
@@ -590,20 +249,25 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         """The time of an event that is appended now: never before the last one's."""
         return max(self.clock.now(), self.moment)
 
-    def replace(self, reason: str, window: Window, branched_at: int | None = None) -> Event:
-        """Restart the history with ``window``. The log keeps what was."""
-        cut = Cut(reason, window, self.view.window, branched_at)
-        return self.record(kinds.HISTORY_REPLACED, cut)
+    append_user = history.append_user
+    append_message = history.append_message
+    append_prompt = history.append_prompt
+    append_context = history.append_context
+    add_history = history.add_history
 
-    def bring(self, parent_id: str, view: View) -> None:
-        """Replace everything with what ``view`` shows of the session ``parent_id``: a fork onto this one."""
-        self.record(kinds.HISTORY_REPLACED, Cut.fork(parent_id, view.window, view.registers))
+    # Cuts. The log keeps what was.
 
-    def shrink(self, strategy: str, window: Window) -> None:
-        """Replace the window with a smaller one. The history behind it stays readable."""
-        self.record(
-            kinds.COMPACTION_TRIGGERED, Cut(strategy, window, self.view.window, cutoff=self.stream.last())
-        )
+    set_history = history.set_history
+    reset = history.reset
+    clean_window = history.clean_window
+    trim = history.trim
+    compact = history.compact
+    compaction_cut = history.compaction_cut
+    show_summary = history.show_summary
+    restore = history.restore
+    replace = history.replace
+    bring = history.bring
+    shrink = history.shrink
 
     def snapshot(
         self,
@@ -620,80 +284,51 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
         """
         return False
 
-    def compact(
-        self, compaction: Compaction, note: dict[str, Any] | None, turn: Event | None = None
-    ) -> list[Event]:
-        """Replace older messages with a summary; ``note`` is what its transcript event says of it, if it has
-        one.
+    # What the user chooses to be shown, and from where the conversation goes on.
 
-        The messages stay readable behind it (`history`). Return the event, if transcripts show it.
-        """
-        cut = self.compaction_cut(compaction, note)
-        event = self.record(kinds.COMPACTION_TRIGGERED, cut, turn)
-        cut.identify(event)
-        return [] if note is None else [event]
+    pin = history.pin
+    unpin = history.unpin
+    rewind = history.rewind
+    redo = history.redo
+    move_leaf = history.move_leaf
 
-    def compaction_cut(self, compaction: Compaction, note: dict[str, Any] | None = None) -> Cut:
-        """Return the cut that carries out a compaction of the window."""
-        former = self.view.window
-        archived = former.entries.items()[compaction.start : compaction.split]
-        summary = Summary(self.origin, compaction.message, archived)
-        window = former.compacted(compaction.start, compaction.split, summary)
-        cut = Cut(compaction.strategy, window, former, cutoff=self.stream.last(), note=note)
-        window.summary = cut.merged(former, compaction.text)
-        return cut
+    @property
+    def leaf_id(self) -> str | None:
+        """The id of the event that the conversation goes on behind: the last one, unless it is a move."""
+        seq = leaf_of(self.stream)
+        return self.read(seq - 1, seq)[0].id if seq else None
 
-    def show_summary(self) -> None:
-        """Put the summary before the messages, unless they show it (08 §1.11)."""
-        former = self.view.window
-        if former.shows_summary():
-            return
-        summary = Summary(self.origin, {"role": "user", "content": former.summary}, [])
-        cut = Cut("summary", former.compacted(0, 0, summary), former, cutoff=self.stream.last())
-        summary.made_by(self.record(kinds.COMPACTION_TRIGGERED, cut))
-
-    def restore(self, transcript: dict[str, Any]) -> None:
-        """Replace the window's contents with the transcript's. Earlier lifecycle events stay, before its own;
-        metadata and assets stay unless it brings some (08 §1.11)."""
-        for message in transcript.get("messages", []):
-            if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-                raise SessionError("a transcript's messages must be dicts with a string `role`", self.id)
-        former = self.view.window
-        messages = [EventDraft(kinds.MESSAGE_ADDED, message) for message in transcript.get("messages", [])]
-        known = {event["id"] for event in former.events()}
-        news = [
-            EventDraft(kinds.TRANSCRIPT_EVENT, event)
-            for event in transcript.get("events", [])
-            if event.get("kind") not in MESSAGE_KINDS and event.get("id") not in known
-        ]
-        assets = [asset for asset in transcript.get("assets") or () if asset not in former.assets]
-        kept = [EventDraft(type, payload) for type, payload in recorded(assets, self.id)]
-        events = self.write(*messages, *news, *kept)
-        window = former.with_entries(events[: len(messages)])
-        window.summary = transcript.get("summary")
-        window.state = transcript.get("state")
-        window.metadata = transcript.get("metadata", former.metadata)
-        window.assets = transcript.get("assets") or former.assets
-        window.past = None
-        self.replace("set", window)
-
-    def attach_reducer(self, fn: Callable[[Any, Event], Any]) -> Callable[[], Any]:
-        """Return what gives the state that ``fn(state, event)`` makes of all events so far, beginning with an
-        empty dict; `state` gives it, too."""
-        self.reduction = Reduction(fn, self.read)
-        return self.reduction
-
-    def _listened(self) -> Audience:
-        if self.audience is None:
-            from harnpy.session.watch import Audience
-
-            self.audience = Audience(self.id)
-        return self.audience
-
-    # Reading.
+    # Reading the log.
 
     def refresh(self) -> None:
         """Take notice of what others have appended: nobody has, to a session in memory."""
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Return the events numbered ``after + 1`` … ``until``, as this session's."""
+        found = self.stream.read(after, until, types=types, reverse=reverse, limit=limit)
+        return [self.origin.own(event) for event in found]
+
+    def event(self, seq: int) -> Event:
+        """The event with that number."""
+        return self.read(seq - 1, seq)[0]
+
+    events = reading.events
+    branch = reading.branch
+    last_event = reading.last_event
+    last_message = reading.last_message
+    last_assistant_message = reading.last_assistant_message
+    every_message = reading.every_message
+    turns = reading.turns
+    reduce = reading.reduce
+    attach_reducer = reading.attach_reducer
 
     @property
     def seq(self) -> int:
@@ -704,6 +339,206 @@ class Session(Facts, Choices, Branches, Showing, Resizable, History, Questions, 
     def revision(self) -> int:
         """How many times the session was saved (10 §C3.3); 0: no store has it."""
         return 0 if self.saves is None else self.saves.upto(self.stream)
+
+    @property
+    def state(self) -> Any:
+        """What the reducer makes of the log that was attached last; an empty dict without any."""
+        return {} if self.reduction is None else self.reduction()
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as lists show it."""
+        from harnpy.session.info import info_of_log
+
+        return info_of_log(self.origin, self.read(), self.revision)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for an approval or for something outside."""
+        return reading.is_waiting(self)
+
+    @property
+    def total_cost(self) -> float:
+        """What all events have cost, in USD."""
+        return float(sum(event.cost for event in self.stream.read()))
+
+    # What it shows: its window, raw and as a model gets it, and its history.
+
+    @property
+    def length(self) -> int:
+        """The number of messages in the window."""
+        return len(self.view.window)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The window's messages, in a new list; the messages themselves are shared."""
+        return list(self.view.window.messages())
+
+    def total(self, measure: Callable[[dict[str, Any]], int]) -> int:
+        """The sum of ``measure(message)`` in the window. Cached by function: pass the same one each time."""
+        return self.view.window.total(measure)
+
+    def window(self) -> list[dict[str, Any]]:
+        """The window as a model gets it: valid for every provider (10 §C5)."""
+        return list(self.stable(_as_it_is).messages)
+
+    def entries(self, files_limit: int = FILES_LIMIT) -> list[HistoryEntry]:
+        """The messages of `window` with their events, context marks and what the log knows of calls.
+
+        ``files_limit``: how many files of each sort the working set names.
+        """
+        return self.view.entries(self._read_tools, annotate=True, files_limit=files_limit)
+
+    def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
+        """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
+        return self.view.stable(convert, self._read_tools)
+
+    def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
+        until = None if before is None else before - 1
+        return self.stream.read(after, until, types=kinds.CALL_TYPES)
+
+    def history(self, include_reset: bool = False) -> list[dict[str, Any]]:
+        """The messages behind the window since the last reset, as they were written; with
+        ``include_reset`` those of the whole log."""
+        if include_reset:
+            return self.every_message()
+        return [entry.body for entry in self.view.window.history()]
+
+    @property
+    def context_window(self) -> list[dict[str, Any]]:
+        """`messages` by its name in Agently."""
+        return self.messages()
+
+    @property
+    def full_context(self) -> list[dict[str, Any]]:
+        """`history` by its name in Agently."""
+        return self.history()
+
+    prompt_state = reading.prompt_state
+
+    # Registers, and what they say.
+
+    get = registers.get_register
+    set = registers.set_register
+    setting = registers.setting
+    set_memo = registers.set_memo
+    set_task = registers.set_task
+    set_tasks = registers.set_tasks
+    set_scratchpad = registers.set_scratchpad
+    clear_scratchpad = registers.clear_scratchpad
+    set_status = registers.set_status
+
+    @property
+    def memo(self) -> Any:
+        """What is remembered beside the messages: any JSON value, None at first."""
+        return self.get("memo")
+
+    @property
+    def task(self) -> str | None:
+        """What the session is about, in one text."""
+        task: str | None = self.get("task")
+        return task
+
+    @property
+    def tasks(self) -> TaskList:
+        """The todo list."""
+        return TaskList.of(self.get("tasks", []))
+
+    @property
+    def scratchpad(self) -> Any:
+        """Notes beside the messages: a dict, None at first."""
+        return self.get("scratchpad")
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The values of the registers ``metadata.<key>``, by key."""
+        return {
+            key.removeprefix(METADATA): detached(known.value)
+            for key, known in self.view.registers.items()
+            if key.startswith(METADATA) and known.value is not None
+        }
+
+    @property
+    def model_settings(self) -> ModelSettings:
+        """The model, how much it thinks, and its tools, as they were chosen last."""
+        return reading.ModelSettings(self.get("model"), self.get("thinking", "off"), self.get("tools"))
+
+    @property
+    def status(self) -> str:
+        """Where the session is in its life: active, suspended, completed, failed or deleted."""
+        return self.view.status
+
+    @property
+    def execution_status(self) -> str:
+        """What became of the last turn: pending (there is none), in_progress, completed, stopped, failed."""
+        return self.view.execution
+
+    # Resizing. A session of a store is resized by itself once it has a `Resizing`.
+
+    analyze = resize.analyze
+    resize_if_due = resize.resize_if_due
+    resize_after_overflow = resize.resize_after_overflow
+    history_changed = resize.history_changed
+    resize = resize.resize
+
+    def resize_by(self, resizing: Resizing) -> None:
+        """Resize the session so from now on."""
+        self.resizing = resizing
+
+    @property
+    def policy(self) -> ResizePolicy:
+        """When and how the window becomes smaller; handlers are registered here."""
+        return resize.resizing_of(self).policy
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that hold for the session (10 §C8.1)."""
+        return resize.settings(self)
+
+    @property
+    def auto_resize(self) -> bool:
+        """Whether the session is resized by itself: the nearest level says so, which is its own register, or
+        what it began with."""
+        return resize.auto_resize(self)
+
+    @property
+    def resizes_itself(self) -> bool:
+        """Whether it is ever resized by itself."""
+        return resize.resizes_itself(self)
+
+    def whole(self, fn: Callable[[], T]) -> T:
+        """Return what ``fn`` returns; no other thread changes the session meanwhile."""
+        return fn()
+
+    # Waiting for something outside, tools, artifacts.
+
+    wait_started = waits.wait_started
+    wait_resolved = waits.wait_resolved
+    find_tool = waits.find_tool
+    tool_fence = waits.tool_fence
+    record_artifact = artifacts.record_artifact
+    store_artifact = artifacts.store_artifact
+
+    # Those who want to be told of events.
+
+    observe = watch.observe
+    tail = watch.tail
+    watch = watch.watch
+
+    @property
+    def has_watchers(self) -> bool:
+        """Whether somebody watches or observes."""
+        return bool(self.audience)
+
+    def _listened(self) -> Audience:
+        if self.audience is None:
+            from harnpy.session.watch import Audience
+
+            self.audience = Audience(self.id)
+        return self.audience
+
+
+def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
+    return message
 
 
 def _is_plain(draft: EventDraft) -> bool:

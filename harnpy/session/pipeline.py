@@ -17,7 +17,8 @@ from harnpy.session.children import end_interrupted
 from harnpy.session.cuts import Created
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
-from harnpy.session.log import KIND, Session, message_drafts
+from harnpy.session.history import message_drafts
+from harnpy.session.log import KIND, Session
 from harnpy.session.prompt import SYSTEM
 from harnpy.session.recovery import Reentry, end_diverged, turn_to_enter
 from harnpy.session.registers import Level

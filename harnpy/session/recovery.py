@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict
 from harnpy.session.events import EventDraft
-from harnpy.session.log import ANY
+from harnpy.session.history import ANY
 from harnpy.session.transaction import HISTORY, Diverged, Recalled, Recorded, Txn
 from harnpy.session.turns import end_open_turns
 

@@ -10,10 +10,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harnpy.formats.dicts import detached
+from harnpy.session import events as kinds
+from harnpy.session import rewind
 from harnpy.session.errors import InvalidArgument, InvalidTransition
+from harnpy.session.events import EventDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harnpy.session.log import Session
 
 # Registers: what a session keeps by key beside its messages. Spec: 10 §C3.1.
 
@@ -294,3 +299,85 @@ class Settings(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({dict(self)})"
+
+
+# Verbs of a session. Values are copied on their way in and out.
+
+
+def set_register(
+    session: Session,
+    key: str,
+    value: Any,
+    *,
+    source: str | None = None,
+    reason: str | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> int:
+    """Set a register and return its new version, counted from 1. Raises `InvalidArgument` for a key
+    that isn't a register's (10 §C3.1), and for a value that the register can't have."""
+    if not is_register(key):
+        raise InvalidArgument(f'unknown register "{key}"', session.id)
+    if key.startswith(REGISTERS):
+        check(name_of(key), value)
+    if key == rewind.REGISTER and not rewind.are_pins(value):
+        raise InvalidArgument("`pins` must be a list of event numbers: use `pin`", session.id)
+    given = {"source": source, "reason": reason}
+    why = {name: text for name, text in given.items() if text is not None}
+    setting = session.setting(key, value, **why)
+    setting.metadata = metadata
+    setting.check()
+    setting.data, setting.metadata = detached(setting.data), detached(metadata)
+    session.write(setting)
+    version: int = setting.data["version"]
+    return version
+
+
+def setting(session: Session, key: str, value: Any, **why: Any) -> EventDraft:
+    """Return the draft of the event that sets a register. ``why``: source, reason, metadata."""
+    known = session.view.registers.get(key)
+    version = 1 if known is None else known.version + 1
+    return EventDraft(kinds.REGISTER_SET, {"key": key, "value": value, "version": version, **why})
+
+
+def get_register(session: Session, key: str, default: Any = None) -> Any:
+    """Return the value of a register; ``default`` when it was never set, or cleared."""
+    value = session.view.register(key) if isinstance(key, str) else None
+    return default if value is None else detached(value)
+
+
+def set_memo(session: Session, value: Any) -> None:
+    session.set("memo", value)
+
+
+def set_task(session: Session, text: str) -> None:
+    """Say what the session is about. A blank text clears it."""
+    if not isinstance(text, str):
+        raise InvalidArgument(f"a task must be a text, got {type(text).__name__}", session.id)
+    session.set("task", text if text.strip() else None)
+
+
+def set_tasks(session: Session, tasks: Iterable[Task | dict[str, Any]]) -> None:
+    """Replace the todo list. Raises `InvalidArgument` for one that breaks the rules (10 §A3.5)."""
+    session.set("tasks", TaskList.of(tasks).data())
+
+
+def set_scratchpad(session: Session, value: Any, **why: Any) -> int:
+    """Replace the scratchpad and return its version. ``why``: source, reason, metadata."""
+    return session.set("scratchpad", value, **why)
+
+
+def clear_scratchpad(session: Session, **why: Any) -> int:
+    """Empty the scratchpad and return its version."""
+    return session.set("scratchpad", None, **why)
+
+
+def set_status(session: Session, status: str, reason: str | None = None) -> None:
+    """Change the status, unless it is that already.
+
+    Raises `InvalidTransition` when it can't follow the present one, `InvalidArgument` when it is none.
+    """
+    former, status = session.status, str(status)
+    check_transition(session.id, former, status)
+    if status != former:
+        why = {} if reason is None else {"reason": reason}
+        session.write(EventDraft(kinds.STATUS_CHANGED, {"from": former, "to": status, **why}))

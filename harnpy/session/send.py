@@ -18,8 +18,8 @@ from harnpy.session import events as kinds
 from harnpy.session.agent_turn import NO_GUARDS, Turn
 from harnpy.session.agents import OVERFLOW, AgentDef, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
+from harnpy.session.history import message_drafts
 from harnpy.session.lanes import within
-from harnpy.session.log import message_drafts
 from harnpy.session.turns import events_of
 from harnpy.storage.errors import Unsupported
 

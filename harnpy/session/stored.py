@@ -15,8 +15,9 @@ from harnpy.session.cuts import Created
 from harnpy.session.drafting import check_fields
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin, micros
+from harnpy.session.history import ANY
 from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
-from harnpy.session.log import ANY, KIND, why_forked
+from harnpy.session.log import KIND, why_forked
 from harnpy.session.past import PastStream, past
 from harnpy.session.projections import EVENTS, KeptLog, Taken, take
 from harnpy.session.view import View, replay

@@ -26,7 +26,6 @@ from harnpy.session.cuts import RESIZE, Cut
 from harnpy.session.errors import ResizeError, SessionConflict
 from harnpy.session.events import ARTIFACT_RECORDED, BRANCH_SUMMARY, EventDraft, Summary
 from harnpy.session.messages import Pairs, as_dict, calls_of, results_of
-from harnpy.session.reading import Reading
 from harnpy.session.resize_policy import CLEAR, Size
 from harnpy.session.rewind import pinned_entries
 from harnpy.session.transcript import RESULT_ROLES
@@ -36,10 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.session.events import Event
-    from harnpy.session.registers import Settings
+    from harnpy.session.log import Session
     from harnpy.session.resize_policy import Artifacts, ResizePolicy
-    from harnpy.session.revisions import Saves
-    from harnpy.session.view import View
 
     Message = dict[str, Any]
 
@@ -47,45 +44,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-class Subject(Reading):
-    """The part of a `Session` that a resize reads and writes."""
-
-    __slots__ = ()
-
-    id: str
-    saves: Saves | None
-    version: int
-    view: View
-
-    @property
-    def settings(self) -> Settings:
-        raise NotImplementedError
-
-    @property
-    def memo(self) -> Any:
-        raise NotImplementedError
-
-    def agent_facts(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def refresh(self) -> None:
-        raise NotImplementedError
-
-    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
-        raise NotImplementedError
-
-    def setting(self, key: str, value: Any, **why: Any) -> EventDraft:
-        raise NotImplementedError
-
-    def compaction_cut(self, compaction: Compaction, note: dict[str, Any] | None = None) -> Cut:
-        raise NotImplementedError
-
-    def whole(self, fn: Callable[[], T]) -> T:
-        """Return what ``fn`` returns; no other thread changes the session meanwhile."""
-        return fn()
-
 
 # What one resize works on: the session as it stood when the resize began. Spec: 10 §C8.
 
@@ -97,7 +55,7 @@ class Seen:
     ``pinned`` are the numbers of the entries that stay in any case, ``made`` those of summaries.
     """
 
-    def __init__(self, session: Subject, settings: Mapping[str, Any]) -> None:
+    def __init__(self, session: Session, settings: Mapping[str, Any]) -> None:
         window = session.view.window
         shown = window.entries.items()
         self.session_id = session.id
@@ -146,7 +104,7 @@ class Seen:
         return max(0, max_length - length_of([*self._behind, *self._beside, *pinned]))
 
 
-def size_of(session: Subject) -> Size:
+def size_of(session: Session) -> Size:
     """Return how much of the session a model is shown."""
     return _size([*session.view.window.messages(), *_beside(session)])
 
@@ -155,7 +113,7 @@ def _size(messages: list[Message]) -> Size:
     return Size(len(messages), length_of(messages), estimate_tokens(messages))
 
 
-def _beside(session: Subject) -> list[Message]:
+def _beside(session: Session) -> list[Message]:
     """Return what a model is shown that isn't among the window's messages: context, and pinned messages that
     a cut has taken out."""
     window, pins = session.view.window, session.view.pins
@@ -164,7 +122,7 @@ def _beside(session: Subject) -> list[Message]:
     return found + ([entry.body for entry in pinned_entries(window, pins)] if pins else [])
 
 
-def _open_at(session: Subject, shown: list[Event]) -> int:
+def _open_at(session: Session, shown: list[Event]) -> int:
     """Return the number of the first message whose calls may still be answered, or of none."""
     running = session.view.open_turns
     answered: set[str | None] = set()
@@ -190,7 +148,7 @@ def _open_at(session: Subject, shown: list[Event]) -> int:
 
 
 def carry_out(
-    session: Subject,
+    session: Session,
     seen: Seen,
     strategy: str,
     outcome: Change | Compaction,
@@ -227,7 +185,7 @@ def carry_out(
             continue  # made again for what the log is now
 
 
-def _compaction(session: Subject, seen: Seen, compaction: Compaction) -> list[EventDraft] | None:
+def _compaction(session: Session, seen: Seen, compaction: Compaction) -> list[EventDraft] | None:
     if not session.view.window.begins_with(seen.entries[: compaction.split]):
         return None
     return [EventDraft(kinds.COMPACTION_TRIGGERED, session.compaction_cut(compaction))]
@@ -236,7 +194,7 @@ def _compaction(session: Subject, seen: Seen, compaction: Compaction) -> list[Ev
 class _Wanted:
     """A change whose messages are told apart: the session's own, and new ones."""
 
-    def __init__(self, session: Subject, seen: Seen, change: Change) -> None:
+    def __init__(self, session: Session, seen: Seen, change: Change) -> None:
         known = {id(copy): (copy, entry) for copy, entry in seen.given()}
 
         def entries(messages: list[Any] | None, before: str) -> list[Event] | None:
@@ -253,7 +211,7 @@ class _Wanted:
         self.memo = checked(memo)
         self.facts = change.facts
 
-    def drafts(self, session: Subject, strategy: str) -> list[EventDraft] | None:
+    def drafts(self, session: Session, strategy: str) -> list[EventDraft] | None:
         """Return the events that make the change of what the session is now; None when it is stale."""
         drafts: list[EventDraft] = []
         if self.window is not None or self.full is not None:
@@ -281,7 +239,7 @@ class _Wanted:
 
 
 def _entries(
-    session: Subject, messages: Iterable[Any], known: dict[int, tuple[Message, Event]]
+    session: Session, messages: Iterable[Any], known: dict[int, tuple[Message, Event]]
 ) -> Iterable[Event]:
     """Yield the entry of each message: its own if it is one that the strategy was given, unchanged, for the
     first time."""

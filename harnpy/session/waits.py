@@ -12,7 +12,8 @@ from harnpy.session.events import EventDraft
 from harnpy.storage.memory import MemoryStream
 
 if TYPE_CHECKING:
-    from harnpy.session.events import Event, Origin
+    from harnpy.session.events import Event
+    from harnpy.session.log import Session
     from harnpy.storage.contract import Stream
 
 # Finding an event by what it says of itself. Spec: 10 §C3.3, §A1.13.
@@ -68,52 +69,44 @@ class Reuse(NamedTuple):
     error: str | None = None
 
 
-class Waits:
-    """The part of a `Session` about what is done outside of it."""
+def wait_started(session: Session, reason: str | None = None, external_id: str | None = None) -> Event:
+    """Note that the session waits for something outside, which ``external_id`` names."""
+    return _noted(session, kinds.WAIT_STARTED, reason, external_id)
 
-    __slots__ = ()
 
-    id: str
-    origin: Origin
-    stream: Stream
+def wait_resolved(session: Session, reason: str | None = None, external_id: str | None = None) -> Event:
+    """Note that what the session waited for has come."""
+    return _noted(session, kinds.WAIT_RESOLVED, reason, external_id)
 
-    def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
-        raise NotImplementedError
 
-    def wait_started(self, reason: str | None = None, external_id: str | None = None) -> Event:
-        """Note that the session waits for something outside, which ``external_id`` names."""
-        return self._noted(kinds.WAIT_STARTED, reason, external_id)
+def find_tool(session: Session, key: str) -> ToolRecord | None:
+    """Return what the log knows last of the call with that key (`tool_key`); None for nothing."""
 
-    def wait_resolved(self, reason: str | None = None, external_id: str | None = None) -> Event:
-        """Note that what the session waited for has come."""
-        return self._noted(kinds.WAIT_RESOLVED, reason, external_id)
+    event = find_key(session.stream, key) if key else None
+    if event is None:
+        return None
+    event = session.origin.own(event)
+    if event.type == kinds.TOOL_COMPLETED:
+        return ToolRecord(key, completed=event)
+    return ToolRecord(key, started=event)
 
-    def find_tool(self, key: str) -> ToolRecord | None:
-        """Return what the log knows last of the call with that key (`tool_key`); None for nothing."""
 
-        event = find_key(self.stream, key) if key else None
-        if event is None:
-            return None
-        event = self.origin.own(event)
-        if event.type == kinds.TOOL_COMPLETED:
-            return ToolRecord(key, completed=event)
-        return ToolRecord(key, started=event)
+def tool_fence(session: Session, key: str) -> Literal["execute"] | Reuse:
+    """Say whether to make a call: ``execute``, or `Reuse` with what it came to.
 
-    def tool_fence(self, key: str) -> Literal["execute"] | Reuse:
-        """Say whether to make a call: ``execute``, or `Reuse` with what it came to.
+    Raises `ToolAmbiguous` for one that began and has no end: it may or may not have run.
+    """
+    known = session.find_tool(key)
+    if known is None:
+        return "execute"
+    if known.completed is None:
+        raise ToolAmbiguous(key, session.id)
+    return Reuse(known.output, known.error)
 
-        Raises `ToolAmbiguous` for one that began and has no end: it may or may not have run.
-        """
-        known = self.find_tool(key)
-        if known is None:
-            return "execute"
-        if known.completed is None:
-            raise ToolAmbiguous(key, self.id)
-        return Reuse(known.output, known.error)
 
-    def _noted(self, type: str, reason: str | None, external_id: str | None) -> Event:
-        given = {
-            "reason": arguments.optional_text("reason", reason),
-            "external_id": arguments.optional_text("external_id", external_id),
-        }
-        return self.write(EventDraft(type, {key: text for key, text in given.items() if text is not None}))[0]
+def _noted(session: Session, type: str, reason: str | None, external_id: str | None) -> Event:
+    given = {
+        "reason": arguments.optional_text("reason", reason),
+        "external_id": arguments.optional_text("external_id", external_id),
+    }
+    return session.write(EventDraft(type, {key: text for key, text in given.items() if text is not None}))[0]

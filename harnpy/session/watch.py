@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import finalize
 
 from harnpy.session.errors import InvalidArgument, ObserverError, SessionBusy
-from harnpy.session.reading import Reading
 from harnpy.storage.errors import StoreClosed
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from harnpy.session.events import Event
+    from harnpy.session.log import Session
 
     Observer = Callable[[Event], Any]
 
@@ -368,57 +368,45 @@ def _is_count(value: object) -> bool:
 BUFFER = 64
 
 
-class Watched(Reading):
-    """The part of a `Session` that others listen to."""
+def has_watchers(session: Session) -> bool:
+    """Whether somebody watches or observes."""
+    return bool(session.audience)
 
-    __slots__ = ()
 
-    id: str
-    version: int
-    #: Who listens; None: nobody ever did.
-    audience: Audience | None
+def watch(
+    session: Session,
+    *,
+    buffer: int = BUFFER,
+    after: int | None = None,
+    types: Iterable[str] | None = None,
+    lossy: bool = True,
+) -> Watch:
+    """Return a `Watch` of the events of these ``types`` (None: all) to come, whoever appends them.
 
-    @property
-    def has_watchers(self) -> bool:
-        """Whether somebody watches or observes."""
-        return bool(self.audience)
+    ``after``: first those of the log behind that number. A watch that isn't read fast enough has up to
+    ``buffer`` events waiting; then it drops what comes if it is ``lossy``, and keeps those waiting who
+    append to this object if it isn't. Raises `InvalidArgument`.
+    """
 
-    def watch(
-        self,
-        *,
-        buffer: int = BUFFER,
-        after: int | None = None,
-        types: Iterable[str] | None = None,
-        lossy: bool = True,
-    ) -> Watch:
-        """Return a `Watch` of the events of these ``types`` (None: all) to come, whoever appends them.
+    audience = session._listened()
+    return started(lambda: session.version, session.tail(), audience, buffer, after, types, lossy=lossy)
 
-        ``after``: first those of the log behind that number. A watch that isn't read fast enough has up to
-        ``buffer`` events waiting; then it drops what comes if it is ``lossy``, and keeps those waiting who
-        append to this object if it isn't. Raises `InvalidArgument`.
-        """
 
-        audience = self._listened()
-        return started(lambda: self.version, self.tail(), audience, buffer, after, types, lossy=lossy)
+def observe(session: Session, fn: Callable[[Event], Any]) -> Callable[[], None]:
+    """Have ``fn`` called with each event that this object appends, in order, before the append returns.
 
-    def observe(self, fn: Callable[[Event], Any]) -> Callable[[], None]:
-        """Have ``fn`` called with each event that this object appends, in order, before the append returns.
+    Return what ends that. When ``fn`` raises, the append raises `ObserverError`, and the events are
+    stored; when it writes to the session, that raises `SessionBusy`. Raises `InvalidArgument` for an
+    ``async`` function, which nobody would wait for.
+    """
+    from inspect import iscoroutinefunction
 
-        Return what ends that. When ``fn`` raises, the append raises `ObserverError`, and the events are
-        stored; when it writes to the session, that raises `SessionBusy`. Raises `InvalidArgument` for an
-        ``async`` function, which nobody would wait for.
-        """
-        from inspect import iscoroutinefunction
+    if iscoroutinefunction(fn):
+        raise InvalidArgument("observe: an observer must be a plain function, not an async one", session.id)
+    return session._listened().observe(fn)
 
-        if iscoroutinefunction(fn):
-            raise InvalidArgument("observe: an observer must be a plain function, not an async one", self.id)
-        return self._listened().observe(fn)
 
-    def tail(self) -> Tail:
-        """Return the end of the log, for a watch."""
+def tail(session: Session) -> Tail:
+    """Return the end of the log, for a watch."""
 
-        return OwnTail(self.read)
-
-    def _listened(self) -> Audience:
-        """Return those who listen, to be joined."""
-        raise NotImplementedError
+    return OwnTail(session.read)

@@ -16,9 +16,9 @@ from harnpy.session import EventDraft, EventRejected, Session, SessionConflict, 
 from harnpy.session.codec import encode_event
 from harnpy.session.conversation import SessionConversation
 from harnpy.session.errors import SessionLeased
+from harnpy.session.history import ANY
 from harnpy.session.info import SessionInfo
 from harnpy.session.live import live_sessions
-from harnpy.session.log import ANY
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.logs import dump_log, load_log
 from harnpy.storage import HeadQuery, Store, open_store

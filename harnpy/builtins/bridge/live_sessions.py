@@ -8,7 +8,7 @@ from functools import partial
 from harnpy.builtins.bridge.agent_tasks import TaskWaiter
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.session import hooks
-from harnpy.session.log import ANY, message_drafts
+from harnpy.session.history import ANY, message_drafts
 from harnpy.session.prompt import memo_message
 from harnpy.session.registry import SessionRegistry
 

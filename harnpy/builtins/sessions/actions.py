@@ -14,8 +14,8 @@ from harnpy.builtins.sessions.verbs import builtin, callback, listener, read_opt
 from harnpy.formats.suggestions import hint
 from harnpy.session import actions
 from harnpy.session.events import WAIT_RESOLVED, WAIT_STARTED, EventDraft
+from harnpy.session.history import ANY
 from harnpy.session.hooks import STAGES
-from harnpy.session.log import ANY
 from harnpy.session.watch import BUFFER
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from harnpy.builtins.bridge.callables import with_callables
 from harnpy.builtins.sessions.session_store import Offloaded
 from harnpy.builtins.sessions.session_values import drafts_of, errors_told, event_value, invalid
 from harnpy.builtins.sessions.verbs import Call, builtin, callback
-from harnpy.session.log import ANY
+from harnpy.session.history import ANY
 from harnpy.session.resize_policy import CLEAR
 from harnpy.session.trajectory import distill, export_run, export_run_tree
 from harnpy.vm.values import Builtin, display

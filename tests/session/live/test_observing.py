@@ -21,7 +21,7 @@ from harnpy.session import (
 from harnpy.session.codec import encode_event
 from harnpy.session.errors import ObserverError
 from harnpy.session.events import Event
-from harnpy.session.log import ANY
+from harnpy.session.history import ANY
 from harnpy.session.stored import StoredSession
 from harnpy.session.watch import Watch
 from harnpy.storage import Store, open_store

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from harnpy.session import EventDraft, InvalidArgument, Session
 from harnpy.session.codec import encode_event
-from harnpy.session.log import ANY
+from harnpy.session.history import ANY
 from harnpy.session.stored import StoredSession
 from harnpy.session.watch import Watch
 from harnpy.storage import Store, open_store
@@ -278,7 +278,7 @@ _WRITER = """
 import sys
 from harnpy.session import EventDraft
 from harnpy.session.stored import StoredSession
-from harnpy.session.log import ANY
+from harnpy.session.history import ANY
 from harnpy.storage import open_store
 from harnpy.world import World
 store = open_store(sys.argv[1])
