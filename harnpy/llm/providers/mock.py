@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError, OptionError
@@ -76,20 +77,22 @@ class _Scope:
 
 
 class _Meter:
-    """The length of match texts. Each message is read once: a request's list only ever grows."""
+    """The length of match texts. Each message is read once: a request has those of the former one first."""
 
     def __init__(self) -> None:
-        self._messages: list[dict[str, Any]] = []
-        self._count = 0
+        self._seen: list[dict[str, Any]] = []
         self._bytes = 0
 
     def bytes(self, messages: list[dict[str, Any]]) -> int:
-        """The UTF-8 length of the messages' match text."""
-        if messages is not self._messages:
-            self._messages, self._count, self._bytes = messages, 0, 0
-        new = messages[self._count :]
-        self._count = len(messages)
-        self._bytes += sum(byte_length(text) + 1 for text in strings_in(new))
+        """Return the UTF-8 length of the messages' match text."""
+        known = len(self._seen)
+        if len(messages) < known or not all(map(is_, self._seen, messages)):
+            self._seen, self._bytes, known = [], 0, 0
+        new = messages[known:]
+        self._seen += new
+        text = match_text(new)
+        if text:
+            self._bytes += byte_length(text) + 1
         return max(0, self._bytes - 1)
 
 
