@@ -210,7 +210,7 @@ def __getattr__(name: str) -> object:
     if name in ("actions", "drafts", "hooks", "messages", "payload_types"):
         return import_module(f"harnpy.session.{name}")
     module = {
-        "ANY": "log",
+        "ANY": "history",
         "Action": "actions",
         "AgentDef": "agents",
         "AgentFactory": "send",
@@ -233,8 +233,8 @@ def __getattr__(name: str) -> object:
         "InfoPage": "runtime",
         "InputGate": "guards",
         "Lanes": "lanes",
-        "ModelSettings": "log",
-        "Rebuilder": "log",
+        "ModelSettings": "reading",
+        "Rebuilder": "reading",
         "Replayer": "transfer.replaying",
         "Reply": "agents",
         "ResizePolicy": "resize_policy",

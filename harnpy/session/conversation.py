@@ -204,7 +204,7 @@ def follow(residents: Residents, follower: Follower) -> Session:
     """Open the follower's session and notify the follower of what others do to it."""
     resident = residents.open_resident(follower.id)
     begin_turn(residents, resident, follower)
-    resident.followers.append(follower)
+    resident.follow(follower)
     return resident.session
 
 
@@ -229,9 +229,8 @@ def notify_overtaken(residents: Residents, follower: Follower) -> None:
 
 def unfollow(residents: Residents, follower: Follower) -> None:
     resident = residents.by_id.get(follower.id)
-    if resident is not None and follower in resident.followers:
-        resident.followers.remove(follower)
-        resident.end_turn(follower)
+    if resident is not None:
+        resident.unfollow(follower)
 
 
 def inject_feedback(residents: Residents, id: str, kind: str, content: str) -> None:

@@ -12,7 +12,7 @@ from harnpy.session import events as kinds
 from harnpy.session.cuts import AGENT_FACTS
 from harnpy.session.events import MESSAGE_ADDED, TURN_COMPLETED, event_id, stamp
 from harnpy.session.registers import ACTIVE, IN_PROGRESS, METADATA, PENDING, execution_after
-from harnpy.session.revisions import Saves
+from harnpy.session.view import Saves
 from harnpy.storage.contract import Head
 
 if TYPE_CHECKING:

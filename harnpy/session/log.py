@@ -25,9 +25,8 @@ from harnpy.session.history import ANY
 from harnpy.session.prompt import FILES_LIMIT
 from harnpy.session.registers import METADATA, TaskList, name_of
 from harnpy.session.registers import REGISTERS as SETTINGS
-from harnpy.session.revisions import Saves
 from harnpy.session.rewind import leaf_of
-from harnpy.session.view import View
+from harnpy.session.view import Saves, View
 from harnpy.storage.errors import StreamExists, VersionConflict
 from harnpy.storage.memory import MemoryStore, MemoryStream
 from harnpy.world import World

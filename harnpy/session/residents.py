@@ -173,10 +173,25 @@ class Resident:
             view.apply(self.end)
         return view
 
+    def follow(self, follower: Follower) -> None:
+        """Have a loop that drives the session know of what others do to it."""
+        self.followers.append(follower)
+        self._hear()
+
+    def unfollow(self, follower: Follower) -> None:
+        if follower in self.followers:
+            self.followers.remove(follower)
+            self._hear()
+            self.end_turn(follower)
+
+    def _hear(self) -> None:
+        """Listen to a session that others may write to, as long as a loop drives it."""
+        if is_kept(self.session):
+            others = tuple(follow for follow in self.session.followers if follow != self.heard)
+            self.session.followers = (*others, self.heard) if self.followers else others
+
     def heard(self, events: Sequence[Event]) -> None:
         """Have the loops that drive the session know of what others have appended."""
-        if not self.followers:
-            return
         turns = [follower.turn for follower in self.followers]
         for event in events:
             if event.turn is not None and event.turn in turns:
@@ -191,9 +206,8 @@ class Resident:
         """End the turns of the loops that drive the session."""
         for follower in [*self.turns]:
             self.end_turn(follower)
-        if is_kept(self.session):
-            left = tuple(follow for follow in self.session.followers if follow != self.heard)
-            self.session.followers = left
+        self.followers.clear()
+        self._hear()
 
     def end_turn(self, follower: Follower) -> None:
         """Let others have the session, as far as a loop is concerned."""
@@ -223,12 +237,6 @@ def check_store(session: Session, store: Store) -> None:
         raise InvalidArgument(
             f"session '{session.id}' is open on {session.store.url}: close it first", session.id
         )
-
-
-def admitted(resident: Resident) -> None:
-    """Prepare a session that has become live: who descends from it, and who hears what others write."""
-    if is_kept(resident.session):
-        resident.session.followers = (*resident.session.followers, resident.heard)
 
 
 def close_log(resident: Resident, note: dict[str, Any]) -> None:
@@ -485,7 +493,6 @@ class Residents:
         """Add a session, after `make_room`."""
         resident = Resident(session, self._sink_for(session.id))
         self.by_id[session.id] = resident
-        admitted(resident)
         return resident
 
     def lend(self, session: Session, resident: Resident) -> None:

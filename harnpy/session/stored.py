@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from harnpy.session import events as kinds
 from harnpy.session.arguments import validate_session_id
 from harnpy.session.codec import SessionCodec
-from harnpy.session.cuts import Created
+from harnpy.session.cuts import Created, Cut
 from harnpy.session.drafting import check_fields
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin, micros
 from harnpy.session.history import ANY
-from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, Digest, SessionInfo, info_of
-from harnpy.session.log import KIND, why_forked
+from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, SessionInfo, info_of
+from harnpy.session.log import KIND, Session, why_forked
 from harnpy.session.past import PastStream, past
-from harnpy.session.projections import EVENTS, KeptLog, Taken, take
+from harnpy.session.projections import EVENTS, Basis, Taken, load, take
 from harnpy.session.view import View, replay
 from harnpy.session.watch import CHUNK
 from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import LeaseLost, StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.session.past import Until
     from harnpy.session.watch import Feed, Tail
@@ -50,7 +50,7 @@ class StoreTail:
 
     def __init__(
         self,
-        load: Callable[[], KeptLog | None],
+        load: Callable[[], StoredSession | None],
         changes: Callable[[int, float], int],
         *,
         is_told: bool,
@@ -58,7 +58,7 @@ class StoreTail:
         self.is_told = is_told
         self._load = load
         self._changes = changes
-        self._log: KeptLog | None = None
+        self._log: StoredSession | None = None
 
     def read(self, after: int) -> list[Event]:
         log = self._log
@@ -91,20 +91,29 @@ _BOUND: Final = frozenset({
 _CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
 
-class StoredSession(KeptLog):
+class StoredSession(Session):
     """A `Session` on a store.
 
     ``lease`` is that of the loops that drive it; appends are refused once somebody else has it.
     """
 
-    __slots__ = ("lease", "store")
+    __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot", "lease", "store")
+    is_kept = True
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
     ) -> None:
-        super().__init__(origin, stream, view, moment)
+        self._attach(origin, stream, view, moment)
         self.store = store
         self.lease: Lease | None = None
+        self._cuts: dict[int, Event] = {}  # by number: a cut has its window once a view has applied it
+        self._digest = Digest(origin.shared)
+        self._head: dict[str, object] | None = None
+        self._last: Event | None = None  # as this object has seen it: none of those before a fork
+        #: What the next snapshot builds on.
+        self._basis = Basis()
+        self._snapshot = 0  # the one that the view was made from
+        self._former: View | None = None  # the same view, made of the log behind it
 
     @classmethod
     def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
@@ -214,6 +223,109 @@ class StoredSession(KeptLog):
 
     def settle(self) -> None:
         self.view.window.settle()  # its log shares nothing with another object
+
+    # Reading: from the newest projection snapshot on, or all of it.
+    #
+    # A view that was made from a snapshot knows the window, registers, clients and statuses. Whoever wants
+    # more (transcript events, history, where turns began, what a cut left) makes it read the log behind the
+    # snapshot, once. Spec: 10 §C5.
+
+    @property
+    def revision(self) -> int:
+        return self._digest.revision
+
+    @property
+    def total_cost(self) -> float:
+        return self._digest.cost
+
+    def agent_facts(self) -> dict[str, Any]:
+        return self._digest.agent()
+
+    def read(
+        self,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        types: frozenset[str] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        found = list(self.stream.read(after, until, types=types, reverse=reverse, limit=limit))
+        if self._is_light and not all(seq in self._cuts for seq, _ in _cuts(found)):
+            self._whole()
+        return [self.origin.own(self._cuts.get(event.seq, event)) for event in found]
+
+    def refresh(self) -> None:
+        """Take notice of what others have appended."""
+        if self.audience is not None:
+            self.audience.check()
+        if self.stream.refresh() > self.version:
+            news = self._take_in()
+            self._head = None
+            if self.audience is not None:
+                self.audience.pass_on(news)
+            self._tell(news)
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        """Have those who follow the log know of events that are new to this object."""
+
+    @property
+    def _is_light(self) -> bool:
+        """Whether the log behind a snapshot hasn't been read yet."""
+        return self._snapshot > 0 and self._former is None
+
+    def _read(self, head: Head | None) -> None:
+        """Read the log: behind the newest snapshot that ``head`` knows of, if it knows one."""
+        self.version = 0
+        if head is not None and head.data.get(SNAPSHOT):
+            self._read_from(head.data[SNAPSHOT], head)
+        self._take_in()
+        self._head = self._digest.head()
+
+    def _read_from(self, seq: int, head: Head) -> None:
+        """Read snapshot number ``seq`` and what follows it, up to where the log ended when ``head`` was read.
+
+        Do nothing if the snapshot is damaged.
+        """
+        loaded = load(self.stream, seq, self._whole)
+        if loaded is None:
+            return
+        view, self._basis, created, self.moment = loaded
+        facts = info_of(head)
+        view.log, view.status, view.execution = self.view.log, facts.status, facts.execution
+        self.view, self.version, self._snapshot = view, seq, seq
+        shared = created.body.fork_seq
+        if seq <= shared:  # an ancestor's: the session begins behind what it shares with that
+            self._apply(list(self.stream.read(seq, shared)))
+            view.apply(created)
+        self._apply(list(self.stream.read(self.version, head.version)))
+        open_turns = [turn for turn in view.open_turns if turn > self.origin.shared]
+        self._digest = Digest.of(head, self.origin.shared, open_turns)
+
+    def _whole(self) -> View:
+        """Return the view at the snapshot that this one was made from, made of the log behind it."""
+        if self._former is None:
+            past = list(self.stream.read(until=self._snapshot))
+            self._former = replay(past)
+            self._cuts.update(_cuts(past))
+        return self._former
+
+    def _take_in(self) -> list[Event]:
+        """Apply what the stream has and the view lacks."""
+        news = list(self.stream.read(after=self.version))
+        if news:
+            self._digest.add(news)
+            self._apply(news)
+            self._digest.rewound(self.view.execution)
+        return news
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        if events:
+            self.version += len(events)
+            self._cuts.update(_cuts(events))
+            self._last = events[-1]
+            self.moment = self._last.moment
+            self.view.read(events)
 
     # Writing.
 
@@ -439,3 +551,7 @@ def _ancestors(origin: Origin) -> list[Origin]:
         found.append(above)
         above = above.parent
     return found
+
+
+def _cuts(events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
+    return ((event.seq, event) for event in events if isinstance(event.body, Cut))

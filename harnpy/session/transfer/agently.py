@@ -12,9 +12,9 @@ from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError, TransferTypeError
 from harnpy.session.events import EventDraft
 from harnpy.session.registers import ACTIVE, METADATA, check_transition
-from harnpy.session.revisions import SAVES_BEFORE
 from harnpy.session.transfer import admission, documents
 from harnpy.session.transfer.admission import NewLog
+from harnpy.session.view import SAVES_BEFORE
 
 if TYPE_CHECKING:
     from harnpy.session.log import Session

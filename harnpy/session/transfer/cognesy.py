@@ -13,10 +13,10 @@ from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError
 from harnpy.session.events import EventDraft, position, read_stamp, stamp
 from harnpy.session.registers import ACTIVE, METADATA, TaskList, check_transition
-from harnpy.session.revisions import SAVES_BEFORE
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, NewLog
 from harnpy.session.transfer.shapes import shape_of
+from harnpy.session.view import SAVES_BEFORE
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event
