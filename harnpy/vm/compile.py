@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Declared
 
+    Written = tuple[UnitDraft, list[Line], list[Stretch], CodeType]
+
 #: The parts of a unit that are kept, in the order of its parameters; its warnings come after them.
 _KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
 
@@ -135,23 +137,12 @@ def listing_of(
         tree = resolved_module(source, file, table, imports or Imports())
     else:
         tree = resolved_program(source, file, None, table, imports)
-    return listing(_written(tree, table, file).lines, source)
+    _, lines, _, _ = _written(tree, table, file)
+    return listing(lines, source)
 
 
-class _Written:
-    """A draft whose text Python can compile."""
-
-    __slots__ = ("code", "draft", "lines", "stretches")
-
-    def __init__(self, draft: UnitDraft, lines: list[Line], stretches: list[Stretch], code: CodeType) -> None:
-        self.draft = draft
-        self.lines = lines
-        self.stretches = stretches
-        self.code = code
-
-
-def _written(tree: Resolved, table: BuiltinTable, file: str) -> _Written:
-    """Return the text of a tree. Functions that Python cannot express are walked instead."""
+def _written(tree: Resolved, table: BuiltinTable, file: str) -> Written:
+    """Write a tree as text that Python can compile; functions that it cannot express are walked instead."""
     from harnpy.vm.emit.emitter import TooDeep
     from harnpy.vm.emit.program import draft_of, unit_lines
     from harnpy.vm.emit.source_map import render
@@ -162,7 +153,7 @@ def _written(tree: Resolved, table: BuiltinTable, file: str) -> _Written:
         try:
             lines = unit_lines(draft, tree.role, tree.entry)
             text, stretches = render(lines)
-            return _Written(draft, lines, stretches, _code(text, file))
+            return draft, lines, stretches, _code(text, file)
         except TooDeep as deep:
             walked.add(id(deep.function))
         except (SyntaxError, RecursionError, MemoryError) as error:
@@ -175,17 +166,16 @@ def _unit(tree: Resolved, table: BuiltinTable, source: str, file: str) -> Compil
     from harnpy.vm.emit import helpers_used
     from harnpy.vm.emit.source_map import Locations
 
-    written = _written(tree, table, file)
-    draft = written.draft
+    draft, _, stretches, code = _written(tree, table, file)
     unit = CompiledUnit(
         file,
         source,
-        Locations(source, file, written.stretches, draft.names).locate(written.code),
+        Locations(source, file, stretches, draft.names).locate(code),
         [(python, name, table.module_of(name)) for python, name in sorted(draft.called)],
         [(python, name, table.module_of(name)) for python, name in sorted(draft.valued)],
         sorted(draft.globals),
         sorted(draft.methods),
-        helpers_used(written.code),
+        helpers_used(code),
     )
     if draft.walked:
         from harnpy.vm.walk.program import walking_helpers

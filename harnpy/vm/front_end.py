@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Resolution
     from harnpy.vm.unit import Unit
-    from harnpy.vm.values import Fn
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.vm import Vm
 
-    Value = Any
     U = TypeVar("U", bound=Unit)
     Make = Callable[["Resolved", BuiltinTable, str, str], U]
 

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from harnpy.syntax import ast
     from harnpy.vm.imports import Params
     from harnpy.vm.unit import Unit
-    from harnpy.vm.values import Fn
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.vm import Vm
     from harnpy.world.files import Files
 
     #: Path, listed names (None: all), whether it is re-exported, and where it stands.
     Request = tuple[str, tuple[str, ...] | None, bool, int]
     Names = tuple[str, ...] | None
-    Value = Any
     #: Of each name that a file expects of an import: the parameters, and whether the last takes the rest.
     Wanted = dict[str, tuple[tuple[str, ...], bool]]
 

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from harnpy.check.findings import Finding
     from harnpy.syntax.diagnostic import Lines
     from harnpy.vm.modules import Linker
-    from harnpy.vm.values import Fn
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
 
 #: Which static checks a program must pass before it runs: those of the language, or harnpy's own as well

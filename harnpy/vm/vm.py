@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from harnpy.vm.run.scheduler import Bridge, Scheduler
     from harnpy.vm.run.tasks import TaskContext
     from harnpy.vm.unit import Unit
-    from harnpy.vm.values import Iter
+    from harnpy.vm.values import Iter, Value
     from harnpy.vm.values.operators import Sizes
     from harnpy.vm.walk.activation import Observer
     from harnpy.world.clock import ProgramClock
 
-    Value = Any
     State = TypeVar("State")
     Service = TypeVar("Service")
 

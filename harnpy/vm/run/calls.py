@@ -14,12 +14,11 @@ from harnpy.vm.values import Builtin, EnumValue, Fn, Generator, Struct, display,
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, Never
+    from typing import Never
 
     from harnpy.vm.errors import VmError
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
 #: Stand for the value of a variable that has none yet, and for an argument that was not passed.
 UNSET = Builtin("unset", lambda vm: None, 0)

@@ -17,12 +17,10 @@ from harnpy.vm.values import display
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
-
-    Value = Any
+    from harnpy.vm.values import Value
 
 DEFAULT_CAPACITY = 256
 

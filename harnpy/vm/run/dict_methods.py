@@ -13,13 +13,9 @@ from harnpy.vm.values.equality import Members, contains_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from harnpy.formats.dicts import Dict
-    from harnpy.vm.values import Iter
+    from harnpy.vm.values import Iter, Value
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
 
 @method("dict", "keys() -> list")

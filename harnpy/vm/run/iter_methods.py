@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from harnpy.vm.values import Value
     from harnpy.vm.values.iterators import Callback, Pull
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
 #: The sum of two smaller ints has 64 bits.
 _HALF = 1 << 62

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
     from typing import Any
 
-    from harnpy.vm.values import Iter
+    from harnpy.vm.values import Iter, Value
     from harnpy.vm.vm import Vm
 
-    Value = Any
     Items = list[Any]
     List = list[Value]
 

@@ -13,12 +13,9 @@ from harnpy.vm.values.equality import equal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
-
-    Value = Any
+    from harnpy.vm.values import Value
 
 # Mutexes, semaphores, gates and rwlocks: all of them count permits, first come first served. Spec: 05 §7.
 #

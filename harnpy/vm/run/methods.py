@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Never
 
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
-    Value = Any
     #: ``(vm, receiver, *args)``
     Method = Callable[..., Value]
     #: The `impl` methods of a program: struct name, then method name.

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from harnpy.vm.run.aio import Turns
     from harnpy.vm.run.tasks import Wait
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
     class Bridge(Protocol):
         """A bridge to an event loop, which waits for coroutines on behalf of tasks."""

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from harnpy.spans import Span, Spans
     from harnpy.vm.run.calls import Calls
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
 
 def recorder(vm: Vm) -> Spans | None:

@@ -12,12 +12,12 @@ from harnpy.vm.run.tasks import CANCELLED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Final
+    from typing import Final
 
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
+    from harnpy.vm.values import Value
 
-    Value = Any
     #: ``record(child's name or None, kind, message or None)``
     Record = Callable[[str | None, str, str | None], None]
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from harnpy.spans import Span, Spans
     from harnpy.vm.run.locks import Grant
     from harnpy.vm.run.scheduler import Scheduler
-
-    Value = Any
+    from harnpy.vm.values import Value
 
     class Named(Protocol):
         """A thing that a message about a wait can name."""

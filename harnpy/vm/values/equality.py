@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
-    Value = Any
+    from harnpy.vm.values import Value
+
     #: Pairs of parts by their ids.
     Known = dict[tuple[int, int], tuple[Value, Value]]
     Paced = Callable[[Sequence[Value]], Iterable[Value]]

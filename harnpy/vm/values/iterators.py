@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
     from typing import Any, TypeGuard
 
+    from harnpy.vm.values import Value
     from harnpy.vm.vm import Signal, Vm
 
-    Value = Any
     Pull = Callable[[], Value]
     #: A Harn callable as `vm.callback` makes it: the call depth (0) comes before the arguments.
     Callback = Callable[..., Value]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    Value = Any
+    from harnpy.vm.values import Value
+
     Path = tuple[tuple[str, Any], ...]
 
 # How large a result may be: what is known to be larger is refused before it is made. Spec: 02 §30.

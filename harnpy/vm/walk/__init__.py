@@ -19,15 +19,12 @@ from harnpy.vm.walk.program import EVALUATORS, main_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from harnpy.vm.declare import BuiltinTable
     from harnpy.vm.front_end import Resolved
     from harnpy.vm.modules import Linker
-    from harnpy.vm.values import Fn
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.vm import Vm
-
-    Value = Any
 
 
 class WalkedUnit(Unit):

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from harnpy.vm.resolve import FunctionScope, Variable
     from harnpy.vm.resolve.types import Spec
     from harnpy.vm.unit import Unit
-    from harnpy.vm.values import Fn
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.vm import Vm
 
-    Value = Any
     #: Evaluates a node of one class; the first argument is the function that it stands in.
     Evaluator = Callable[[Any, Any], Value]
 

@@ -13,13 +13,10 @@ from harnpy.vm.values.operators import spread_dict, spread_list
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from harnpy.vm.resolve import Reference
-    from harnpy.vm.values import Range
+    from harnpy.vm.values import Range, Value
     from harnpy.vm.walk.activation import Activation
-
-    Value = Any
 
 # Literals, interpolation and the displays of lists, dicts and structs. Spec: 02 §4.4, §4.5, §5.2, §15.1.
 

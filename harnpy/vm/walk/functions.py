@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from harnpy.vm.resolve import FunctionScope, Reference, Variable
     from harnpy.vm.run.scheduler import Scheduler
+    from harnpy.vm.values import Value
     from harnpy.vm.walk.activation import Walker
 
-    Value = Any
     Enter = Callable[[Callable[[], None]], object]
     Body = Callable[..., Value]
 

@@ -15,12 +15,11 @@ from harnpy.vm.walk.expressions import OPERATORS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from harnpy.vm.resolve import Variable
+    from harnpy.vm.values import Value
     from harnpy.vm.walk.activation import Activation
 
-    Value = Any
     #: Where an assignment goes below a variable: ``("prop", name)`` or ``("index", key)``, outermost first.
     Path = list[tuple[str, Value]]
 

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from harnpy.vm.front_end import Resolved
     from harnpy.vm.modules import Linker
     from harnpy.vm.unit import Unit
-    from harnpy.vm.values import Fn
+    from harnpy.vm.values import Fn, Value
     from harnpy.vm.vm import Vm
     from harnpy.vm.walk.activation import Evaluator
     from harnpy.vm.walk.functions import Body
-
-    Value = Any
 
 EVALUATORS: dict[type[ast.Node], Evaluator] = {
     ast.Int: expressions.literal,

@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Never
 
-    from harnpy.vm.values import TaskHandle
+    from harnpy.vm.values import TaskHandle, Value
     from harnpy.vm.walk.activation import Activation
-
-    Value = Any
 
 # `if`, `match`, `guard`, `require` and blocks. Spec: 02 §11, §12.
 
