@@ -13,24 +13,24 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from harnpy.agent.loop.loop import make_loop
-from harnpy.agent.loop.resting import StateFiles, is_count, is_list, is_text
+from harnpy.agent.loop.resting import Count, StateFiles
 from harnpy.agent.loop_options import DAEMON
 from harnpy.agent.tasks import id_of_handle
 from harnpy.agent.worker import COMPLETED, FAILED, RUNNING, without_functions
 from harnpy.faults import Interruption, MisuseError
+from harnpy.formats.dicts import Dict
 from harnpy.formats.json import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harnpy.agent.loop.loop import Loop
-    from harnpy.agent.loop.resting import Daemon, DaemonSnapshot, Shape
+    from harnpy.agent.loop.resting import Daemon, DaemonSnapshot
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.tasks import Activity, Background, Bell
-    from harnpy.formats.dicts import Dict
 
 # The events that wait for a daemon: first in, first out, one in flight at a time. Spec: 07 §12.
 #
@@ -77,14 +77,21 @@ class EventQueue:
 
 
 META_FILE = "daemon_meta"
-META_SHAPE: Shape = {
-    **dict.fromkeys(("id", "name", "task", "session_id", "status"), is_text),
-    "system": lambda value: value is None or is_text(value),
-    "options": lambda value: isinstance(value, dict),
-    "event_queue_capacity": is_count,
-    "pending_events": is_list,
-    "inflight_event": lambda value: True,
-}
+
+
+class _Meta(TypedDict):
+    """What the next run of the program needs besides the snapshot."""
+
+    id: str
+    name: str
+    task: str
+    system: str | None
+    session_id: str
+    status: str
+    options: Dict
+    event_queue_capacity: Count
+    pending_events: list[Any]
+    inflight_event: Any
 
 
 @dataclass(slots=True)
@@ -157,8 +164,7 @@ class BackgroundDaemon:
 
     def save(self) -> None:
         """Write what the next run of the program needs besides the snapshot."""
-        meta = {
-            "_type": META_FILE,
+        meta: _Meta = {
             "id": self.id,
             "name": self.name,
             "task": self.task,
@@ -170,7 +176,7 @@ class BackgroundDaemon:
             "inflight_event": self.events.inflight,
             "event_queue_capacity": self.events.capacity,
         }
-        self.files.save(meta_path(self.directory), meta)
+        self.files.save(meta_path(self.directory), {"_type": META_FILE, **meta})
 
     def handle(self) -> Dict:
         """Return the daemon as programs see it."""
@@ -285,7 +291,7 @@ class Daemons:
         """Start the daemon of a directory again. Raises `MisuseError` when there is none."""
         files = StateFiles(self._world.held().files, self._runtime.workplace, RESUME)
         self._refuse_second(directory, RESUME)
-        meta = files.load(meta_path(directory), META_FILE, META_SHAPE)
+        meta = files.load(meta_path(directory), META_FILE, _Meta)
         former = self._daemons.get(meta["id"])
         daemon = BackgroundDaemon(
             **{key: meta[key] for key in ("id", "name", "task", "system", "session_id")},

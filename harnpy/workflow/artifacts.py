@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict, errors_after
+from harnpy.formats.shapes import only, read, read_strictly
 from harnpy.formats.text_size import BYTES_PER_TOKEN, byte_length, text_tokens
 from harnpy.session.strategies import microcompact
 from harnpy.workflow.graph_shapes import ContextPolicy
-from harnpy.workflow.shapes import only, read, read_strictly
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict, errors_after, read_toml
 from harnpy.formats.json import parse_json
+from harnpy.formats.shapes import fields_of, read
 from harnpy.workflow import friction as friction
 from harnpy.workflow.records.differences import baseline_failure, run_diff
 from harnpy.workflow.records.record import derive_run, normalised_run, read_run
 from harnpy.workflow.records.record_files import load_run, names_its_file, read_document
 from harnpy.workflow.records.replay_fixture import evaluate_fixture, fixture_of, read_fixture
-from harnpy.workflow.shapes import fields_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

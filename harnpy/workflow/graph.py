@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.agent.rules.permissions import ApprovalLists
+from harnpy.agent.rules.policy import CapabilityPolicy
 from harnpy.formats.dicts import one_of, only_keys, read_fields, unknown_key
+from harnpy.formats.shapes import fields_of, made, read, read_strictly
 from harnpy.session.compaction import STRATEGIES
 from harnpy.workflow.graph_shapes import (
     ALIASES,
     POLICIES,
-    ApprovalLists,
     AuditEntry,
-    CapabilityPolicy,
     Edge,
     Graph,
     ModelPolicy,
     Node,
 )
-from harnpy.workflow.shapes import fields_of, made, read, read_strictly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, TypeVar
 
+from harnpy.agent.rules.permissions import ApprovalLists
+from harnpy.agent.rules.policy import CapabilityPolicy
 from harnpy.formats.dicts import Dict
-from harnpy.workflow.shapes import Field
+from harnpy.formats.shapes import Field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,31 +32,6 @@ class AuditEntry(TypedDict):
     timestamp: str | None
     reason: str | None
     metadata: Dict
-
-
-class ToolConstraint(TypedDict):
-    tool: Annotated[str, Field("string", required=True)]
-    arg_patterns: list[str]
-    arg_key: str | None
-
-
-class CapabilityPolicy(TypedDict):
-    tools: list[str]
-    capabilities: dict[str, list[str]]
-    workspace_roots: list[str]
-    side_effect_level: str | None
-    recursion_limit: int | None
-    tool_arg_constraints: Annotated[list[ToolConstraint], Field("list of dicts", [], ToolConstraint)]
-    tool_annotations: dict[str, Dict]
-
-
-class ApprovalLists(TypedDict):
-    """The approval policy of a graph or node."""
-
-    auto_approve: list[str]
-    auto_deny: list[str]
-    require_approval: list[str]
-    write_path_allowlist: list[str]
 
 
 class TurnPolicy(TypedDict):

@@ -11,9 +11,12 @@ and times of the watched files; it brings its own functions.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, get_type_hints
+
+from msgspec import Meta, ValidationError, convert
 
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import Dict
 from harnpy.formats.json import parse_json, pretty_json
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
 from harnpy.world.clock import rfc3339
@@ -27,14 +30,13 @@ if TYPE_CHECKING:
     from harnpy.agent.loop.model_input import ModelInput
     from harnpy.agent.runtime import Runtime
     from harnpy.agent.workplace import Workplace
-    from harnpy.formats.dicts import Dict
     from harnpy.world.files import Files
 
-    #: What the value under each key must be.
-    Shape = Mapping[str, Callable[[Any], bool]]
     Times = dict[str, int | None]
 
 TYPE = "daemon_snapshot"
+
+Count = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,11 @@ class DaemonSnapshot:
     transcript_events: list[Dict]
     total_text: str
     last_iteration_text: str
-    all_tools_used: list[str]
-    rejected_tools: list[str]
+    all_tools_used: list[Any]
+    rejected_tools: list[Any]
     deferred_user_messages: list[Any]
-    total_iterations: int
-    idle_backoff_ms: int
+    total_iterations: Count
+    idle_backoff_ms: Count
     last_run_exit_code: int | None
     watch_state: dict[str, int | None]
 
@@ -64,37 +66,6 @@ class DaemonSnapshot:
 
 
 _FIELDS = tuple(field.name for field in fields(DaemonSnapshot))
-
-
-def is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_dicts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-
-
-def _is_times(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(time) in (int, type(None)) for time in value.values())
-
-
-_SHAPE: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("saved_at", "daemon_state", "total_text", "last_iteration_text"), is_text),
-    **dict.fromkeys(("visible_messages", "recorded_messages", "transcript_events"), _is_dicts),
-    **dict.fromkeys(("all_tools_used", "rejected_tools", "deferred_user_messages"), is_list),
-    **dict.fromkeys(("total_iterations", "idle_backoff_ms"), is_count),
-    "transcript_summary": lambda value: value is None or is_text(value),
-    "last_run_exit_code": lambda value: type(value) in (int, type(None)),
-    "watch_state": _is_times,
-}
 
 
 class StateFiles:
@@ -117,32 +88,41 @@ class StateFiles:
         return self._files.modified(self._workplace.path(path))
 
     def snapshot(self, path: str) -> DaemonSnapshot:
-        read = self.load(path, TYPE, _SHAPE)
+        read = self.load(path, TYPE, DaemonSnapshot)
         return DaemonSnapshot(**{name: read[name] for name in _FIELDS})
 
-    def load(self, path: str, type: str, shape: Shape) -> Dict:
-        """Return the value in a file of that ``type``."""
+    def load(self, path: str, type: str, shape: type) -> Dict:
+        """Return the value in a file of that ``type``; ``shape`` annotates its keys."""
         try:
             read = parse_json(self._files.read_text(self._workplace.path(path)))
         except (OSError, ValueError) as error:
             why = plain_reason(error)
             raise MisuseError(f"{self._caller}: failed to read '{path}': {why}") from error
-        problem = _problem(read, type, shape)
+        problem = snapshot_problem(read, type, shape)
         if problem is not None:
             raise MisuseError(f"{self._caller}: '{path}' is no {type.replace('_', ' ')}: {problem}")
         value: Dict = read
         return value
 
 
-def _problem(read: Any, type: str, shape: Shape) -> str | None:
-    """Return what is wrong with a value, if anything."""
+def snapshot_problem(read: Any, type: str, shape: Any) -> str | None:
+    """Return what is wrong with a snapshot of that ``type``, if anything; ``shape`` annotates its keys."""
     if not isinstance(read, dict) or read.get("_type") != type:
         return f"`_type` must be {type}"
-    missing = [key for key in shape if key not in read]
+    hints = get_type_hints(shape, include_extras=True)
+    missing = [key for key in hints if key not in read]
     if missing:
         return f"missing {', '.join(missing)}"
-    wrong = next((key for key, fits in shape.items() if not fits(read[key])), None)
+    wrong = next((key for key, hint in hints.items() if not _fits(read[key], hint)), None)
     return None if wrong is None else f"`{wrong}` has the wrong type"
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    try:
+        convert(value, hint)
+    except ValidationError:
+        return False
+    return True
 
 
 # The owner of a daemon: where its events come from, and who is notified of its state. Spec: 07 §12.

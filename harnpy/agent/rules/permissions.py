@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from harnpy.agent.people import QUESTION, approvals
 from harnpy.agent.rules.policy import policy_fields, refuse_unknown
@@ -34,9 +34,14 @@ if TYPE_CHECKING:
     Facts = list[tuple[str, Dict]]
     Matcher = Callable[["Arguments"], bool]
 
-_FIELDS = dict.fromkeys(
-    ("auto_approve", "auto_deny", "require_approval", "write_path_allowlist"), "list of strings"
-)
+
+class ApprovalLists(TypedDict):
+    """An approval policy as programs and records write it."""
+
+    auto_approve: list[str]
+    auto_deny: list[str]
+    require_approval: list[str]
+    write_path_allowlist: list[str]
 
 
 class Verdict(Enum):
@@ -106,7 +111,7 @@ def read_approval_policy(given: Any) -> ApprovalPolicy | None:
     """Return the policy in a dict; None without one. Raises `MisuseError` for one that isn't understood."""
     if given is None:
         return None
-    fields = policy_fields(given, _FIELDS, "approval_policy")
+    fields = policy_fields(given, ApprovalLists, "approval_policy")
     lists = {key: tuple(patterns or ()) for key, patterns in fields.items()}
     return ApprovalPolicy(
         lists["auto_approve"] or None,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 from harnpy.agent.rules.policy_paths import LEXICAL, Roots, common_roots, meeting_roots, outside_roots
 from harnpy.faults import MisuseError
-from harnpy.formats.dicts import errors_after, read_fields
+from harnpy.formats.dicts import Dict, errors_after, read_fields
 from harnpy.formats.globs import common, first_match
 from harnpy.formats.options import expected
+from harnpy.formats.shapes import Field, fields_of
 from harnpy.world import effects
 from harnpy.world.effects import described
 
@@ -23,21 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from harnpy.agent.rules.policy_paths import Paths, RealPath
-    from harnpy.formats.dicts import Dict
 
 # Reading policies: what isn't understood is an error, as it would restrict nothing. Spec: 07 §8.
 
 
-def policy_fields(
-    given: Any, types: Mapping[str, str], name: str, *, path: str = "", required: tuple[str, ...] = ()
-) -> Dict:
+def policy_fields(given: Any, shape: type[Any], name: str, path: str = "") -> Dict:
     """Return the fields of a policy, or of the part of it at ``path``; ``name`` is that of the policy.
 
     Raises `MisuseError` for an unknown field and for one of another type.
     """
-    refuse_unknown(given, types, f"{name}.{path}" if path else name)
+    known = fields_of(shape)
+    refuse_unknown(given, known.always, f"{name}.{path}" if path else name)
     with errors_after(f"{name} parse error: "):
-        return read_fields(given, types, path, required)
+        return read_fields(given, known.kinds(), path, known.required)
 
 
 def refuse_unknown(given: Any, known: Iterable[str], name: str) -> None:
@@ -206,16 +205,22 @@ def effects_of(builtins: Iterable[str]) -> frozenset[str]:
     return frozenset(need.effect for need in needs if need is not None and need.effect is not None)
 
 
-_FIELDS = {
-    "tools": "list of strings",
-    "capabilities": "dict of lists of strings",
-    "workspace_roots": "list of strings",
-    "side_effect_level": "string",
-    "recursion_limit": "int",
-    "tool_arg_constraints": "list of dicts",
-    "tool_annotations": "dict of dicts",
-}
-_CONSTRAINT_FIELDS = {"tool": "string", "arg_patterns": "list of strings", "arg_key": "string"}
+class ToolConstraint(TypedDict):
+    tool: Annotated[str, Field("string", required=True)]
+    arg_patterns: list[str]
+    arg_key: str | None
+
+
+class CapabilityPolicy(TypedDict):
+    """A ceiling as programs and records write it; what is empty or nil restricts nothing."""
+
+    tools: list[str]
+    capabilities: dict[str, list[str]]
+    workspace_roots: list[str]
+    side_effect_level: str | None
+    recursion_limit: int | None
+    tool_arg_constraints: Annotated[list[ToolConstraint], Field("list of dicts", [], ToolConstraint)]
+    tool_annotations: dict[str, Dict]
 
 
 class PolicyError(MisuseError):
@@ -379,7 +384,7 @@ def read_policy(given: Any) -> Policy:
 
     Raises `MisuseError` for everything that isn't understood: it would restrict nothing.
     """
-    fields = policy_fields(given, _FIELDS, "policy")
+    fields = policy_fields(given, CapabilityPolicy, "policy")
     level = fields["side_effect_level"] or None
     if level is not None and level not in SIDE_EFFECT_LEVELS:
         raise MisuseError(
@@ -398,12 +403,11 @@ def read_policy(given: Any) -> Policy:
 
 
 def _constraint(given: Dict) -> Constraint:
-    path = "tool_arg_constraints"
-    fields = policy_fields(given, _CONSTRAINT_FIELDS, "policy", path=path, required=("tool",))
+    fields = policy_fields(given, ToolConstraint, "policy", "tool_arg_constraints")
     return Constraint(fields["tool"], tuple(fields["arg_patterns"] or ()), fields["arg_key"] or None)
 
 
-def policy_dict(policy: Policy) -> Dict:
+def policy_dict(policy: Policy) -> CapabilityPolicy:
     """Return the dict that `read_policy` reads."""
     return {
         "tools": list(policy.tools),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.shapes import read
 from harnpy.version import __version__
 from harnpy.workflow.artifacts import normal_kind
 from harnpy.workflow.bundle import redactor
@@ -32,7 +33,6 @@ from harnpy.workflow.bundle.sections import (
 )
 from harnpy.workflow.records.record_shapes import RunRecord, plain_json
 from harnpy.workflow.records.replay_fixture import fixture_of
-from harnpy.workflow.shapes import read
 from harnpy.world import World
 from harnpy.world.clock import rfc3339
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import as_text, dicts_at
+from harnpy.formats.shapes import made
 from harnpy.workflow.artifacts import HANDOFF, normal_kind, normalised_artifact
 from harnpy.workflow.bundle.redactor import ACTIONS, REASONS, Manifest, Redactor, paths_in, points_into
 from harnpy.workflow.bundle.replay_only import texts_left
@@ -28,7 +29,6 @@ from harnpy.workflow.bundle.sections import (
     unsupported,
 )
 from harnpy.workflow.records.record_shapes import StageRecord
-from harnpy.workflow.shapes import made
 from harnpy.world import World
 from harnpy.world.clock import is_rfc3339
 

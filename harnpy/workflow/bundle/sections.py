@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from harnpy.agent.people import APPROVAL, DUAL_CONTROL, QUESTION, requests_of
 from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
 from harnpy.formats.json import compact_json
+from harnpy.formats.shapes import fields_of, made, only, read
 from harnpy.workflow.bundle.redactor import digest
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.records.record_shapes import RunRecord, ToolRecording
-from harnpy.workflow.shapes import fields_of, made, only, read
 from harnpy.world.clock import is_rfc3339, rfc3339
 
 if TYPE_CHECKING:

@@ -73,7 +73,7 @@ def begin_run(
         "pending_nodes": [] if _lacks_only_its_end(former) else run["pending_nodes"] or [graph["entry"]],
         "artifacts": run["artifacts"] + [made for made in artifacts if made["id"] not in known],
         "transcript": options.transcript or run["transcript"],
-        "policy": policy_dict(BUILT_IN_CEILING),
+        "policy": {**policy_dict(BUILT_IN_CEILING)},
         "execution": options.execution or run["execution"],
         "replay_fixture": None,
     }

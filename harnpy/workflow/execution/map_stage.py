@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.tasks import in_turn
 from harnpy.agent.tool_registry import failure_reason
+from harnpy.formats.shapes import made, only
 from harnpy.llm.native_tools import tool_entries
 from harnpy.workflow.artifacts import KIND, normalised_artifact
 from harnpy.workflow.execution import stage_work
@@ -22,7 +23,6 @@ from harnpy.workflow.execution.stage_work import Ended
 from harnpy.workflow.graph import is_plain_model_policy
 from harnpy.workflow.graph_shapes import ContextPolicy, Contract
 from harnpy.workflow.records.record_shapes import plain_json
-from harnpy.workflow.shapes import made, only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

@@ -13,9 +13,9 @@ from harnpy.agent.rules.permissions import read_approval_policy
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after, read_fields
 from harnpy.formats.display import type_name
+from harnpy.formats.shapes import made, read
 from harnpy.session.transcript_operations import is_transcript
 from harnpy.workflow.records.record_shapes import Audit, ExecutionRecord
-from harnpy.workflow.shapes import made, read
 from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from harnpy.agent.people import merged_history
 from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.worker import without_functions
 from harnpy.formats.json import to_json
+from harnpy.formats.shapes import only
 from harnpy.workflow.execution.stage_work import Ended
 from harnpy.workflow.records.record import (
     FINALIZE,
@@ -26,7 +27,6 @@ from harnpy.workflow.records.record import (
     new_transition,
 )
 from harnpy.workflow.records.replay_fixture import fixture_of
-from harnpy.workflow.shapes import only
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from harnpy.agent.rules.command_policy import given_command_policy
 from harnpy.agent.worker import DELEGATED_STAGE, RUNNING, Carry, read_request
 from harnpy.faults import Interruption, MisuseError
+from harnpy.formats.shapes import only
 from harnpy.workflow.execution import stage_work
 from harnpy.workflow.execution.map_stage import run_map
 from harnpy.workflow.execution.stage import run_stage, visible
 from harnpy.workflow.execution.stage_work import Ended, brief_stage, result_artifact
 from harnpy.workflow.execution.verification import verified
-from harnpy.workflow.shapes import only
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:

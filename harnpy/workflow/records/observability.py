@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from harnpy.formats.dicts import as_dict, as_dicts, as_text, dicts_at
-from harnpy.workflow.shapes import only
+from harnpy.formats.shapes import only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

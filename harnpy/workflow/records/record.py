@@ -12,6 +12,7 @@ from harnpy.agent import handoffs
 from harnpy.agent.people import merged_history
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import FieldError, as_dict, as_text, errors_after
+from harnpy.formats.shapes import made, read
 from harnpy.workflow import artifacts
 from harnpy.workflow import artifacts as artifact
 from harnpy.workflow.records.observability import observability
@@ -26,7 +27,6 @@ from harnpy.workflow.records.record_shapes import (
     plain_json,
 )
 from harnpy.workflow.records.replay_fixture import fixture_of
-from harnpy.workflow.shapes import made, read
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from harnpy.agent.people import Question
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import as_data
+from harnpy.formats.shapes import Field
 from harnpy.workflow.artifacts import Artifact
-from harnpy.workflow.shapes import Field
 
 #: Lists whose items are normalised after the rest of a record.
 Artifacts = Annotated[list[Artifact], Field("list", [])]

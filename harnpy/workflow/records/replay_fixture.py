@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import errors_after
+from harnpy.formats.shapes import made, read
 from harnpy.workflow.records.record_shapes import ExpectedQuestion, ReplayFixture
-from harnpy.workflow.shapes import made, read
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.people import QUESTION, requests_of
 from harnpy.formats.dicts import as_dicts, dicts_at
+from harnpy.formats.shapes import read
 from harnpy.workflow.bundle.redactor import without_secrets
 from harnpy.workflow.bundle.sections import tool_calls as calls_of
 from harnpy.workflow.chart_svg import svg
@@ -29,7 +30,6 @@ from harnpy.workflow.report.markup import (
     plural,
 )
 from harnpy.workflow.report.stage_cards import conversation, stage_card, tool_call_list, why_failed
-from harnpy.workflow.shapes import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

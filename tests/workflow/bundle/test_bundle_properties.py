@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.formats.secrets.masking import mask_secrets
+from harnpy.formats.shapes import read
 from harnpy.workflow.artifacts import normal_kind
 from harnpy.workflow.bundle import export_run, import_bundle, validate_bundle
 from harnpy.workflow.bundle.sections import SECTIONS, sections
 from harnpy.workflow.records.record_shapes import RunRecord, plain_json
-from harnpy.workflow.shapes import read
 from tests.counts import COUNT
 from tests.workflow.run_records import RUNS, SIDECARS, differences, planted, strings
 

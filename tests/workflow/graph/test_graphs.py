@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from harnpy.agent.rules.permissions import ApprovalPolicy
 from harnpy.agent.rules.policy import Policy, PolicyError
 from harnpy.faults import MisuseError
+from harnpy.formats.shapes import fields_of
 from harnpy.workflow import graph_editing, graph_shapes
 from harnpy.workflow.graph import normalise_graph
 from harnpy.workflow.graph_validation import (
@@ -22,7 +23,6 @@ from harnpy.workflow.graph_validation import (
     validate_graph,
     with_granted_tools,
 )
-from harnpy.workflow.shapes import fields_of
 from harnpy.world import World
 from tests.workflow.graphs import GRAPHS, WITH_NODES
 

@@ -9,7 +9,7 @@ import pytest
 
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
-from harnpy.workflow.shapes import Field, fields_of, made, read, read_strictly
+from harnpy.formats.shapes import Field, fields_of, made, read, read_strictly
 
 MODULES = ("artifacts", "evaluation", "graph_shapes", "records.record_shapes")
 DECLARED = [
