@@ -31,12 +31,20 @@ class IdentityMemo(Generic[P, T]):
     def __init__(self) -> None:
         self._made: dict[int, tuple[P, T]] = {}
 
+    def __contains__(self, part: P) -> bool:
+        return id(part) in self._made
+
     def of(self, part: P, make: Callable[[P], T]) -> T:
         """Return ``make(part)``, computed once."""
         known = self._made.get(id(part))
         if known is None:
             known = self._made[id(part)] = (part, make(part))
         return known[1]
+
+    def of_all(self, parts: list[P], make: Callable[[P], T]) -> list[T]:
+        """Return the results for several parts, most of which are known."""
+        made = self._made
+        return [made[id(part)][1] if id(part) in made else self.of(part, make) for part in parts]
 
 
 # The action graph of a run: which stage led to which, and which workers helped. Spec: 08 §8.4.

@@ -47,7 +47,7 @@ def completed_child_runs(known: Iterable[ChildRun], stages: Sequence[StageRecord
     """Return the known child runs and those of the stages' workers, with unset fields filled in from the
     workers' handles. An entry without news stays the same object."""
     children = {child["worker_id"]: child for child in known}
-    for stage in stages:
+    for stage in [stage for stage in stages if "worker" in stage["metadata"]]:
         reported = _of_stage(stage)
         if reported is not None:
             child = children.setdefault(reported["worker_id"], reported)

@@ -15,13 +15,15 @@ from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after
 from harnpy.formats.json import parse_json
 from harnpy.project import RUNS_VARIABLE, runs_directory
-from harnpy.workflow.records.observability import Observer, observability
+from harnpy.workflow.records.observability import IdentityMemo, Observer, observability
 from harnpy.workflow.records.record import derive_run, no_questions, no_requests, normalised_run, read_run
-from harnpy.workflow.records.record_shapes import TOO_DEEP, indented_part, plain_json, pretty_record
+from harnpy.workflow.records.record_shapes import TOO_DEEP, encoded_part, plain_json, pretty_record
 from harnpy.world.files import system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from msgspec import Raw
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record import HitlOf, QuestionsOf
@@ -162,7 +164,7 @@ def _whole(path: str, world: World) -> str:
 
 # Writing a run's record after every stage, at a cost that doesn't grow. Spec: 08 §8.1–8.2.
 #
-# The text of each part is made once and kept while the part is the same object; a save joins the texts. So
+# Each part is encoded once, and kept so while it is the same object; a save joins and indents the results. So
 # parts of the record's lists, and its transcript, must not be changed in place: a change needs a new dict.
 # Everything else in the record may change at any time.
 #
@@ -174,9 +176,6 @@ def _whole(path: str, world: World) -> str:
 _SMALL = 1_000_000
 #: … a larger one only after this many times the duration of its last save.
 _REST = 4
-
-#: How many items at the end of a list may be reordered from one save to the next.
-_UNSETTLED = 2
 
 
 class RunWriter:
@@ -197,7 +196,7 @@ class RunWriter:
         self._world = world
         self._files = files or world.files
         self._when_idle = when_idle
-        self._texts = _Texts()
+        self._parts: IdentityMemo[Any, Raw] = IdentityMemo()
         self._observer = Observer(world)
         self._size = 0
         self._due = 0.0
@@ -234,107 +233,28 @@ class RunWriter:
 
     def _text(self) -> str:
         """Return the record's text. This updates derived parts (`observability`, `child_runs`, handoffs) and
-        removes what JSON can't hold."""
+        removes what JSON can't hold; what was encoded already is plain."""
         run: Any = self.run
         run["persisted_path"] = self.path
         for key, value in run.items():
             if _is_list_of_parts(value):
-                known = self._texts.settled(key, value)
-                value[known:] = [self._plain(item) for item in value[known:]]
+                value[:] = [item if item in self._parts else plain_json(item) for item in value]
             elif key != "observability":
-                run[key] = self._plain(value)
+                run[key] = value if value in self._parts else plain_json(value)
         derive_run(run, self._world)
         run["observability"] = self._observer.observe(run)
-        return self._texts.of_record(run)
+        return pretty_record(self._encoded(run))
 
-    def _plain(self, value: Any) -> Any:
-        """Return the value as plain JSON; a value that has a text already is plain."""
-        return value if self._texts.has(value) else plain_json(value)
+    def _encoded(self, value: Mapping[str, Any]) -> Dict:
+        """Return the record, or its observability, with its parts encoded."""
+        return {key: self._entry(key, item) for key, item in value.items()}
 
-
-class _Texts:
-    """Texts by the identity of their values. It keeps the values, so that no other object gets their ids."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Any] = {}
-        self._texts: dict[tuple[int, int], str] = {}
-        self._lists: dict[tuple[str, int], _ListText] = {}
-
-    def has(self, value: Any) -> bool:
-        return id(value) in self._known
-
-    def settled(self, key: str, items: list[Dict]) -> int:
-        """Return how many items at the start of a list of the record have been written already."""
-        return self._list(key, 1).settled(items)
-
-    def of_record(self, run: Mapping[str, Any]) -> str:
-        pieces: list[str] = []
-        self._object(run, 0, pieces)
-        return "".join(pieces)
-
-    def _object(self, value: Mapping[str, Any], level: int, pieces: list[str]) -> None:
-        """Add the pieces of the record, or of its observability."""
-        margin = "\n" + "  " * level
-        before = f"{{{margin}  "
-        for key in sorted(value):
-            pieces.append(f'{before}"{key}": ')
-            self._entry(key, value[key], level + 1, pieces)
-            before = f",{margin}  "
-        pieces.append(margin + "}")
-
-    def _entry(self, key: str, value: Any, level: int, pieces: list[str]) -> None:
+    def _entry(self, key: str, value: Any) -> Any:
         if key == "observability" and value is not None:
-            self._object(value, level, pieces)
-        elif _is_list_of_parts(value):
-            self._list(key, level).write(value, lambda item: self._part(item, level + 1), pieces)
-        elif key == "transcript":
-            pieces.append(self._part(value, level))
-        else:
-            pieces.append(indented_part(pretty_record(value), level))
-
-    def _list(self, key: str, level: int) -> _ListText:
-        known = self._lists.get((key, level))
-        if known is None:
-            known = self._lists[key, level] = _ListText(level)
-        return known
-
-    def _part(self, value: Any, level: int) -> str:
-        key = id(value), level
-        text = self._texts.get(key)
-        if text is None:
-            self._known[id(value)] = value
-            text = self._texts[key] = indented_part(pretty_record(value), level)
-        return text
-
-
-class _ListText:
-    """The text of a list that grows at its end: all but its last items, which may still be reordered, are
-    examined once."""
-
-    def __init__(self, level: int) -> None:
-        self._margin = "\n" + "  " * level
-        self._settled: list[Dict] = []
-        self._pieces: list[str] = []
-
-    def settled(self, items: list[Dict]) -> int:
-        """Return how many items at the start have been written already."""
-        count = len(self._settled)
-        return count if count < len(items) and items[:count] == self._settled else 0
-
-    def write(self, items: list[Dict], part: Callable[[Dict], str], pieces: list[str]) -> None:
-        """Add the text of a list that isn't empty, made of its items' texts."""
-        known = self.settled(items)
-        if not known:
-            self._settled, self._pieces = [], []
-        split = max(known, len(items) - _UNSETTLED)
-        separator = f",{self._margin}  "
-        for item in items[known:split]:
-            self._pieces += (part(item), separator)
-        self._settled += items[known:split]
-        pieces.append(f"[{self._margin}  ")
-        pieces += self._pieces
-        pieces.append(separator.join([part(item) for item in items[split:]]))
-        pieces.append(self._margin + "]")
+            return self._encoded(value)
+        if _is_list_of_parts(value):
+            return self._parts.of_all(value, encoded_part)
+        return self._parts.of(value, encoded_part) if key == "transcript" else value
 
 
 def _is_list_of_parts(value: Any) -> bool:

@@ -7,13 +7,16 @@ left out of the JSON: they don't outlast a program. Spec: 08 §8.1, §6.1.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harnpy.agent.people import Question
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import as_data
 from harnpy.formats.shapes import Field
+
+if TYPE_CHECKING:
+    from msgspec import Raw
 from harnpy.workflow.artifacts import Artifact
 
 #: Lists whose items are normalised after the rest of a record.
@@ -234,7 +237,6 @@ class RunRecord(TypedDict):
 TOO_DEEP = "recursion limit exceeded"
 
 _LEFT_OUT = object()
-_INDENT = 2
 
 
 def plain_json(value: Any) -> Any:
@@ -285,12 +287,14 @@ def pretty_record(value: Any) -> str:
     """
     from msgspec import json
 
+    return json.format(encoded_part(value), indent=2).decode()
+
+
+def encoded_part(value: Any) -> Raw:
+    """Return a plain value as JSON to be put into a larger one. Raise `MisuseError` likewise."""
+    from msgspec import Raw, json
+
     try:
-        return json.format(json.encode(value, order="sorted"), indent=_INDENT).decode()
+        return Raw(json.encode(value, order="sorted"))
     except RecursionError as error:
         raise MisuseError(f"failed to persist run record: {TOO_DEEP}") from error
-
-
-def indented_part(text: str, levels: int) -> str:
-    """Indent a text of `pretty` by some levels. Line ends occur only between values."""
-    return text.replace("\n", "\n" + " " * (_INDENT * levels))

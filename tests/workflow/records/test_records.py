@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts import normalised_artifact as artifact
 from harnpy.workflow.records import record, record_files
-from harnpy.workflow.records import record_files as record_writer
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import RunWriter
-from harnpy.workflow.records.record_shapes import plain_json, pretty_record
+from harnpy.workflow.records.record_shapes import encoded_part, plain_json, pretty_record
 from harnpy.world import World
 from tests.counts import COUNT
 from tests.worlds import world_with
@@ -91,12 +91,12 @@ def test_memory_file_and_copy_are_identical(world: World) -> None:
 def test_a_save_makes_the_texts_of_what_is_new_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def counted(value: Any) -> str:
-        text = pretty_record(value)
-        made[-1] += len(text)
-        return text
+    def counted(value: Any) -> Raw:
+        encoded = encoded_part(value)
+        made[-1] += len(bytes(encoded))
+        return encoded
 
-    monkeypatch.setattr(record_writer, "pretty_record", counted)
+    monkeypatch.setattr(record_files, "encoded_part", counted)
     run = new_run(world)
     out = RunWriter(run, "r.json", world)
     for number in range(100, 300):
