@@ -8,7 +8,7 @@ this module knows no sessions: what a session's log has of a request is in `rule
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict
 
 from harnpy.faults import Fault
 from harnpy.formats.dicts import as_dicts
@@ -86,66 +86,50 @@ class HumanCancelled(Exception):
 
 
 class HitlError(Fault):
-    """A request that ended without an answer."""
+    """A request that ended without an answer; ``details`` are what scripts catch besides the message."""
+
+    name: ClassVar[str]
+    category: ClassVar[str]
+
+    def __init__(self, message: str, request_id: str, **details: Any) -> None:
+        super().__init__(message)
+        self.request_id = request_id
+        self.details = details
 
     def caught_from(self, builtin: str) -> Dict:
         return self.as_dict()
 
     def as_dict(self) -> Dict:
         """Return what the script catches."""
-        raise NotImplementedError
+        known = {"name": self.name, "category": self.category, "message": str(self)}
+        return {**known, "request_id": self.request_id, **self.details}
 
 
 class ApprovalDenied(HitlError):
-    def __init__(self, request_id: str, reviewers: list[str], reason: str | None) -> None:
-        super().__init__(reason or "approval was denied")
-        self.request_id = request_id
-        self.reviewers = reviewers
-        self.reason = reason
+    name, category = "ApprovalDeniedError", "generic"
 
-    def as_dict(self) -> Dict:
-        return {
-            "name": "ApprovalDeniedError",
-            "category": "generic",
-            "message": str(self),
-            "request_id": self.request_id,
-            "reviewers": self.reviewers,
-            "reason": self.reason,
-        }
+    def __init__(self, request_id: str, reviewers: list[str], reason: str | None) -> None:
+        super().__init__(reason or "approval was denied", request_id, reviewers=reviewers, reason=reason)
+        self.reason = reason
 
 
 class TimedOut(HitlError):
-    def __init__(self, request: Request) -> None:
-        super().__init__(f"{request.kind} timed out")
-        self.request = request
+    name, category = "HumanTimeoutError", "timeout"
 
-    def as_dict(self) -> Dict:
-        return {
-            "name": "HumanTimeoutError",
-            "category": "timeout",
-            "message": str(self),
-            "request_id": self.request.id,
-            "kind": self.request.kind,
-        }
+    def __init__(self, request: Request) -> None:
+        super().__init__(f"{request.kind} timed out", request.id, kind=request.kind)
 
 
 class Cancelled(HitlError):
-    def __init__(self, request: Request, reason: str | None) -> None:
-        super().__init__(reason or f"{request.kind} cancelled")
-        self.request = request
-        self.reason = reason
+    name, category = "HumanCancelledError", "cancelled"
 
-    def as_dict(self) -> Dict:
-        return {
-            "name": "HumanCancelledError",
-            "category": "cancelled",
-            "message": str(self),
-            "request_id": self.request.id,
-            "kind": self.request.kind,
-            "wait_id": self.request.id,
-            "waitpoint_ids": [self.request.id],
-            "reason": self.reason,
-        }
+    def __init__(self, request: Request, reason: str | None) -> None:
+        awaited: Dict = {"kind": request.kind, "wait_id": request.id, "waitpoint_ids": [request.id]}
+        message = reason or f"{request.kind} cancelled"
+        super().__init__(message, request.id, **awaited, reason=reason)
+
+
+_RECORDED = ("kind", "agent", "trace_id", "requested_at", "payload")
 
 
 class Request(NamedTuple):
@@ -159,14 +143,7 @@ class Request(NamedTuple):
     agent: str = ""
 
     def record(self) -> Dict:
-        return {
-            "request_id": self.id,
-            "kind": self.kind,
-            "agent": self.agent,
-            "trace_id": self.trace_id,
-            "requested_at": self.requested_at,
-            "payload": self.payload,
-        }
+        return {"request_id": self.id, **{key: getattr(self, key) for key in _RECORDED}}
 
     @property
     def prompt(self) -> str | None:
@@ -187,14 +164,7 @@ class Request(NamedTuple):
 
 
 def request_from(record: Dict) -> Request:
-    return Request(
-        record["request_id"],
-        record["kind"],
-        record["trace_id"],
-        record["requested_at"],
-        record["payload"],
-        record["agent"],
-    )
+    return Request(record["request_id"], **{key: record[key] for key in _RECORDED})
 
 
 class Outcome(NamedTuple):
@@ -327,13 +297,8 @@ def history_entry(request: Request, responses: Iterable[Dict], end: str | None =
     """Return a request and its responses; ``end`` is the name of the record that ended it without them."""
     given = list(responses)
     return {
-        "request_id": request.id,
-        "kind": request.kind,
+        **request.record(),
         "prompt": request.prompt or "",
-        "payload": request.payload,
-        "agent": request.agent,
-        "trace_id": request.trace_id,
-        "requested_at": request.requested_at,
         "status": _ENDS[end] if end is not None else _status(request, given),
         "responses": [_response(response) for response in given],
     }

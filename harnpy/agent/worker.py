@@ -219,6 +219,17 @@ STAGE, WORKFLOW, SUB_AGENT = "stage", "workflow", "sub_agent"
 DELEGATED_STAGE = "delegated_stage"
 
 
+_ORIGIN = (
+    "mode", "parent_worker_id", "parent_stage_id", "session_id", "parent_session_id", "snapshot_path",
+)  # fmt: skip
+#: What programs see of a worker as it is.
+_SHOWN = (
+    "id", "name", "task", "mode", "status", "created_at", "started_at", "finished_at", "awaiting_started_at",
+    "request", "result", "error", "parent_worker_id", "parent_stage_id", "child_run_id", "child_run_path",
+    "execution", "snapshot_path", "audit",
+)  # fmt: skip
+
+
 class Outcome(NamedTuple):
     """The outcome of a run: ``result`` is for the caller, the next run continues from the rest."""
 
@@ -296,12 +307,7 @@ class Worker:
         return {
             "worker_id": self.id,
             "worker_name": self.name,
-            "mode": self.mode,
-            "parent_worker_id": self.parent_worker_id,
-            "parent_stage_id": self.parent_stage_id,
-            "session_id": self.session_id,
-            "parent_session_id": self.parent_session_id,
-            "snapshot_path": self.snapshot_path,
+            **{key: getattr(self, key) for key in _ORIGIN},
             "run_id": self.child_run_id,
             "run_path": self.child_run_path,
         }
@@ -310,29 +316,11 @@ class Worker:
         """Return the worker as programs see it."""
         return {
             "_type": "agent_handle",
-            "id": self.id,
-            "name": self.name,
-            "task": self.task,
-            "mode": self.mode,
-            "status": self.status,
-            "created_at": self.created_at,
-            "started_at": self.started_at,
-            "finished_at": self.finished_at,
-            "awaiting_started_at": self.awaiting_started_at,
+            **{key: getattr(self, key) for key in _SHOWN},
             "history": list(self.history),
-            "request": self.request,
             "provenance": self.provenance(),
-            "result": self.result,
-            "error": self.error,
             "artifact_count": len(self.artifacts),
             "has_transcript": self.transcript is not None,
-            "parent_worker_id": self.parent_worker_id,
-            "parent_stage_id": self.parent_stage_id,
-            "child_run_id": self.child_run_id,
-            "child_run_path": self.child_run_path,
-            "execution": self.execution,
-            "snapshot_path": self.snapshot_path,
-            "audit": self.audit,
         }
 
 

@@ -8,7 +8,7 @@ made from a caller's options.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +36,9 @@ from harnpy.session.events import COMPACTION_STARTED, ESCALATION_RETRIED, STEP_C
 from harnpy.session.transcript import lifecycle_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from harnpy.agent.context import Rules
-    from harnpy.agent.loop.ledger import Ledger
     from harnpy.agent.loop.loop_settings import DaemonOptions, LoopOptions, LoopSettings
-    from harnpy.agent.loop.mcp_servers import LoopServers
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
@@ -62,45 +59,58 @@ def opening_messages(given: list[Any]) -> Iterator[Dict]:
                 yield message
 
 
-@dataclass(slots=True)
-class Parts:
-    """The parts of a loop. ``emit(type, **fields)`` notifies subscribers."""
-
-    state: LoopState
-    conversation: Conversation
-    model_input: ModelInput
-    skills: ActiveSkills
-    ledger: Ledger
-    offer: ModelOffer
-    toolbox: Toolbox
-    dispatcher: Dispatcher
-    turns: Turns
-    emit: Callable[..., None]
-
-
 class Loop:
-    """One run. ``opening`` are the messages that it begins with."""
+    """One run."""
 
-    def __init__(
-        self, runtime: Runtime, request: Request, options: LoopOptions, rules: Rules, parts: Parts
-    ) -> None:
+    def __init__(self, runtime: Runtime, settings: LoopSettings, conversation: Conversation) -> None:
         self.runtime = runtime
-        self.models = runtime.models
-        self.options = options
-        self.rules = rules
-        self.opening: list[Any] = []
+        self.models = models = runtime.models
+        self.options = options = settings.options
+        self.rules = rules = settings.rules
+        self.ledger = settings.ledger
+        self.opening = settings.opening
+        self.servers = settings.servers
         self.daemon: Daemon | None = None
-        self.servers: LoopServers | None = None
-        self.state = parts.state
-        self.conversation = parts.conversation
-        self.model_input = parts.model_input
-        self.skills = parts.skills
-        self.ledger = parts.ledger
-        self.offer = parts.offer
-        self.toolbox = parts.toolbox
-        self.dispatcher = parts.dispatcher
-        self.turns = parts.turns
-        self.conversation.summarize = self.summarize
+        self.conversation = conversation
+        self.state = state = LoopState()
+        self._emit = emit = runtime.announcer(conversation.id)
+        id, note, world, request = conversation.id, conversation.note, runtime.world, settings.request
+        request.segment = models.segment(
+            session_id=id,
+            new_loop_id=world.ids.new,
+            depth=runtime.sessions.depth(),
+            tool_format=options.tool_format,
+        )
+        self.model_input = ModelInput(runtime, conversation, request, request.segment)
+        held, found = SkillServers(runtime, note), runtime.found_skills
+        self.skills = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, held, found)
+        entries = settings.tools
+        deferred = _deferred(request, options, entries)
+        style = native_style(request.provider, request.model)
+        active = self.ledger.active
+        self.offer = ModelOffer(options, entries, request.system, style, active, self.skills, deferred)
+        self.toolbox = Toolbox(entries, rules.policy, self.servers.clients if self.servers else {})
+        if deferred is not None:
+            self.toolbox.internal[deferred.name] = searcher(deferred, note, emit)
+        if LOAD_SKILL not in self.toolbox.entries:
+            self.toolbox.internal[LOAD_SKILL] = lambda call: self.skills.load(call["arguments"])
+        log = ApprovalLog(id, partial(runtime.record, id), world.ids.new) if rules.permissions else None
+        gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
+        dispatcher = Dispatcher(runtime, state, options, conversation, emit, self.toolbox, gate)
+        self.turns = Turns(
+            state,
+            options,
+            self.model_input,
+            self.offer,
+            dispatcher,
+            self.ledger,
+            models.trace,
+            runtime.hooks,
+            emit,
+        )
+        conversation.summarize = self.summarize
+        if settings.compaction is not None:
+            self.model_input.compaction = settings.compaction.summarized_by(self.summarize)
         # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
         request.retried = self._note_retry
@@ -109,7 +119,6 @@ class Loop:
         #: When it is over, on the monotonic clock.
         self.until: float | None = None
         self._ran_out = False  # of iterations
-        self._emit = parts.emit
 
     def rest_as(self, options: DaemonOptions, caller: str) -> None:
         """Go idle where the loop would otherwise end. Errors name ``caller``, a builtin."""
@@ -479,45 +488,7 @@ def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation
 
     Its conversation is that of the session that its options name, unless it is given one.
     """
-    parts = _make_parts(runtime, settings, conversation or _conversation(runtime, settings.options))
-    loop = Loop(runtime, settings.request, settings.options, settings.rules, parts)
-    if settings.compaction is not None:
-        loop.model_input.compaction = settings.compaction.summarized_by(loop.summarize)
-    loop.opening = settings.opening
-    loop.servers = settings.servers
-    return loop
-
-
-def _make_parts(runtime: Runtime, settings: LoopSettings, conversation: Conversation) -> Parts:
-    request, options, rules, ledger = settings.request, settings.options, settings.rules, settings.ledger
-    sessions, trace = runtime.sessions, runtime.models.trace
-    world = sessions.world
-    state = LoopState()
-    id, note = conversation.id, conversation.note
-    emit = runtime.announcer(id)
-    request.segment = runtime.models.segment(
-        session_id=id,
-        new_loop_id=world.ids.new,
-        depth=sessions.depth(),
-        tool_format=options.tool_format,
-    )
-    model_input = ModelInput(runtime, conversation, request, request.segment)
-    held, found = SkillServers(runtime, note), runtime.found_skills
-    active = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, held, found)
-    entries = settings.tools
-    deferred = _deferred(request, options, entries)
-    style = native_style(request.provider, request.model)
-    offer = ModelOffer(options, entries, request.system, style, ledger.active, active, deferred)
-    toolbox = Toolbox(entries, rules.policy, settings.servers.clients if settings.servers else {})
-    if deferred is not None:
-        toolbox.internal[deferred.name] = searcher(deferred, note, emit)
-    if LOAD_SKILL not in toolbox.entries:
-        toolbox.internal[LOAD_SKILL] = lambda call: active.load(call["arguments"])
-    log = ApprovalLog(id, partial(runtime.record, id), world.ids.new) if rules.permissions else None
-    gate = Gate(rules, runtime.hooks, id, runtime.workplace, runtime.ask, log)
-    dispatcher = Dispatcher(runtime, state, options, conversation, emit, toolbox, gate)
-    turns = Turns(state, options, model_input, offer, dispatcher, ledger, trace, runtime.hooks, emit)
-    return Parts(state, conversation, model_input, active, ledger, offer, toolbox, dispatcher, turns, emit)
+    return Loop(runtime, settings, conversation or _conversation(runtime, settings.options))
 
 
 def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:

@@ -21,8 +21,9 @@ from harnpy.workflow.execution.run_progress import (
     Progress,
     Ready,
     RunRecorder,
-    Usage,
+    copied_usage,
     failed_stage,
+    no_usage,
     stage_metadata,
     stage_record,
 )
@@ -279,7 +280,7 @@ class Execution:
         """Run the node's stage and return its record."""
         runtime, run = self._runtime, self._run
         started_at, work = self._progress.now(), self._work(node, stage_id)
-        self._recorder.stage_usage = Usage()
+        self._recorder.stage_usage = no_usage()
         context, scope = runtime.context(), replace(self._scope, stage_id=stage_id)
         consumed: list[str] = []
         try:
@@ -296,7 +297,7 @@ class Execution:
             id=stage_id,
             started_at=started_at,
             finished_at=self._progress.now(),
-            usage=self._recorder.stage_usage.as_dict(),
+            usage=copied_usage(self._recorder.stage_usage),
             consumed_artifact_ids=consumed,
             metadata=stage_metadata(node, policy, ended),
         )

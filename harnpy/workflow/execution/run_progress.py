@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from harnpy.agent.people import merged_history
 from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.worker import without_functions
 from harnpy.formats.json import to_json
-from harnpy.formats.shapes import only
+from harnpy.formats.shapes import made, only
 from harnpy.workflow.execution.stage_work import Ended
 from harnpy.workflow.records.record import (
     FINALIZE,
@@ -26,6 +25,7 @@ from harnpy.workflow.records.record import (
     new_stage,
     new_transition,
 )
+from harnpy.workflow.records.record_shapes import UsageRecord
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.world.clock import rfc3339
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
     from harnpy.workflow.graph_shapes import Edge, Graph, Node
     from harnpy.workflow.records.record_files import RunWriter
-    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord, Transition, UsageRecord
+    from harnpy.workflow.records.record_shapes import RunRecord, StageRecord, Transition
     from harnpy.world import World
 
 # Which node comes next: the queue of a run, its joins and branches. Spec: 08 §7.2.
@@ -137,48 +137,23 @@ def _required(join: Node, incoming: int) -> int:
 _HASH_DIGITS, _SPAN_DIGITS = 16, 8
 
 
-@dataclass(slots=True)
-class Usage:
-    """The total use of model calls; ``models`` in the order of their first call."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_duration_ms: int = 0
-    call_count: int = 0
-    total_cost: float = 0.0
-    models: dict[str, None] = field(default_factory=dict)
-
-    def add(self, reply: Reply, ms: int) -> None:
-        self.input_tokens += reply.input_tokens
-        self.output_tokens += reply.output_tokens
-        self.total_duration_ms += ms
-        self.call_count += 1
-        self.total_cost += reply.cost
-        self.models[reply.model] = None
-
-    def as_dict(self) -> UsageRecord:
-        return {
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "total_duration_ms": self.total_duration_ms,
-            "call_count": self.call_count,
-            "total_cost": self.total_cost,
-            "models": list(self.models),
-        }
+def no_usage() -> UsageRecord:
+    return made(UsageRecord, {})
 
 
-def usage_of(record: UsageRecord | None) -> Usage:
-    """Return the usage in a record, to continue counting."""
-    if not record:
-        return Usage()
-    return Usage(
-        record["input_tokens"],
-        record["output_tokens"],
-        record["total_duration_ms"],
-        record["call_count"],
-        record["total_cost"],
-        dict.fromkeys(record["models"]),
-    )
+def copied_usage(usage: UsageRecord) -> UsageRecord:
+    return {**usage, "models": list(usage["models"])}
+
+
+def count_usage(usage: UsageRecord, reply: Reply, ms: int) -> None:
+    """Add a model call; ``models`` are in the order of their first call."""
+    usage["input_tokens"] += reply.input_tokens
+    usage["output_tokens"] += reply.output_tokens
+    usage["total_duration_ms"] += ms
+    usage["call_count"] += 1
+    usage["total_cost"] += reply.cost
+    if reply.model not in usage["models"]:
+        usage["models"].append(reply.model)
 
 
 class RunRecorder:
@@ -188,9 +163,9 @@ class RunRecorder:
         self._runtime = runtime
         self._run = run
         self._world = runtime.sessions.world
-        self.usage = usage_of(run["usage"])
+        self.usage = copied_usage(run["usage"] or no_usage())
         #: The usage of the current stage.
-        self.stage_usage = Usage()
+        self.stage_usage = no_usage()
         self._over = False
 
     @contextmanager
@@ -208,8 +183,8 @@ class RunRecorder:
         workflow = self._runtime.context().workflow
         if workflow is None or self not in workflow.recorders:
             return
-        self.usage.add(reply, ms)
-        self.stage_usage.add(reply, ms)
+        for usage in (self.usage, self.stage_usage):
+            count_usage(usage, reply, ms)
         tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         self._span("llm_call", reply.model, ms, {"provider": reply.provider, **tokens})
 
@@ -395,4 +370,4 @@ class Progress:
         run["checkpoints"].append(checkpoint)
         run["pending_nodes"] = checkpoint["ready_nodes"]
         run["completed_nodes"] = checkpoint["completed_nodes"]
-        run["usage"] = self.recorder.usage.as_dict()
+        run["usage"] = copied_usage(self.recorder.usage)
