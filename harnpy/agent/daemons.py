@@ -85,9 +85,9 @@ class _Meta(TypedDict):
     id: str
     name: str
     task: str
-    system: str | None
     session_id: str
     status: str
+    system: str | None
     options: Dict
     event_queue_capacity: Count
     pending_events: list[Any]

@@ -47,17 +47,17 @@ class DaemonSnapshot:
 
     saved_at: str
     daemon_state: str
-    visible_messages: list[Dict]
-    recorded_messages: list[Dict]
-    transcript_summary: str | None
-    transcript_events: list[Dict]
     total_text: str
     last_iteration_text: str
+    visible_messages: list[Dict]
+    recorded_messages: list[Dict]
+    transcript_events: list[Dict]
     all_tools_used: list[Any]
     rejected_tools: list[Any]
     deferred_user_messages: list[Any]
     total_iterations: Count
     idle_backoff_ms: Count
+    transcript_summary: str | None
     last_run_exit_code: int | None
     watch_state: dict[str, int | None]
 
