@@ -23,7 +23,7 @@ from harnpy.agent.skills import (
 )
 from harnpy.agent.tool_registry import are_entries
 from harnpy.faults import Interruption, MisuseError
-from harnpy.formats.dicts import Options
+from harnpy.formats.dicts import Options, as_texts
 from harnpy.formats.json import pretty_json
 from harnpy.formats.text_size import byte_length
 from harnpy.session.transcript import lifecycle_event
@@ -72,7 +72,7 @@ def score(skill: Dict, message: str, working_files: Sequence[str]) -> Candidate:
     if skill["name"].lower() in lowered:
         total += _NAMED
         reasons.append(f"prompt mentions '{skill['name']}'")
-    touched = sum(_touches(pattern, working_files) for pattern in _paths(skill))
+    touched = sum(_touches(pattern, working_files) for pattern in as_texts(skill.get("paths")))
     if touched:
         total += _TOUCHED * touched
         reasons.append(f"{touched} path glob(s) matched")
@@ -88,11 +88,6 @@ def path_pattern(glob: str) -> re.Pattern[str]:
 
 
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _paths(skill: Dict) -> list[str]:
-    paths = skill.get("paths")
-    return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 
 
 def _touches(glob: str, files: Sequence[str]) -> bool:
@@ -386,7 +381,7 @@ class ActiveSkills:
             self.servers.let_go(id)
 
     def _activated(self, id: str, found: Candidate, iteration: int) -> None:
-        skill, tools = found.skill, _allowed(found.skill)
+        skill, tools = found.skill, as_texts(found.skill.get("allowed_tools"))
         description, _ = description_of(skill)
         about = {"name": id, "description": description, "iteration": iteration}
         why = {"score": found.score, "reason": found.reason, "allowed_tools": tools}
@@ -416,7 +411,7 @@ class ActiveSkills:
 
     def _section(self, id: str, skill: Dict) -> str:
         description, occasion = description_of(skill)
-        tools = _allowed(skill)
+        tools = as_texts(skill.get("allowed_tools"))
         about = [
             f"### {id}",
             description,
@@ -429,7 +424,8 @@ class ActiveSkills:
 
     def allows(self, name: str, entry: Dict | None = None) -> bool:
         """Return True if the active skills allow the model a tool; ``entry`` is the tool's, if it has one."""
-        allowed = {tool for skill in self._in_force().values() for tool in _allowed(skill)}
+        skills = self._in_force().values()
+        allowed = {tool for skill in skills for tool in as_texts(skill.get("allowed_tools"))}
         if not allowed or "*" in allowed or name in allowed or name == LOAD_SKILL:
             return True
         namespace = (entry or {}).get("namespace")
@@ -462,8 +458,3 @@ class ActiveSkills:
 
     def _note_event(self, kind: str, text: str, metadata: Dict) -> None:
         self._note(lifecycle_event(kind, text, metadata=metadata))
-
-
-def _allowed(skill: Dict) -> list[str]:
-    tools = skill.get("allowed_tools")
-    return [tool for tool in tools if isinstance(tool, str)] if isinstance(tools, list) else []

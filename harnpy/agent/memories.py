@@ -12,6 +12,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import as_texts
 from harnpy.formats.json import parse_json, to_json
 from harnpy.formats.paths import path_text
 from harnpy.world.clock import rfc3339
@@ -215,7 +216,7 @@ def _has_word(record: Dict, given: Any) -> bool:
 
 
 def _several(given: Any) -> list[Any]:
-    return [each for each in given if isinstance(each, str)] if isinstance(given, list) else [given]
+    return as_texts(given) if isinstance(given, list) else [given]
 
 
 #: What a predicate may ask, by its key.

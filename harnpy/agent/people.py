@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict
 
 from harnpy.faults import Fault
-from harnpy.formats.dicts import as_dicts
+from harnpy.formats.dicts import as_dict, as_dicts, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,16 +69,12 @@ def questions(log: Iterable[tuple[str, Any]], run_id: str) -> list[Question]:
 def _question(payload: Dict) -> Question:
     details, trace_id = payload.get("payload"), payload.get("trace_id")
     return {
-        "request_id": _text(payload.get("request_id")),
-        "prompt": _text(details.get("prompt") if isinstance(details, dict) else None),
-        "agent": _text(payload.get("agent")),
-        "asked_at": _text(payload.get("requested_at")),
+        "request_id": as_text(payload.get("request_id")) or "",
+        "prompt": as_text(as_dict(details).get("prompt")) or "",
+        "agent": as_text(payload.get("agent")) or "",
+        "asked_at": as_text(payload.get("requested_at")) or "",
         "trace_id": trace_id if isinstance(trace_id, str) else None,
     }
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 class HumanCancelled(Exception):

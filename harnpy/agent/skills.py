@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.tool_registry import RegistryKind
 from harnpy.faults import OptionError
+from harnpy.formats.dicts import as_dict, as_text, as_texts
 from harnpy.formats.text_size import byte_length
 from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST
@@ -51,7 +52,7 @@ def skill_id(entry: Dict) -> str:
 
 def description_of(entry: Dict) -> tuple[str, str]:
     """Return a skill's description and when to use it, "" for what it lacks."""
-    return _text(entry.get("description")), _text(entry.get("when_to_use"))
+    return as_text(entry.get("description")) or "", as_text(entry.get("when_to_use")) or ""
 
 
 def describe_skills(entries: Iterable[Dict]) -> str:
@@ -92,10 +93,6 @@ def _check_tool(tool: Any) -> None:
         )
     if not tool.removeprefix(_NAMESPACE).strip():
         raise OptionError(f"skill_define: 'allowed_tools' entry '{tool}' missing a tag after the colon")
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 SKILL_DIR, SESSION_ID = "HARN_SKILL_DIR", "HARN_SESSION_ID"
@@ -437,22 +434,20 @@ def read_manifest(files: Files, root: str, warn: Callable[[str], object]) -> Ski
     except (OSError, ValueError) as error:
         warn(f"{path}: {plain_reason(error)}")
         return SkillManifest()
-    skills = _table(given.get("skills"))
-    listed = [
-        SkillSource("manifest", os.path.join(root, place)) for place in _manifest_strings(skills.get("paths"))
-    ]
-    declared = _table(given.get("skill")).get("source")
+    skills = as_dict(given.get("skills"))
+    listed = [SkillSource("manifest", os.path.join(root, place)) for place in as_texts(skills.get("paths"))]
+    declared = as_dict(given.get("skill")).get("source")
     for source in declared if isinstance(declared, list) else []:
-        place, namespace = _table(source).get("path"), _table(source).get("namespace")
-        if _table(source).get("type") != "fs" or not isinstance(place, str):
-            warn(f"{path}: [[skill.source]] of type {_table(source).get('type')!r} can't be read")
+        place, namespace = as_dict(source).get("path"), as_dict(source).get("namespace")
+        if as_dict(source).get("type") != "fs" or not isinstance(place, str):
+            warn(f"{path}: [[skill.source]] of type {as_dict(source).get('type')!r} can't be read")
             continue
         listed.append(
             SkillSource(
                 "manifest", os.path.join(root, place), namespace if isinstance(namespace, str) else None
             )
         )
-    order, disabled = _manifest_strings(skills.get("lookup_order")), _manifest_strings(skills.get("disable"))
+    order, disabled = as_texts(skills.get("lookup_order")), as_texts(skills.get("disable"))
     return SkillManifest(tuple(listed), tuple(order), tuple(disabled))
 
 
@@ -503,11 +498,3 @@ def _names(files: Files, directory: str) -> list[str]:
         return files.list_dir(directory)
     except OSError:
         return []
-
-
-def _table(given: Any) -> Dict:
-    return given if isinstance(given, dict) else {}
-
-
-def _manifest_strings(given: Any) -> list[str]:
-    return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.rules.policy import Annotations, read_annotations, side_effect_rank
 from harnpy.agent.tool_registry import EXECUTORS, RUNTIME_SERVED
 from harnpy.faults import MisuseError
+from harnpy.formats.dicts import as_dict, as_text, as_texts
 from harnpy.formats.globs import affix_matches
 from harnpy.llm.native_tools import native_name, parameters_of, tool_entries
 from harnpy.world.files import plain_reason
@@ -53,7 +54,7 @@ def _read_file(files: Files, workplace: Workplace, arguments: Dict) -> str:
     except IsADirectoryError:
         return _list_directory(files, workplace, {"path": path})
     except (OSError, ValueError) as error:
-        return f"Error: cannot read file '{path}': {_reason(error)}"
+        return f"Error: cannot read file '{path}': {plain_reason(error)}"
     return _numbered(text, arguments.get("offset"), arguments.get("limit"))
 
 
@@ -63,7 +64,7 @@ def _list_directory(files: Files, workplace: Workplace, arguments: Dict) -> str:
     try:
         return "\n".join(files.list_dir(workplace.path(path)))
     except (OSError, ValueError) as error:
-        return f"Error: cannot list directory '{path}': {_reason(error)}"
+        return f"Error: cannot list directory '{path}': {plain_reason(error)}"
 
 
 def _numbered(text: str, offset: Any, limit: Any) -> str:
@@ -77,10 +78,6 @@ def _numbered(text: str, offset: Any, limit: Any) -> str:
     if left > 0:
         shown.append(f"[... {left} more lines not shown. Use offset={end + 1} to continue reading]")
     return "\n".join(shown)
-
-
-def _reason(error: Exception) -> str:
-    return plain_reason(error)
 
 
 # The tool names that a prompt mentions. Pure. Spec: 07 §4.7.
@@ -142,7 +139,7 @@ class SurfaceTool:
         self.name: str = entry["name"]
         self.parameters = parameters_of(entry)
         own = read_annotations(entry.get("annotations"))
-        found = own or read_annotations(dict_at(policy, "tool_annotations").get(self.name))
+        found = own or read_annotations(as_dict(policy.get("tool_annotations")).get(self.name))
         self.annotated = found is not None
         self.annotations = found or Annotations()
 
@@ -173,22 +170,7 @@ def native_entries(given: Dict) -> Iterator[Dict]:
         function = tool.get("function", tool)
         schema = function.get("parameters", function.get("input_schema"))
         entry = {"name": name, "defer_loading": tool.get("defer_loading")}
-        yield entry if schema is None else {**entry, "parameters": dict_at(schema, "properties")}
-
-
-def dict_at(owner: Any, key: str) -> Dict:
-    value = owner.get(key) if isinstance(owner, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def string_at(owner: Any, key: str) -> str | None:
-    value = owner.get(key) if isinstance(owner, dict) else None
-    return value if isinstance(value, str) else None
-
-
-def strings_at(owner: Any, key: str) -> list[str]:
-    value = owner.get(key) if isinstance(owner, dict) else None
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        yield entry if schema is None else {**entry, "parameters": as_dict(as_dict(schema).get("properties"))}
 
 
 # Problems with the tools that a model is shown, found before it meets them. Pure. Spec: 07 §4.7.
@@ -224,15 +206,15 @@ def prompt_texts(surface: Dict) -> list[str]:
 
 class _Surface:
     def __init__(self, given: Dict) -> None:
-        self.policy = dict_at(given, "policy")
-        self.approval = dict_at(given, "approval_policy")
+        self.policy = as_dict(given.get("policy"))
+        self.approval = as_dict(given.get("approval_policy"))
         self.searchable = bool(given.get("tool_search"))
         self.texts = [read_part(text) for text in prompt_texts(given)]
         entries = tool_entries(given.get("tools"))
         known = {entry["name"] for entry in entries}
         entries += [entry for entry in native_entries(given) if entry["name"] not in known]
         self.tools = {entry["name"]: SurfaceTool(entry, self.policy) for entry in entries}
-        ceiling = strings_at(self.policy, "tools")
+        ceiling = as_texts(self.policy.get("tools"))
         self.active = {
             name: tool
             for name, tool in self.tools.items()
@@ -283,9 +265,10 @@ class _Surface:
         field = "policy.tool_arg_constraints"
         constraints = self.policy.get("tool_arg_constraints")
         for constraint in constraints if isinstance(constraints, list) else []:
-            pattern, key = string_at(constraint, "tool"), string_at(constraint, "arg_key")
-            if pattern is None:
+            pattern = as_dict(constraint).get("tool")
+            if not isinstance(pattern, str):
                 continue
+            key = as_text(constraint.get("arg_key"))
             matching = [tool for name, tool in self.active.items() if affix_matches(pattern, name)]
             if not matching and "*" not in pattern:
                 text = f"an argument constraint is for '{pattern}', which is no active tool"
@@ -297,7 +280,7 @@ class _Surface:
 
     def _of_approvals(self) -> Iterator[Dict]:
         for key in _APPROVAL_LISTS:
-            for pattern in strings_at(self.approval, key):
+            for pattern in as_texts(self.approval.get(key)):
                 if "*" not in pattern and pattern not in self.active:
                     text = f"{key} names '{pattern}', which is no active tool"
                     yield _warning("APPROVAL_PATTERN_NO_MATCH", text, pattern, f"approval_policy.{key}")
@@ -325,7 +308,7 @@ class _Surface:
                     yield _warning("DEPRECATED_ARG_ALIAS", said, tool.name, alias)
 
     def _of_ceiling(self) -> Iterator[Dict]:
-        ceiling = string_at(self.policy, "side_effect_level")
+        ceiling = as_text(self.policy.get("side_effect_level"))
         if not ceiling:
             return
         for tool in self.active.values():

@@ -369,7 +369,7 @@ class Snapshots:
         try:
             files.replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
         except OSError as error:
-            raise MisuseError(f"failed to write worker snapshot '{path}': {_reason(error)}") from error
+            raise MisuseError(f"failed to write worker snapshot '{path}': {plain_reason(error)}") from error
 
     def load(self, path: str) -> Dict | None:
         """Return the snapshot in a file, None when there is no file. Raises `MisuseError` for other files."""
@@ -378,7 +378,7 @@ class Snapshots:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise MisuseError(f"resume_agent: failed to read '{path}': {_reason(error)}") from error
+            raise MisuseError(f"resume_agent: failed to read '{path}': {plain_reason(error)}") from error
         problem = _problem(read)
         if problem is not None:
             raise MisuseError(f"resume_agent: '{path}' is no worker snapshot: {problem}")
@@ -440,7 +440,3 @@ def _problem(read: Any) -> str | None:
             if not isinstance(read[key], kind):
                 return f"`{key}` has the wrong type"
     return None if read["status"] in STATUSES else "unknown status"
-
-
-def _reason(error: Exception) -> str:
-    return plain_reason(error)

@@ -82,14 +82,17 @@ class DurableSession:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON, the token included."""
-        return {
-            "id": str(self.id),
-            "principal": self.principal,
-            "created_at": utc_text(self.created_at),
-            "last_seen_at": utc_text(self.last_seen_at),
-            "expires_at": utc_text(self.expires_at),
-            "attributes": self.attributes,
-        }
+        return {"id": str(self.id), **_facts(self)}
+
+
+def _facts(session: DurableSession | Known) -> dict[str, Any]:
+    return {
+        "principal": session.principal,
+        "created_at": utc_text(session.created_at),
+        "last_seen_at": utc_text(session.last_seen_at),
+        "expires_at": utc_text(session.expires_at),
+        "attributes": session.attributes,
+    }
 
 
 def utc(moment: datetime | str) -> datetime:
@@ -175,14 +178,7 @@ class Known(NamedTuple):
         return cls(payload["handle"], payload["principal"], created, seen, expires, payload["attributes"], id)
 
     def payload(self) -> dict[str, Any]:
-        return {
-            "handle": self.handle,
-            "principal": self.principal,
-            "created_at": utc_text(self.created_at),
-            "last_seen_at": utc_text(self.last_seen_at),
-            "expires_at": utc_text(self.expires_at),
-            "attributes": self.attributes,
-        }
+        return {"handle": self.handle, **_facts(self)}
 
     def is_live(self, now: datetime) -> bool:
         return self.ended_by is None and now < self.expires_at

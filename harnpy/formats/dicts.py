@@ -152,6 +152,11 @@ def as_dicts(value: Any) -> list[Dict]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def as_texts(value: Any) -> list[str]:
+    """Return the texts in a list, in order."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
 def dicts_at(value: Any, key: str) -> list[Dict]:
     """Return the dicts in the list under a key of a dict."""
     return as_dicts(as_dict(value).get(key))

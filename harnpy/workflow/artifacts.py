@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
-from harnpy.formats.dicts import Dict, errors_after
+from harnpy.formats.dicts import Dict, as_texts, errors_after
 from harnpy.formats.shapes import only, read, read_strictly
 from harnpy.formats.text_size import BYTES_PER_TOKEN, byte_length, text_tokens
 from harnpy.session.strategies import microcompact
@@ -357,8 +357,7 @@ def _without_outdated(artifacts: Sequence[Artifact]) -> list[Artifact]:
 
 
 def _paths(artifact: Artifact, key: str) -> list[str]:
-    paths = artifact["metadata"].get(key)
-    return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+    return as_texts(artifact["metadata"].get(key))
 
 
 def _without_repeats(artifacts: Sequence[Artifact]) -> list[Artifact]:

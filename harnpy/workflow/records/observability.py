@@ -10,7 +10,7 @@ import os.path
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from harnpy.formats.dicts import as_dict, as_dicts, as_text, dicts_at
+from harnpy.formats.dicts import as_dict, as_dicts, as_text, as_texts, dicts_at
 from harnpy.formats.shapes import only
 
 if TYPE_CHECKING:
@@ -268,8 +268,7 @@ def _count(value: Any) -> int:
 
 def _texts(value: Any) -> list[str]:
     """Return the distinct texts of a list, in order."""
-    items = value if isinstance(value, list) else []
-    return list(dict.fromkeys(item for item in items if isinstance(item, str)))
+    return list(dict.fromkeys(as_texts(value)))
 
 
 VERSION = 4
