@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
 HANDOFF, RUN_RECEIPT = "handoff_artifact", "run_receipt"
 
-_LISTS = (
-    "files_or_entities_touched",
-    "open_questions",
-    "blocked_on",
-    "requested_capabilities",
-    "allowed_side_effects",
+_LISTS = tuple(
+    "files_or_entities_touched open_questions blocked_on requested_capabilities allowed_side_effects".split()
 )
 _EVIDENCE = ("artifact_id", "kind", "label", "path", "uri")
 _DEADLINE = ("deadline", "checkback_at")

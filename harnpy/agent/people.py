@@ -48,16 +48,7 @@ KINDS = {
     ESCALATION: _Kind("hitl.escalations", "hitl.escalation_issued", "hitl.escalation_accepted"),
 }
 
-_RESPONSE_KEYS = (
-    "answer",
-    "approved",
-    "accepted",
-    "reviewer",
-    "reason",
-    "metadata",
-    "responded_at",
-    "signature",
-)
+_RESPONSE_KEYS = tuple("answer approved accepted reviewer reason metadata responded_at signature".split())
 
 
 def questions(log: Iterable[tuple[str, Any]], run_id: str) -> list[Question]:

@@ -50,19 +50,9 @@ CALLER = "sub_agent_run"
 NAME = "sub-agent"
 
 #: Loop options that a child ignores.
-_WITHOUT = (
-    "compaction",
-    "auto_compact",
-    "daemon",
-    "persist_path",
-    "resume_path",
-    "wake_interval_ms",
-    "watch_paths",
-    "consolidate_on_idle",
-    "idle_watchdog_attempts",
-    "task_ledger",
-    "root_task",
-    "deliverables",
+_WITHOUT = tuple(
+    "compaction auto_compact daemon persist_path resume_path wake_interval_ms watch_paths "
+    "consolidate_on_idle idle_watchdog_attempts task_ledger root_task deliverables".split()
 )
 _STRUCTURED = ("output_format", "json_schema", "schema", "output_schema")
 

@@ -16,32 +16,20 @@ from __future__ import annotations
 
 import re
 from math import isfinite, nan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import CategorizedError, Fault, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GENERIC = "generic"
 #: The request may not be sent; the reason of such a failure has the same name.
 BLOCKED = "egress_blocked"
 
 CATEGORIES = frozenset(
-    {
-        "timeout",
-        "auth",
-        "rate_limit",
-        "overloaded",
-        "server_error",
-        "transient_network",
-        "schema_validation",
-        "tool_error",
-        "tool_rejected",
-        BLOCKED,
-        "cancelled",
-        "not_found",
-        "circuit_open",
-        "budget_exceeded",
-        GENERIC,
-    }
+    "timeout auth rate_limit overloaded server_error transient_network schema_validation tool_error "
+    f"tool_rejected {BLOCKED} cancelled not_found circuit_open budget_exceeded {GENERIC}".split()
 )
 
 #: Categories of errors that another try may cure.
@@ -57,43 +45,31 @@ class Cause(NamedTuple):
 
 _UNKNOWN = Cause("terminal", "unknown")
 
-#: Phrases of a lower-cased message, in the order in which they are tried; ``&`` asks for both sides.
-_BY_MESSAGE = (
-    (
-        "context length|context_overflow|context & exceed|max_tokens & exceed",
-        Cause("terminal", "context_overflow"),
-    ),
-    (
-        "prompt is too long|prompt_tokens_exceeded|exceeds the maximum",
-        Cause("terminal", "context_overflow"),
-    ),
-    (
-        "content_policy|content policy|safety policy|moderation|responsible_ai_policy|blocked by policy",
-        Cause("terminal", "content_policy"),
-    ),
-    (
-        "invalid_api_key|authentication_error|auth_failure|unauthorized|forbidden",
-        Cause("terminal", "auth_failure"),
-    ),
-    (
-        "model_not_found|not_found_error|model unavailable|model is unavailable|model not found",
-        Cause("terminal", "model_unavailable"),
-    ),
-    (
-        "[rate_limited]|too many requests|insufficient_quota|billing_hard_limit_reached",
-        Cause("transient", "rate_limit"),
-    ),
-    (
-        "[http_error]|bad gateway|service unavailable|overloaded|api_error",
-        Cause("transient", "server_error"),
-    ),
-    ("timed out|timeout", Cause("transient", "timeout")),
-    (
-        "connection reset|connection refused|connection closed|broken pipe|dns error|stream error|eof",
-        Cause("transient", "network_error"),
-    ),
-    ("invalid_request|bad request", Cause("terminal", "invalid_request")),
-)
+#: Causes and phrases of a lower-cased message, in the order in which they are tried; ``&`` asks for both.
+_BY_MESSAGE = """
+terminal context_overflow: context length|context_overflow|context & exceed|max_tokens & exceed
+terminal context_overflow: prompt is too long|prompt_tokens_exceeded|exceeds the maximum
+terminal content_policy: content_policy|content policy|safety policy|moderation
+terminal content_policy: responsible_ai_policy|blocked by policy
+terminal auth_failure: invalid_api_key|authentication_error|auth_failure|unauthorized|forbidden
+terminal model_unavailable: model_not_found|not_found_error|model unavailable|model is unavailable
+terminal model_unavailable: model not found
+transient rate_limit: [rate_limited]|too many requests|insufficient_quota|billing_hard_limit_reached
+transient server_error: [http_error]|bad gateway|service unavailable|overloaded|api_error
+transient timeout: timed out|timeout
+transient network_error: connection reset|connection refused|connection closed|broken pipe|dns error
+transient network_error: stream error|eof
+terminal invalid_request: invalid_request|bad request
+"""
+
+
+def _phrases(table: str) -> Iterator[tuple[list[list[str]], Cause]]:
+    for line in table.strip().splitlines():
+        named, _, phrases = line.partition(": ")
+        yield [phrase.split(" & ") for phrase in phrases.split("|")], Cause(*named.split())
+
+
+_CAUSES = tuple(_phrases(_BY_MESSAGE))
 
 _BY_CATEGORY = {
     "rate_limit": Cause("transient", "rate_limit"),
@@ -122,8 +98,8 @@ def cause(category: str, message: str) -> Cause:
         for word, reason in _TRANSIENT_WORDS:
             if word in text:
                 return Cause("transient", reason)
-    for phrases, found in _BY_MESSAGE:
-        if any(all(word in text for word in phrase.split(" & ")) for phrase in phrases.split("|")):
+    for phrases, found in _CAUSES:
+        if any(all(word in text for word in phrase) for phrase in phrases):
             return found
     return _BY_CATEGORY.get(category, _UNKNOWN)
 

@@ -75,16 +75,9 @@ def _names_secret(key: str) -> bool:
     return is_secret_name(key) or any(part in lowered for part in _SECRET_KEYS)
 
 
-KINDS = (
-    "repeated_query",
-    "repeated_clarification",
-    "approval_stall",
-    "missing_context",
-    "manual_handoff",
-    "tool_gap",
-    "failed_assumption",
-    "expensive_model_used_for_deterministic_step",
-    "human_hypothesis",
+KINDS = tuple(
+    "repeated_query repeated_clarification approval_stall missing_context manual_handoff tool_gap "
+    "failed_assumption expensive_model_used_for_deterministic_step human_hypothesis".split()
 )
 
 _EVENT_FIELDS = {

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.llm.call import Models
     from harnpy.llm.configuration.known_providers import ProviderConfig
-    from harnpy.llm.providers import RemoteProvider
+    from harnpy.llm.providers.remote import Remote
     from harnpy.llm.reply import Reply
     from harnpy.session.agent_turn import Turn
     from harnpy.session.calling import Caller
@@ -102,7 +102,7 @@ class TurnConnections(Connections):
         self._call = call
         self._pools = pools
 
-    def provider(self, config: ProviderConfig) -> RemoteProvider:
+    def provider(self, config: ProviderConfig) -> Remote:
         async def here() -> asyncio.AbstractEventLoop:
             return asyncio.get_running_loop()
 

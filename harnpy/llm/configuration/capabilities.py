@@ -277,18 +277,7 @@ BUILT_IN_ROWS = Rules(
         "tgi": _ANY_MODEL,
     },
     families=dict.fromkeys(
-        (
-            "openrouter",
-            "together",
-            "groq",
-            "deepseek",
-            "fireworks",
-            "huggingface",
-            "local",
-            "dashscope",
-            "llamacpp",
-            "mlx",
-        ),
+        "openrouter together groq deepseek fireworks huggingface local dashscope llamacpp mlx".split(),
         "openai",
     ),
 )

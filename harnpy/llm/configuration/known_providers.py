@@ -104,16 +104,9 @@ _KEYLESS = "none"
 _AZURE = "azure_openai"
 _SECRET_HEADER = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 
-_SHOWN_WHEN_SET = (
-    "display_name",
-    "icon",
-    "base_url_env",
-    "completion_endpoint",
-    "auth_header",
-    "rpm",
-    "cost_per_1k_in",
-    "cost_per_1k_out",
-    "latency_p50_ms",
+_SHOWN_WHEN_SET = tuple(
+    "display_name icon base_url_env completion_endpoint auth_header rpm cost_per_1k_in cost_per_1k_out "
+    "latency_p50_ms".split()
 )
 
 #: Ways to authorise a call that are not a header of the configuration's.

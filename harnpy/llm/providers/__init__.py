@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
+    from harnpy.llm.providers.remote import Remote
     from harnpy.llm.request import Request
     from harnpy.llm.waiting import Waiting
     from harnpy.world.http import Http
@@ -49,24 +50,6 @@ class ReplyStream(Protocol):
         """The reply up to the last piece; its counts of tokens are 0 until they are known."""
 
 
-class RemoteProvider(Provider, StreamingProvider, Protocol):
-    """One that holds connections."""
-
-    config: ProviderConfig
-
-    def stream(self, request: Request) -> ReplyStream:
-        """The answer's text, piece by piece as it comes. Raises `CallError`."""
-
-    def health_url(self, endpoint: str) -> str:
-        """Return the URL for a check of the configuration: ``endpoint`` below the service's address."""
-
-    async def status(self, url: str, timeout: float) -> int:
-        """The status of the response to a small request. Raises TimeoutError and `Unreachable`."""
-
-    async def aclose(self) -> None:
-        """End the connections; the next call opens new ones."""
-
-
 class _Dialect(NamedTuple):
     """The implementation of one protocol: the module and the class, the packages that they need, and the
     extra of this one that installs them."""
@@ -93,7 +76,7 @@ def make_provider(
     http: Http,
     caps: Caps | None = None,
     now: Callable[[], float] | None = None,
-) -> RemoteProvider:
+) -> Remote:
     """The provider that a configuration describes. Raises `OptionError` when its SDK isn't there."""
     dialect = _DIALECTS.get(config.protocol)
     if dialect is None:
@@ -103,7 +86,7 @@ def make_provider(
         )
     try:
         module = import_module(f"{__name__}.{dialect.module}")
-        made: RemoteProvider = getattr(module, dialect.provider)(config, http, caps, now)
+        made: Remote = getattr(module, dialect.provider)(config, http, caps, now)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in dialect.packages:
@@ -133,10 +116,10 @@ class Connections:
         self._caps = caps or Caps()
         self._now = now
         self._waiting = waiting
-        self._open: dict[tuple[str, str], RemoteProvider] = {}
-        self._left: list[RemoteProvider] = []
+        self._open: dict[tuple[str, str], Remote] = {}
+        self._left: list[Remote] = []
 
-    def provider(self, config: ProviderConfig) -> RemoteProvider:
+    def provider(self, config: ProviderConfig) -> Remote:
         """The provider of that configuration. Raises `OptionError` when its protocol is not supported."""
         place = config.name, config.protocol
         found = self._open.get(place)

@@ -294,12 +294,8 @@ def _echo(prompt: str, system: str | None) -> str:
 
 
 _STRINGS = ("match", "text", "thinking", "thinking_summary", "stop_reason", "model", "provider")
-_INTEGERS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "cache_creation_input_tokens",
+_INTEGERS = tuple(
+    "input_tokens output_tokens cache_read_tokens cache_write_tokens cache_creation_input_tokens".split()
 )
 #: What a line holds of a reply besides its text and calls; absent when it is empty.
 _OPTIONAL = ("thinking", "thinking_summary", "stop_reason")

@@ -349,12 +349,8 @@ _COMPACTED_BYTES = _MOST_BYTES - 128
 
 _REASONING_EVENTS = ("private_reasoning", "thinking_summary")
 _REASONING_BLOCKS = ("reasoning", "thinking", "redacted_thinking")
-_REASONING_KEYS = (
-    "private_reasoning",
-    "thinking_summary",
-    "reasoning",
-    "reasoning_content",
-    "reasoning_details",
+_REASONING_KEYS = tuple(
+    "private_reasoning thinking_summary reasoning reasoning_content reasoning_details".split()
 )
 #: Rows of a sidecar in which `thinking` is a model's reasoning, not an option.
 _RESPONSES = ("provider_call_response", "response", "llm_response")

@@ -54,15 +54,7 @@ def _metrics(metrics: Sequence[Dict]) -> Iterator[Sequence[str]]:
         yield metric["name"], metric["baseline"], metric["experiment"]
 
 
-_COUNTS = (
-    "total",
-    "passed",
-    "failed",
-    "blocking_failed",
-    "warning_failed",
-    "informational_failed",
-    "stage_count",
-)
+_COUNTS = tuple("total passed failed blocking_failed warning_failed informational_failed stage_count".split())
 _FOUND = (
     ("failures", markup.BAD, "Failures"),
     ("warnings", markup.WAITING, "Warnings"),
