@@ -20,6 +20,7 @@ from harnpy.session.residents import SessionStack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from harnpy.agent.people import Question
     from harnpy.agent.rules.command_policy import CommandPolicy, Commands
@@ -271,43 +272,33 @@ class AgentContext:
         self.caller_rules = caller_rules
 
     @contextmanager
-    def govern(self, rules: Rules, caller_rules: Rules | None = None) -> Iterator[None]:
+    def _holding(self, **parts: Any) -> Iterator[None]:
+        """Have these parts inside the block."""
+        outer = {name: getattr(self, name) for name in parts}
+        for name, part in parts.items():
+            setattr(self, name, part)
+        try:
+            yield
+        finally:
+            for name, part in outer.items():
+                setattr(self, name, part)
+
+    def govern(self, rules: Rules, caller_rules: Rules | None = None) -> AbstractContextManager[None]:
         """Put ``rules`` in force inside the block, for whoever is under ``caller_rules`` itself."""
-        outer, outer_caller = self.rules, self.caller_rules
-        self.rules = rules
-        if caller_rules is not None:
-            self.caller_rules = caller_rules
-        try:
-            yield
-        finally:
-            self.rules, self.caller_rules = outer, outer_caller
+        callers = self.caller_rules if caller_rules is None else caller_rules
+        return self._holding(rules=rules, caller_rules=callers)
 
-    @contextmanager
-    def as_caller(self) -> Iterator[None]:
+    def as_caller(self) -> AbstractContextManager[None]:
         """Put those rules in force under which the running workflow was started."""
-        outer, self.rules = self.rules, self.caller_rules
-        try:
-            yield
-        finally:
-            self.rules = outer
+        return self._holding(rules=self.caller_rules)
 
-    @contextmanager
-    def work_for(self, workflow: WorkflowScope) -> Iterator[None]:
+    def work_for(self, workflow: WorkflowScope) -> AbstractContextManager[None]:
         """Work for ``workflow`` inside the block."""
-        outer, self.workflow = self.workflow, workflow
-        try:
-            yield
-        finally:
-            self.workflow = outer
+        return self._holding(workflow=workflow)
 
-    @contextmanager
-    def work_at(self, execution: Mapping[str, Any] | None) -> Iterator[None]:
+    def work_at(self, execution: Mapping[str, Any] | None) -> AbstractContextManager[None]:
         """Work inside the block where an `execution` dict says, if it does."""
-        outer, self.place = self.place, place_of(execution, self.place)
-        try:
-            yield
-        finally:
-            self.place = outer
+        return self._holding(place=place_of(execution, self.place))
 
     def refuses(self, builtin: str) -> str | None:
         """Return why a script may not call a builtin here; None when it may."""

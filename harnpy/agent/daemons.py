@@ -80,7 +80,7 @@ META_FILE = "daemon_meta"
 
 
 class _Meta(TypedDict):
-    """What the next run of the program needs besides the snapshot."""
+    """The state that the next run of the program needs besides the snapshot."""
 
     id: str
     name: str
