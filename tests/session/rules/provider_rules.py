@@ -11,8 +11,6 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from harnpy.llm.providers.anthropic import AnthropicProvider
-from harnpy.llm.providers.openai_compatible import OpenAIProvider
 from harnpy.llm.request import Request
 from harnpy.llm.request_messages import request_messages
 
@@ -44,7 +42,10 @@ def _body(messages: list[Dict], style: str) -> list[Dict]:
 
 @cache
 def _provider(style: str) -> Any:
-    """A provider that is asked for bodies alone."""
+    """A provider that is asked for bodies alone; only who asks imports the SDKs, which takes seconds."""
+    from harnpy.llm.providers.anthropic import AnthropicProvider
+    from harnpy.llm.providers.openai_compatible import OpenAIProvider
+
     kind: Any = AnthropicProvider if style == ANTHROPIC else OpenAIProvider
     return kind(SimpleNamespace(name=style), None)
 
