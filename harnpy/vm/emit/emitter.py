@@ -195,7 +195,7 @@ class Emitter:
 
     @around
     def here(self) -> Iterator[None]:
-        """Where it is: for what is only sometimes inside of something."""
+        """Change nothing: for what is only sometimes inside of something."""
         yield
 
     @around
