@@ -49,7 +49,7 @@ class Counts:
     # Generated programs.
     differential_programs = Size(160, 20_000)
     flow_programs = Size(24, 5_000)
-    typed_programs = Size(24, 5_000)
+    typed_programs = Size(16, 5_000)
     fixed_programs = Size(12, 5_000)
     damaged_programs = Size(96, 2_000)
     fuzzed_runs = Size(1_600, 100_000)
@@ -74,7 +74,7 @@ class Counts:
     # Orders of tasks, signals, processes, connections.
     task_orders = Size(2, 200)
     replays = Size(10, 50)
-    signals = Size(60, 1_000)
+    signals = Size(30, 1_000)
     mcp_ends = Size(2, 200)
     http_requests = Size(100, 10_000)
     streamed_events = Size(2_000, 100_000)
