@@ -16,7 +16,7 @@ from harnpy.agent.rules.command_policy import NO_COMMANDS, given_command_policy,
 from harnpy.agent.rules.permissions import read_approval_policy, read_permissions
 from harnpy.agent.rules.policy import PolicyError, read_policy
 from harnpy.formats.dicts import errors_after
-from harnpy.session.residents import SessionStack
+from harnpy.session.open_sessions import SessionStack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -112,14 +112,14 @@ class Session:
     def __init__(self, id: str, *, log: HarnSession | None = None, writer: Writer | None = None) -> None:
         self.stand_for(log or unsaved_session(id, World()))
         self._writer = writer
-        self._is_stored = log is not None and log.is_kept
+        self._is_stored = log is not None and log.is_stored
         self._lock = RLock()
         self._reducer: Reducer | None = None
 
     def stand_for(self, log: HarnSession) -> None:
         """Be the session of that log from here on. One without a store checks messages as stores do."""
         self.log = log
-        if not log.is_kept:
+        if not log.is_stored:
             log.strict = True
 
     def id(self) -> str:

@@ -46,9 +46,9 @@ from harnpy.session.errors import (
 )
 from harnpy.session.events import Event, EventDraft
 from harnpy.session.log import Session
+from harnpy.session.open_sessions import SessionStack
 from harnpy.session.registers import Task, TaskList
 from harnpy.session.registry import SessionRegistry
-from harnpy.session.residents import SessionStack
 from harnpy.session.verbs import Snapshot
 from harnpy.world import World
 

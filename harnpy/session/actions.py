@@ -206,7 +206,7 @@ def unsaved_fork(session: Session, id: str | None = None, *, label: str = "", re
     """Return a fork of ``session`` that no store has."""
     id = session.origin.world.ids.new() if id is None else id
     validate_session_id(id)
-    if not session.is_kept:
+    if not session.is_stored:
         return session.fork(id, label=label, reason=reason)
     origin = Origin(id, session.origin.world, session.origin, session.version)
     point = session.event(session.version)

@@ -94,7 +94,7 @@ class Call:
     def fail(self, error: BaseException) -> None:
         self._end({"error": str(error) or type(error).__name__})
 
-    def recall(self, end: Event) -> Any:
+    def replay(self, end: Event) -> Any:
         """Return what the call came to in an earlier run of the turn."""
         self.turn.write(EventDraft(kinds.TOOL_COMPLETED, end.data))
         return _recorded(end.data)
@@ -138,10 +138,10 @@ def is_on_loop() -> bool:
 
 def _carried_out(call: Call, fn: Callable[[Any], Any], idempotent: bool) -> Any:
     call.begin()
-    recalled = call.turn.session.recall(kinds.TOOL_STARTED, tool=call.name, id=call.id)
-    if recalled is not None:
-        if recalled.end is not None:
-            return _recalled(call, recalled.end) if _is_async(fn) else call.recall(recalled.end)
+    recorded = call.turn.session.recorded_call(kinds.TOOL_STARTED, tool=call.name, id=call.id)
+    if recorded is not None:
+        if recorded.end is not None:
+            return _replayed(call, recorded.end) if _is_async(fn) else call.replay(recorded.end)
         if not idempotent:
             raise ToolAmbiguous(call.key, call.turn.session.id)
     try:
@@ -179,8 +179,8 @@ async def _known(done: dict[str, Any]) -> Any:
     return _recorded(done)
 
 
-async def _recalled(call: Call, end: Event) -> Any:
-    return call.recall(end)
+async def _replayed(call: Call, end: Event) -> Any:
+    return call.replay(end)
 
 
 def _is_async(fn: Callable[[Any], Any]) -> bool:
@@ -344,7 +344,7 @@ class Turn:
     def begin(self, prompt: list[EventDraft], key: str | None, *, is_looped: bool = False) -> None:
         """Write the turn's beginning and the prompt, and read the request, unless a loop makes its own."""
         data = {"agent_id": self.agent} if key is None else {"agent_id": self.agent, "key": key}
-        with self.session.together():
+        with self.session.atomic():
             self.events += self.session.write(EventDraft(kinds.TURN_STARTED, data))
             self.write(*prompt)
         self.prompt = [detached(draft.data) for draft in prompt]
@@ -442,7 +442,7 @@ class Turn:
 
     def finish(self, waiting: dict[str, Any] | None = None) -> None:
         """End the turn as planned; ``waiting`` is the data of the ``wait_started`` that it ends with."""
-        self.session.keep_up()
+        self.session.refresh_if_behind()
         self._take_pieces()
         if waiting is None:
             self._pairing.close()

@@ -242,6 +242,6 @@ def session_id(value: Any) -> str:
 
 
 def check_session(value: Any) -> None:
-    """Make sure that a function gets a session: no id, and none of the asyncio face."""
+    """Make sure that a function gets a session: no id, and none of `harnpy.session.aio`."""
     if not hasattr(value, "stream"):
         raise InvalidArgument(f"`session` must be a Session, got {type(value).__name__}")

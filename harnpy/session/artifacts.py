@@ -133,7 +133,7 @@ class MemoryArtifactStore:
 
     def __init__(self, world: World | None = None) -> None:
         self._ids = (world or World()).ids
-        self._kept: dict[str, tuple[bytes, Artifact]] = {}
+        self._stored: dict[str, tuple[bytes, Artifact]] = {}
 
     def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:
         """Keep a body; a given size and digest are kept. Raises `InvalidArtifactId`."""
@@ -147,20 +147,20 @@ class MemoryArtifactStore:
             size=len(data) if artifact.size is None else artifact.size,
             digest=artifact.digest or f"sha256:{sha256(data).hexdigest()}",
         )
-        self._kept[id] = data, kept
+        self._stored[id] = data, kept
         return kept
 
     def stat(self, id: str) -> Artifact:
         """Return the descriptor. Raises `ArtifactNotFound`."""
-        if id not in self._kept:
+        if id not in self._stored:
             raise ArtifactNotFound(id)
-        return self._kept[id][1]
+        return self._stored[id][1]
 
     def open(self, id: str, *, verify: bool = False) -> tuple[IO[bytes], Artifact]:
         """Return the body and the descriptor. Raises `ArtifactNotFound`, and with ``verify``
         `ArtifactCorrupt` for a body of another digest."""
         artifact = self.stat(id)
-        data = self._kept[id][0]
+        data = self._stored[id][0]
         if verify:
             check_digest(artifact, sha256(data).hexdigest())
         return BytesIO(data), artifact

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 # How many children run at once: first come, first served. Spec: 10 §A1.15.
 
 
-class Slots:
+class ChildSemaphore:
     """``limit`` of them; None: as many as anybody wants. Who waits for one costs no thread."""
 
     def __init__(self, limit: int | None) -> None:
@@ -68,7 +68,7 @@ class Slots:
         self._waiting: deque[Use] = deque()
         self._lock = Lock()
 
-    def take(self, use: Use) -> None:
+    def acquire(self, use: Use) -> None:
         """Call ``use()`` once there is a slot for it, now or when somebody gives one."""
         with self._lock:
             if self._free == 0:
@@ -78,7 +78,7 @@ class Slots:
                 self._free -= 1
         use()
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Give a slot to whoever has waited longest."""
         with self._lock:
             if self._free is None:
@@ -89,7 +89,7 @@ class Slots:
             use = self._waiting.popleft()
         use()
 
-    def leave(self, use: Use) -> bool:
+    def cancel(self, use: Use) -> bool:
         """Wait no more. Return False if that has its slot, or never asked for one."""
         with self._lock:
             if use not in self._waiting:
@@ -187,7 +187,7 @@ LEASE: Final = "child"
 CANCELLED: Final = "cancelled"
 
 
-class Home(Protocol):
+class ParentRuntime(Protocol):
     """What children need of their runtime."""
 
     def get(self, id: str) -> LiveSession: ...
@@ -202,8 +202,8 @@ class Home(Protocol):
 class Runner:
     """Writes what becomes of children to the logs of their parents."""
 
-    def __init__(self, home: Home, world: World, turns: Turns) -> None:
-        self._home = home
+    def __init__(self, runtime: ParentRuntime, world: World, turns: Turns) -> None:
+        self._runtime = runtime
         self._world = world
         self._turns = turns
 
@@ -214,7 +214,7 @@ class Runner:
         no parent, `SessionExists`, `SessionBusy`, `ChildError`, and what a hook raises.
         """
         ref, spec = handle.ref, handle.spec
-        parent = self._home.get(ref.parent_id)
+        parent = self._runtime.get(ref.parent_id)
         handle.turn = self._turn(parent)
         taken = undone.enter_context(self._turns.lease(ref.child_id, 0, handle.caller, LEASE))
         if spec.worktree is not None:
@@ -228,7 +228,7 @@ class Runner:
                     fork.append_prompt(seed)
             else:
                 agent = spec.agent if isinstance(spec.agent, AgentDef) else handle.agent
-                self._home.create(agent, id=ref.session_id, seed=seed, caller=caller)
+                self._runtime.create(agent, id=ref.session_id, seed=seed, caller=caller)
         asked = handle.who.requested(
             handle.agent,
             spec.mode,
@@ -256,7 +256,7 @@ class Runner:
             handle.caller.check()
             self._tell(handle, who.started(handle.agent, handle.metadata))
             with _marked(handle):
-                turn = self._home.send(
+                turn = self._runtime.send(
                     session_id, None, agent=spec.agent, timeout=spec.timeout, caller=handle.caller
                 )
         except BaseException as error:
@@ -266,7 +266,7 @@ class Runner:
     def end(self, handle: Handle, result: ChildResult) -> ChildResult:
         """Write how a child ended, and return it with its artifacts: a failure if that can't be written."""
         try:
-            session = self._home.get(handle.ref.session_id)
+            session = self._runtime.get(handle.ref.session_id)
             result = replace(result, artifacts=child_records.artifacts_of(session))
             self._tell(handle, *child_records.facts_of(handle.who, result, handle.metadata))
         except (SessionError, StorageError) as error:
@@ -276,11 +276,11 @@ class Runner:
 
     def was_called_off(self, handle: Handle) -> bool:
         """Whether its parent's log says that a child has ended."""
-        return _has_ended(self._home.get(handle.ref.parent_id), handle)
+        return _has_ended(self._runtime.get(handle.ref.parent_id), handle)
 
     def _tell(self, handle: Handle, *facts: Fact) -> None:
         """Write about a child to its parent's log, unless that says already that it has ended."""
-        parent = self._home.get(handle.ref.parent_id)
+        parent = self._runtime.get(handle.ref.parent_id)
         with parent.lock:
             if not _has_ended(parent, handle):
                 _write(parent, handle, *facts)
@@ -455,13 +455,13 @@ PATIENCE = 30.0
 class Children:
     """``limit`` is how many of them run at once; None: as many as there are."""
 
-    def __init__(self, home: Home, world: World, turns: Turns, limit: int | None) -> None:
+    def __init__(self, runtime: ParentRuntime, world: World, turns: Turns, limit: int | None) -> None:
         if limit is not None and (type(limit) is not int or limit < 1):
             raise InvalidArgument(f"`child_limit` must be an int >= 1, not {limit!r}")
-        self._runner = Runner(home, world, turns)
+        self._runner = Runner(runtime, world, turns)
         self._world = world
         self._turns = turns
-        self._slots = Slots(limit)
+        self._slots = ChildSemaphore(limit)
         self._known: dict[str, Handle] = {}
         self._changed = Condition()
         self._inside: ContextVar[Handle | None] = ContextVar("child", default=None)
@@ -509,9 +509,9 @@ class Children:
             self._runner.request(handle, caller, undone)
             handle.held = undone.pop_all()
         handle.claim = partial(self._go, handle, True)
-        self._slots.take(handle.claim)
+        self._slots.acquire(handle.claim)
         if handle.stopped is not None:
-            self._leave_line(handle)  # it was stopped before it waited for a slot
+            self._cancel_wait(handle)  # it was stopped before it waited for a slot
 
     # Running.
 
@@ -520,15 +520,15 @@ class Children:
         work = partial(handle.context.copy().run, self._run, handle)
         handle.caller.begin(work, f"child {handle.ref.child_id}")
 
-    def _leave_line(self, handle: Handle) -> None:
+    def _cancel_wait(self, handle: Handle) -> None:
         """Have a child that was stopped end without a slot, if it waits for one."""
-        if handle.claim is not None and self._slots.leave(handle.claim):
+        if handle.claim is not None and self._slots.cancel(handle.claim):
             self._go(handle, has_slot=False)
 
     def _run(self, handle: Handle) -> None:
         self._inside.set(handle)
         result = self._runner.run(handle)
-        self._give_slot(handle)
+        self._release_slot(handle)
         try:
             with suppress(StorageError), handle.held or nullcontext():  # a lease ends by itself
                 result = self._runner.end(handle, result)
@@ -541,11 +541,11 @@ class Children:
             handle.result = result
             self._changed.notify_all()
 
-    def _give_slot(self, handle: Handle) -> None:
+    def _release_slot(self, handle: Handle) -> None:
         with self._changed:
             had_one, handle.has_slot = handle.has_slot, False
         if had_one:
-            self._slots.give()
+            self._slots.release()
 
     # Waiting.
 
@@ -561,7 +561,7 @@ class Children:
         checks = [caller.check, *self._turns.checks()]
         monotonic = self._world.clock.monotonic
         gives_up = None if timeout is None else monotonic() + timeout
-        with self._lent_slot(), self._changed:
+        with self._slot_released(), self._changed:
             while handle.result is None:
                 for check in checks:
                     check()
@@ -573,7 +573,7 @@ class Children:
         return handle.result
 
     @contextmanager
-    def _lent_slot(self) -> Iterator[None]:
+    def _slot_released(self) -> Iterator[None]:
         """Let another child run while this one waits."""
         mine = self._inside.get()
         if mine is None:
@@ -583,7 +583,7 @@ class Children:
             mine.waits += 1
             is_first = mine.waits == 1
         if is_first:
-            self._give_slot(mine)
+            self._release_slot(mine)
         try:
             yield
         finally:
@@ -591,9 +591,9 @@ class Children:
                 mine.waits -= 1
                 is_last = mine.waits == 0
             if is_last:
-                self._take_slot(mine)
+                self._acquire_slot(mine)
 
-    def _take_slot(self, handle: Handle) -> None:
+    def _acquire_slot(self, handle: Handle) -> None:
         """Wait for a slot to go on in. Raises `asyncio.CancelledError` when that isn't wanted any more."""
 
         def use() -> None:
@@ -601,13 +601,13 @@ class Children:
                 handle.has_slot = True
                 self._changed.notify_all()
 
-        self._slots.take(use)
+        self._slots.acquire(use)
         with self._changed:
             while not handle.has_slot and handle.stopped is None:
                 self._changed.wait()
             if handle.stopped is None:
                 return
-            is_given = not self._slots.leave(use)
+            is_given = not self._slots.cancel(use)
             while is_given and not handle.has_slot:
                 self._changed.wait()
         raise asyncio.CancelledError
@@ -645,7 +645,7 @@ class Children:
                 return
             handle.stopped = reason
         handle.caller.stop()
-        self._leave_line(handle)
+        self._cancel_wait(handle)
         self._turns.wake()
         self.wake()
 
@@ -713,7 +713,7 @@ def _is_cancelled(check: Any) -> bool:
 _TAKEN_IN: Final = (BLOCKED, COMPLETED, FAILED, CANCELED)
 
 
-class Parenting:
+class ChildrenMixin:
     """Children run in threads; the log of their parent says what becomes of them (`child_runs`)."""
 
     _caller: ThreadCaller

@@ -19,7 +19,7 @@ from harnpy.world.clock import rfc3339
 if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.residents import Residents
+    from harnpy.session.open_sessions import Registry
     from harnpy.session.view import View
 
 OBSERVER, CONTROLLER = "observer", "controller"
@@ -31,19 +31,19 @@ _ATTACH = {"mode": string, "takeover": boolean, **_TAKEOVER}
 _DETACH = {"reason": string, **_METADATA}
 
 
-def live_clients(residents: Residents, id: str) -> list[Dict]:
+def live_clients(registry: Registry, id: str) -> list[Dict]:
     """Return the records of the attached clients, in the order in which they came."""
-    view = residents.find(id).session.view
+    view = registry.find(id).session.view
     return [detached(record) for record in view.clients.values()]
 
 
-def attach(residents: Residents, id: str, client_id: str, opts: Dict | None = None) -> Dict:
+def attach(registry: Registry, id: str, client_id: str, opts: Dict | None = None) -> Dict:
     """Attach a client, or change an attached one. Return what happened.
 
     ``opts``: mode (observer), takeover (False), metadata, can_inject_prompt, can_route_permission
     (True, for controllers). Refuses if there is another controller, unless ``takeover``.
     """
-    session = _asked(residents, id, client_id)
+    session = _asked(registry, id, client_id)
     options = read_options(opts, _ATTACH)
     mode = options.get("mode", OBSERVER)
     if mode not in (OBSERVER, CONTROLLER):
@@ -55,73 +55,73 @@ def attach(residents: Residents, id: str, client_id: str, opts: Dict | None = No
             f"session '{id}' already has controller '{rival}' "
             "(pass takeover: true or use agent_session_takeover)",
         )
-    return _attach(residents, session, client_id, mode, options, "attach" if rival is None else "takeover")
+    return _attach(registry, session, client_id, mode, options, "attach" if rival is None else "takeover")
 
 
-def takeover(residents: Residents, id: str, client_id: str, opts: Dict | None = None) -> Dict:
+def takeover(registry: Registry, id: str, client_id: str, opts: Dict | None = None) -> Dict:
     """Attach a client as the controller. The former controller becomes an observer."""
-    session = _asked(residents, id, client_id)
-    return _attach(residents, session, client_id, CONTROLLER, read_options(opts, _TAKEOVER), "takeover")
+    session = _asked(registry, id, client_id)
+    return _attach(registry, session, client_id, CONTROLLER, read_options(opts, _TAKEOVER), "takeover")
 
 
-def detach(residents: Residents, id: str, client_id: str, opts: Dict | None = None) -> Dict:
+def detach(registry: Registry, id: str, client_id: str, opts: Dict | None = None) -> Dict:
     """Remove a client. A controller leaves no successor. ``opts``: reason, metadata."""
-    session = _asked(residents, id, client_id)
+    session = _asked(registry, id, client_id)
     options = read_options(opts, _DETACH)
     record = _attached(session, client_id)
-    return _note(residents, session, "detach", record, {client_id: None}, options)
+    return _note(registry, session, "detach", record, {client_id: None}, options)
 
 
-def heartbeat(residents: Residents, id: str, client_id: str, opts: Dict | None = None) -> Dict:
+def heartbeat(registry: Registry, id: str, client_id: str, opts: Dict | None = None) -> Dict:
     """Record that a client is still there. ``opts``: metadata, merged over the record's."""
-    session = _asked(residents, id, client_id)
+    session = _asked(registry, id, client_id)
     options = read_options(opts, _METADATA)
     record = dict(_attached(session, client_id))
     record["metadata"] = {**record["metadata"], **options.get("metadata", {})}
-    record["last_seen_at"] = _stamp(residents)
-    return _note(residents, session, "heartbeat", record, {client_id: record}, options)
+    record["last_seen_at"] = _stamp(registry)
+    return _note(registry, session, "heartbeat", record, {client_id: record}, options)
 
 
 def client_inject_prompt(
-    residents: Residents, id: str, client_id: str, content: Any, opts: Dict | None = None
+    registry: Registry, id: str, client_id: str, content: Any, opts: Dict | None = None
 ) -> None:
     """Append a user message on behalf of the controller. ``content``: text or blocks."""
     if not ((isinstance(content, str) and content.strip()) or (isinstance(content, list) and content)):
         raise InvalidArgument("`content` must be a non-empty string or list of content blocks")
-    session = _asked(residents, id, client_id)
+    session = _asked(registry, id, client_id)
     options = read_options(opts, _METADATA)
-    _entitled(residents, session, client_id, "can_inject_prompt", "prompt-injection")
+    _entitled(registry, session, client_id, "can_inject_prompt", "prompt-injection")
     origin = {"live_session": {"client_id": client_id, "mode": CONTROLLER}}
     metadata = {**options.get("metadata", {}), **origin}
-    inject_shared(residents, id, {"role": "user", "content": detached(content), "metadata": metadata})
+    inject_shared(registry, id, {"role": "user", "content": detached(content), "metadata": metadata})
 
 
 def route_permission(
-    residents: Residents, id: str, client_id: str, request: Dict, opts: Dict | None = None
+    registry: Registry, id: str, client_id: str, request: Dict, opts: Dict | None = None
 ) -> Dict:
     """Record that the controller handles a permission request."""
     check("request", request, mapping)
-    session = _asked(residents, id, client_id)
+    session = _asked(registry, id, client_id)
     options = read_options(opts, _METADATA)
-    _entitled(residents, session, client_id, "can_route_permission", "permission-routing")
-    routed = {"client_id": client_id, "request": detached(request), "routed_at": _stamp(residents)}
+    _entitled(registry, session, client_id, "can_route_permission", "permission-routing")
+    routed = {"client_id": client_id, "request": detached(request), "routed_at": _stamp(registry)}
     text = f"route_permission {client_id}"
     note = lifecycle_event("live_session_permission_route", text, metadata={**routed, **options})
-    residents.touch(id)
+    registry.touch(id)
     session.record(kinds.TRANSCRIPT_EVENT, note)
     return {"ok": True, "session_id": id, **detached(routed)}
 
 
-def _asked(residents: Residents, id: str, client_id: str) -> Session:
+def _asked(registry: Registry, id: str, client_id: str) -> Session:
     check("client_id", client_id, string)
     not_blank("client_id", client_id)
-    return residents.find(id).session
+    return registry.find(id).session
 
 
 def _attach(
-    residents: Residents, session: Session, client_id: str, mode: str, options: Dict, action: str
+    registry: Registry, session: Session, client_id: str, mode: str, options: Dict, action: str
 ) -> Dict:
-    now = _stamp(residents)
+    now = _stamp(registry)
     known = session.view.clients.get(client_id, {})
     record: Dict = {
         "client_id": client_id,
@@ -135,11 +135,11 @@ def _attach(
     rival = _rival(session.view, client_id) if mode == CONTROLLER else None
     if rival is not None:
         changed[rival] = {**session.view.clients[rival], **_observing()}
-    return _note(residents, session, action, record, changed, options)
+    return _note(registry, session, action, record, changed, options)
 
 
 def _note(
-    residents: Residents,
+    registry: Registry,
     session: Session,
     action: str,
     record: Dict,
@@ -159,7 +159,7 @@ def _note(
         **{key: options[key] for key in ("reason", "metadata") if key in options},
     }
     event = lifecycle_event("live_session_client", f"{action} {client_id}", metadata=metadata)
-    residents.touch(session.id)
+    registry.touch(session.id)
     session.write(EventDraft(kinds.TRANSCRIPT_EVENT, event, metadata={LIVE_CLIENTS: changed}))
     return {
         "ok": True,
@@ -172,7 +172,7 @@ def _note(
     }
 
 
-def _entitled(residents: Residents, session: Session, client_id: str, right: str, words: str) -> None:
+def _entitled(registry: Registry, session: Session, client_id: str, right: str, words: str) -> None:
     record = _attached(session, client_id)
     if record["mode"] != CONTROLLER:
         raise InvalidArgument(f"client '{client_id}' is not the active controller of session '{session.id}'")
@@ -180,8 +180,8 @@ def _entitled(residents: Residents, session: Session, client_id: str, right: str
         raise InvalidArgument(f"client '{client_id}' has no {words} rights on session '{session.id}'")
 
 
-def _stamp(residents: Residents) -> str:
-    return rfc3339(residents.world.clock.now())
+def _stamp(registry: Registry) -> str:
+    return rfc3339(registry.world.clock.now())
 
 
 def _rival(view: View, client_id: str) -> str | None:

@@ -13,16 +13,16 @@ from harnpy.session.compaction import merged_summary
 from harnpy.session.errors import SessionConflict
 from harnpy.session.events import EventDraft, TurnRef
 from harnpy.session.lifecycle import (
-    ShownOrder,
     ToolStarted,
-    is_shown,
+    TranscriptOrder,
+    is_in_transcript,
     lifecycle_value,
     note_of,
     transcript_form,
 )
+from harnpy.session.open_sessions import begin_turn
 from harnpy.session.prompt import SYSTEM, PromptCache, Stable, StepStarted, memo_message
 from harnpy.session.registers import DONE, HANDED_OVER
-from harnpy.session.residents import begin_turn
 from harnpy.session.transcript import message_event, plain_message, transcript
 from harnpy.session.turns import CANCELLED, FAILED, Fact, closing, end_open_turns, events_of
 from harnpy.storage.errors import StorageError
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from harnpy.session.compaction import Compaction
     from harnpy.session.events import Event
     from harnpy.session.log import Session
+    from harnpy.session.open_sessions import Follower, Registry
     from harnpy.session.prompt import Prompt
-    from harnpy.session.residents import Follower, Residents
-    from harnpy.session.transaction import Recalled
+    from harnpy.session.transaction import RecordedCall
     from harnpy.world import World
 
 # The conversation of a running agent loop that has no session: its own list of messages. Spec: 08 §1.11.
@@ -62,7 +62,7 @@ class Conversation:
         #: What began the turn that runs, if a session has it.
         self.turn: Event | None = None
         self._lifecycle: list[tuple[str, Any]] = []
-        self._order: ShownOrder[Any] = ShownOrder()
+        self._order: TranscriptOrder[Any] = TranscriptOrder()
         self._sent: list[Dict] = []
         self._sent_of: object = None  # what it is the request form of
 
@@ -94,7 +94,7 @@ class Conversation:
         """
         return True
 
-    def recall(self, type: str, **names: Any) -> Recalled | None:
+    def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
         """Return what an earlier run of this turn left of the call that was begun last with an event of that
         type and those names in its data. Spec: 10 §C16.5."""
         return None
@@ -185,67 +185,67 @@ class Conversation:
 # What a running agent loop needs of a session. Spec: 08 §1.7, §1.11.
 
 
-def prompt_state(residents: Residents, id: str) -> tuple[list[Dict], str | None]:
+def prompt_state(registry: Registry, id: str) -> tuple[list[Dict], str | None]:
     """Return what a loop starts from: the messages, led by the summary, and the summary."""
-    messages, summary = residents.find(id).session.prompt_state()
+    messages, summary = registry.find(id).session.prompt_state()
     return detached(messages), summary
 
 
-def store_transcript(residents: Residents, id: str, transcript: Dict) -> None:
+def store_transcript(registry: Registry, id: str, transcript: Dict) -> None:
     """Replace the session's contents with the transcript's. Ignores unknown ids."""
-    resident = residents.by_id.get(id)
-    if resident is None:
+    opened = registry.by_id.get(id)
+    if opened is None:
         return
-    residents.touch(id)
-    resident.session.restore(detached(transcript))
+    registry.touch(id)
+    opened.session.restore(detached(transcript))
 
 
-def follow(residents: Residents, follower: Follower) -> Session:
+def follow(registry: Registry, follower: Follower) -> Session:
     """Open the follower's session and notify the follower of what others do to it."""
-    resident = residents.open_resident(follower.id)
-    begin_turn(residents, resident, follower)
-    resident.follow(follower)
-    return resident.session
+    opened = registry.get_or_open(follower.id)
+    begin_turn(registry, opened, follower)
+    opened.follow(follower)
+    return opened.session
 
 
-def followed(residents: Residents, follower: Follower) -> Session | None:
+def followed(registry: Registry, follower: Follower) -> Session | None:
     """Return the follower's session; None once it was closed, even if its id has been reused."""
-    resident = residents.by_id.get(follower.id)
-    return resident.session if resident is not None and follower in resident.followers else None
+    opened = registry.by_id.get(follower.id)
+    return opened.session if opened is not None and follower in opened.followers else None
 
 
-def is_alone(residents: Residents, follower: Follower) -> bool:
+def is_alone(registry: Registry, follower: Follower) -> bool:
     """Whether no other loop runs on the follower's session."""
-    return residents.by_id[follower.id].followers == [follower]
+    return registry.by_id[follower.id].followers == [follower]
 
 
-def notify_overtaken(residents: Residents, follower: Follower) -> None:
+def notify_cut(registry: Registry, follower: Follower) -> None:
     """Notify the session's other followers that this one compacted it."""
-    resident = residents.by_id.get(follower.id)
-    for other in resident.followers if resident is not None else ():
+    opened = registry.by_id.get(follower.id)
+    for other in opened.followers if opened is not None else ():
         if other is not follower:
-            other.overtaken()
+            other.on_cut()
 
 
-def unfollow(residents: Residents, follower: Follower) -> None:
-    resident = residents.by_id.get(follower.id)
-    if resident is not None:
-        resident.unfollow(follower)
+def unfollow(registry: Registry, follower: Follower) -> None:
+    opened = registry.by_id.get(follower.id)
+    if opened is not None:
+        opened.unfollow(follower)
 
 
-def inject_feedback(residents: Residents, id: str, kind: str, content: str) -> None:
+def inject_feedback(registry: Registry, id: str, kind: str, content: str) -> None:
     """Queue a note for the loop that runs under ``id`` now or next."""
-    residents.feedback.setdefault(id, []).append((kind, content))
+    registry.feedback.setdefault(id, []).append((kind, content))
 
 
-def has_feedback(residents: Residents, id: str) -> bool:
+def has_feedback(registry: Registry, id: str) -> bool:
     """Whether a note is queued for the loop that runs under ``id``."""
-    return bool(residents.feedback.get(id))
+    return bool(registry.feedback.get(id))
 
 
-def take_feedback(residents: Residents, id: str) -> list[tuple[str, str]]:
+def take_feedback(registry: Registry, id: str) -> list[tuple[str, str]]:
     """Remove and return the queued (kind, content) pairs."""
-    return residents.feedback.pop(id, [])
+    return registry.feedback.pop(id, [])
 
 
 # The conversation of an agent loop that runs on a session. Spec: 08 §1.11, 10 §C16.
@@ -263,7 +263,7 @@ _SKILLS = "settings.active_skills"
 class SessionConversation(Conversation):
     """The conversation of a loop that runs on a session."""
 
-    def __init__(self, id: str, sessions: Residents) -> None:
+    def __init__(self, id: str, sessions: Registry) -> None:
         super().__init__(id, sessions.world)
         self._sessions = sessions
         self._pending: list[EventDraft] = []
@@ -276,7 +276,7 @@ class SessionConversation(Conversation):
         self._seen: object = None
         self._count = 0
         self._joined = False  # others' messages have, since the last step began
-        self._overtaken = False
+        self._was_cut = False
         self._former: list[Dict] | None = None  # the messages before somebody else cut them
         self._registers: Dict = {}
         self._fresh: list[Dict] = []  # of what `sent` returned, those that the log doesn't have yet
@@ -289,7 +289,7 @@ class SessionConversation(Conversation):
         self._registers = {SYSTEM: system, "settings.tool_format": tool_format}
         self.turn = _started(session, self._registers)
         self.messages, self.summary = session.messages(), session.view.window.summary
-        self._arrived, self._overtaken = [], False
+        self._arrived, self._was_cut = [], False
         self._mark(session)
 
     def add(self, message: Dict) -> None:
@@ -390,7 +390,7 @@ class SessionConversation(Conversation):
     def waiting(self) -> list[Dict]:
         return list(self._arrived)
 
-    def arrive(self, message: Dict) -> None:
+    def on_message(self, message: Dict) -> None:
         """Take a message that was injected while the loop runs."""
         self._arrived.append(message)
         self._count += 1
@@ -403,9 +403,9 @@ class SessionConversation(Conversation):
         self._joined = self._joined or bool(arrived)
         return arrived
 
-    def overtaken(self) -> None:
+    def on_cut(self) -> None:
         """Note that somebody else cut the session while the loop runs."""
-        self._overtaken = True
+        self._was_cut = True
 
     def replaced(self) -> list[Dict] | None:
         session = followed(self._sessions, self)
@@ -428,7 +428,7 @@ class SessionConversation(Conversation):
                 self.store()
         else:
             return False
-        notify_overtaken(self._sessions, self)
+        notify_cut(self._sessions, self)
         self._mark(session)
         self.messages = session.messages()[: self._count - len(self._arrived)]
         self.summary = session.view.window.summary
@@ -452,7 +452,7 @@ class SessionConversation(Conversation):
         in_order = in_order and not (self._joined and self._pending_messages())
         if self._pending:
             self._write(session)
-        if self._overtaken or not (in_order or self._agrees(session)):
+        if self._was_cut or not (in_order or self._agrees(session)):
             self._take_over(session)
         self._mark(session)
 
@@ -522,7 +522,9 @@ class SessionConversation(Conversation):
         return [draft.data for draft in self._pending if draft.type == kinds.MESSAGE_ADDED]
 
     def _lifecycle_events(self) -> list[Dict]:
-        waiting = [(draft.type, draft.data) for draft in self._pending if is_shown(draft.type, draft.data)]
+        waiting = [
+            (draft.type, draft.data) for draft in self._pending if is_in_transcript(draft.type, draft.data)
+        ]
         unstored = [{"id": self.world.ids.new(), **transcript_form(*fact)} for fact in waiting]
         session = followed(self._sessions, self)
         live = [] if session is None else session.view.window.live_events()
@@ -530,8 +532,8 @@ class SessionConversation(Conversation):
 
     def _is_next(self, session: Session) -> bool:
         """Whether what is pending belongs right behind what the session holds."""
-        overtaken = bool(self._arrived) and self._pending_messages()
-        return not (overtaken or self._overtaken) and self._in_step(session)
+        others_first = bool(self._arrived) and self._pending_messages()
+        return not (others_first or self._was_cut) and self._in_step(session)
 
     def _in_step(self, session: Session) -> bool:
         window = session.view.window
@@ -552,7 +554,7 @@ class SessionConversation(Conversation):
             self._former = self.messages
         self.messages, self._arrived = session.messages(), []
         self.summary = session.view.window.summary
-        self._overtaken, self._joined = False, True
+        self._was_cut, self._joined = False, True
 
 
 def _started(session: Session, registers: Dict) -> Event:

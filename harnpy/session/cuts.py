@@ -25,7 +25,7 @@ from harnpy.session.lifecycle import lifecycle_value
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.window import Window, originals
 from harnpy.session.window_rewriting import Rewritten, identify, key_of, named, rewritten
-from harnpy.storage.memory import Spine
+from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -385,7 +385,7 @@ def _brought_window(data: Json, event: Event) -> Window:
         return summary
 
     events = [(at, Brought(event, TRANSCRIPT_EVENT, value, value["id"])) for at, value in data["events"]]
-    window = Window(Spine(map(entry, data["messages"])), Spine(events))
+    window = Window(AppendOnlyList(map(entry, data["messages"])), AppendOnlyList(events))
     past = [entry(item) for item in data["history"]]
     window.past = (past, None) if past else None
     window.repeated = data.get("repeated", 0)

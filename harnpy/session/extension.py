@@ -625,7 +625,7 @@ class SessionExtension:
         answered = reply_text(result, session.settings.get("reply_keys"))
         said = {"user": asked, "assistant": answered}
         messages = [{"role": role, "content": text} for role, text in said.items() if text]
-        if not session.whole(lambda: _record(prompt, messages)):
+        if not session.locked(lambda: _record(prompt, messages)):
             return
         if messages:
             session.history_changed()

@@ -149,7 +149,7 @@ class ApprovalGate:
         request = ApprovalRequest(id, session.id, tool, args, category, operation, resource, metadata or {})
         self._log(session, kinds.APPROVAL_REQUESTED, request.data(), "security.approval.requested", turn)
         try:
-            approval = _recalled(request, turn) or await self._decided(request)
+            approval = _replayed(request, turn) or await self._decided(request)
         except BaseException as error:
             self._waiting.pop(id, None)
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
@@ -205,10 +205,10 @@ class ApprovalGate:
             self._audit(kind, data)
 
 
-def _recalled(request: ApprovalRequest, turn: Any) -> Approval | None:
+def _replayed(request: ApprovalRequest, turn: Any) -> Approval | None:
     """Return what was answered in an earlier run of the turn. Spec: 10 §C16.5."""
     asked = {"tool": request.tool, "args": request.args}
-    known = None if turn is None else turn.session.recall(kinds.APPROVAL_REQUESTED, **asked)
+    known = None if turn is None else turn.session.recorded_call(kinds.APPROVAL_REQUESTED, **asked)
     if known is None or known.end is None or known.end.type != kinds.APPROVAL_RESOLVED:
         return None
     answer = known.end.data
@@ -259,7 +259,7 @@ class InputGate:
         self._waiting = prompt, future
         try:
             self._log(session, {"prompt": prompt, "status": "pending"}, turn)
-            known = None if turn is None else turn.session.recall(EXTERNAL_INPUT, prompt=prompt)
+            known = None if turn is None else turn.session.recorded_call(EXTERNAL_INPUT, prompt=prompt)
             if known is not None and known.end is not None:
                 answer: str = known.end.data["input"]  # in an earlier run of the turn (10 §C16.5)
             else:

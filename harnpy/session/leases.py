@@ -107,7 +107,7 @@ class Leases:
         key = f"{kind}:{id}"
         if os.getpid() != self._process:
             self._begin()
-        held = self._kept(key, call) or self._taken(key, wait, call, waiter, check)
+        held = self._reused(key, call) or self._acquired(key, wait, call, waiter, check)
         try:
             yield held.lease
         except asyncio.CancelledError as error:
@@ -129,9 +129,9 @@ class Leases:
     def release_unused(self) -> None:
         """Let go of the leases that no turn has; those of turns go soon after these end."""
         for key, held in self._unused():
-            self._let_go(key, held)
+            self._release_if_unused(key, held)
 
-    def _kept(self, key: str, call: Caller) -> Held | None:
+    def _reused(self, key: str, call: Caller) -> Held | None:
         with self._changed:
             held = self._held.get(key)
             if held is None:
@@ -146,7 +146,9 @@ class Leases:
         held.release()
         return None
 
-    def _taken(self, key: str, wait: float, call: Caller, waiter: Waiter, check: Callable[[], None]) -> Held:
+    def _acquired(
+        self, key: str, wait: float, call: Caller, waiter: Waiter, check: Callable[[], None]
+    ) -> Held:
         def both() -> None:
             call.check()
             check()
@@ -177,9 +179,9 @@ class Leases:
             held.callers.remove(call)
             self._wake()
         if is_over:
-            self._let_go(key, held)
+            self._release_if_unused(key, held)
 
-    def _let_go(self, key: str, held: Held) -> None:
+    def _release_if_unused(self, key: str, held: Held) -> None:
         """Release a lease, unless a turn has it again."""
         with self._changed:
             if held.callers or self._held.get(key) is not held:
@@ -204,7 +206,7 @@ class Leases:
         while self._wait():
             for key, held in self._unused():
                 if held.lost or monotonic() - held.used > IDLE or held.is_wanted():
-                    self._let_go(key, held)
+                    self._release_if_unused(key, held)
             with self._changed:
                 due = [held for held in self._held.values() if held.callers and held.lost is None]
             for held in due:

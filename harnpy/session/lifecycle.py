@@ -105,7 +105,7 @@ _ENDS_OF_CHILDREN = (kinds.CHILD_COMPLETED, kinds.CHILD_FAILED)
 SCRATCHPAD = "scratchpad"
 
 
-def is_shown(type: str, payload: Any) -> bool:
+def is_in_transcript(type: str, payload: Any) -> bool:
     """Whether transcripts show an event of this type beside the messages."""
     if type == kinds.STEP_COMPLETED:
         return payload.get("reply") is not None and payload.get("purpose") is None
@@ -123,7 +123,7 @@ def is_shown(type: str, payload: Any) -> bool:
 T = TypeVar("T")
 
 
-class ShownOrder(Generic[T]):
+class TranscriptOrder(Generic[T]):
     """Puts what transcripts show into their order: calls that run side by side are shown one after the other,
     each when it has ended."""
 
@@ -137,8 +137,8 @@ class ShownOrder(Generic[T]):
         """Whether something waits to be shown behind what hasn't come yet."""
         return bool(self._begun)
 
-    def branch(self) -> ShownOrder[T]:
-        branch: ShownOrder[T] = ShownOrder()
+    def branch(self) -> TranscriptOrder[T]:
+        branch: TranscriptOrder[T] = TranscriptOrder()
         branch._begun = list(self._begun)
         return branch
 
@@ -152,7 +152,7 @@ class ShownOrder(Generic[T]):
                 if id == payload.get("id"):
                     del self._begun[at]
                     return [begun, item]
-        return [item] if is_shown(type, payload) else []
+        return [item] if is_in_transcript(type, payload) else []
 
 
 def _is_parallel(started: Any) -> bool:

@@ -48,7 +48,7 @@ CAP = 256
 _CARRIED = "live_sessions"
 
 
-def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[LiveSession, P], R]:
+def _locked(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[LiveSession, P], R]:
     """Return the method of `StoredSession` as one that no other thread runs between."""
 
     @wraps(method)
@@ -59,7 +59,7 @@ def _alone(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Liv
     return alone
 
 
-class Face(NamedTuple):
+class SessionConfig(NamedTuple):
     """What a runtime decides about the sessions that it hands out. ``agents`` runs their definitions."""
 
     resizing: Resizing
@@ -70,7 +70,7 @@ class Face(NamedTuple):
 class LiveSession(StoredSession):
     """A session on a store. Each call that changes it or reads the log is whole for other threads."""
 
-    __slots__ = ("__weakref__", "_own_resizing", "face", "followers", "home", "lock")
+    __slots__ = ("__weakref__", "_own_resizing", "config", "listeners", "home", "lock")
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -78,25 +78,25 @@ class LiveSession(StoredSession):
         self.lock = RLock()
         self.home: LiveSessions | None = None
         #: Called with all events that it takes in, whoever appended them: registries do it for their loops.
-        self.followers: tuple[Callable[[Sequence[Event]], None], ...] = ()
+        self.listeners: tuple[Callable[[Sequence[Event]], None], ...] = ()
         #: That of the runtime that handed it out last, if one has.
-        self.face: Face | None = None
+        self.config: SessionConfig | None = None
         super().__init__(origin, stream, store, view, moment)
 
     @property
     def resizing(self) -> Resizing | None:
         """How it is resized: as it was told to be, else as its runtime does it."""
-        if self._own_resizing is None and self.face is not None:
-            return self.face.resizing
+        if self._own_resizing is None and self.config is not None:
+            return self.config.resizing
         return self._own_resizing
 
     @resizing.setter
     def resizing(self, resizing: Resizing | None) -> None:
         self._own_resizing: Resizing | None = resizing
 
-    def shown_by(self, face: Face) -> LiveSession:
+    def configured(self, config: SessionConfig) -> LiveSession:
         """Return the session as a runtime's."""
-        self.face, self.strict = face, face.strict
+        self.config, self.strict = config, config.strict
         return self
 
     def fork(
@@ -112,15 +112,15 @@ class LiveSession(StoredSession):
             fork = cast("LiveSession", super().fork(id, store, at=at, label=label, reason=reason))
         if self.home is not None:
             fork = self.home.adopt(fork, is_new=True)
-        return fork if self.face is None else fork.shown_by(self.face)
+        return fork if self.config is None else fork.configured(self.config)
 
     def _store(self, written: Sequence[Event], seen: int) -> None:
         super()._store(written, seen)
         self._tell(written)
 
     def _tell(self, events: Sequence[Event]) -> None:
-        for follow in self.followers:
-            follow(events)
+        for listen in self.listeners:
+            listen(events)
 
     def has_executed(self, key: str) -> bool:
         """Whether an action of that idempotency key was carried out, on this session itself."""
@@ -131,34 +131,34 @@ class LiveSession(StoredSession):
         with self.lock:
             return super().set(key, value, **why)
 
-    write = _alone(StoredSession.write)
-    commit = _alone(StoredSession.commit)
-    refresh = _alone(StoredSession.refresh)
-    snapshot = _alone(StoredSession.snapshot)
-    show_summary = _alone(StoredSession.show_summary)
-    replace = _alone(StoredSession.replace)
-    shrink = _alone(StoredSession.shrink)
-    bring = _alone(StoredSession.bring)
-    set_history = _alone(StoredSession.set_history)
-    clean_window = _alone(StoredSession.clean_window)
-    trim = _alone(StoredSession.trim)
-    compact = _alone(StoredSession.compact)
-    whole = _alone(StoredSession.whole)
-    restore = _alone(StoredSession.restore)
-    set_status = _alone(StoredSession.set_status)
-    pin = _alone(StoredSession.pin)
-    unpin = _alone(StoredSession.unpin)
-    rewind = _alone(StoredSession.rewind)
-    redo = _alone(StoredSession.redo)
-    _listened = _alone(StoredSession._listened)
-    append = _alone(StoredSession.append)
-    move_leaf = _alone(StoredSession.move_leaf)
-    read = _alone(StoredSession.read)
-    events = _alone(StoredSession.events)
-    messages = _alone(StoredSession.messages)
-    window = _alone(StoredSession.window)
-    entries = _alone(StoredSession.entries)
-    history = _alone(StoredSession.history)
+    write = _locked(StoredSession.write)
+    commit = _locked(StoredSession.commit)
+    refresh = _locked(StoredSession.refresh)
+    snapshot = _locked(StoredSession.snapshot)
+    show_summary = _locked(StoredSession.show_summary)
+    replace = _locked(StoredSession.replace)
+    shrink = _locked(StoredSession.shrink)
+    bring = _locked(StoredSession.bring)
+    set_history = _locked(StoredSession.set_history)
+    clean_window = _locked(StoredSession.clean_window)
+    trim = _locked(StoredSession.trim)
+    compact = _locked(StoredSession.compact)
+    locked = _locked(StoredSession.locked)
+    restore = _locked(StoredSession.restore)
+    set_status = _locked(StoredSession.set_status)
+    pin = _locked(StoredSession.pin)
+    unpin = _locked(StoredSession.unpin)
+    rewind = _locked(StoredSession.rewind)
+    redo = _locked(StoredSession.redo)
+    _listened = _locked(StoredSession._listened)
+    append = _locked(StoredSession.append)
+    move_leaf = _locked(StoredSession.move_leaf)
+    read = _locked(StoredSession.read)
+    events = _locked(StoredSession.events)
+    messages = _locked(StoredSession.messages)
+    window = _locked(StoredSession.window)
+    entries = _locked(StoredSession.entries)
+    history = _locked(StoredSession.history)
 
 
 class LiveSessions:

@@ -101,7 +101,7 @@ class Session:
         return self
 
     #: Whether a store keeps it.
-    is_kept = False
+    is_stored = False
 
     @classmethod
     def create(cls, id: str, store: MemoryStore, world: World) -> Session:
@@ -504,7 +504,7 @@ class Session:
         """Whether it is ever resized by itself."""
         return resize.resizes_itself(self)
 
-    def whole(self, fn: Callable[[], T]) -> T:
+    def locked(self, fn: Callable[[], T]) -> T:
         """Return what ``fn`` returns; no other thread changes the session meanwhile."""
         return fn()
 

@@ -20,7 +20,7 @@ from harnpy.session.events import EventDraft, Origin
 from harnpy.session.history import message_drafts
 from harnpy.session.log import KIND, Session
 from harnpy.session.prompt import SYSTEM
-from harnpy.session.recovery import Reentry, end_diverged, turn_to_enter
+from harnpy.session.recovery import ResumedTxn, end_diverged, resumable_turn
 from harnpy.session.registers import Level
 from harnpy.session.stored import lineage_of
 from harnpy.session.transaction import Diverged, Txn
@@ -71,7 +71,7 @@ def storing(session: Session, world: World) -> Beginning:
     """Return the beginning of a session that isn't saved: its log. Raises `InvalidArgument`."""
     origin = origin_of(session, world)
     log = log_of(session, origin)
-    return Beginning(origin, lambda txn: txn.take_in(log))
+    return Beginning(origin, lambda txn: txn.adopt_log(log))
 
 
 def beginning(
@@ -168,11 +168,11 @@ class Pipeline:
         name = name_of(action)
         with self._events.failure(runtime_events.LOAD_FAILED, id):
             live = self._load(id, revision)
-            turn = turn_to_enter(live, key) if streams(action) else None
+            turn = resumable_turn(live, key) if streams(action) else None
             self._end_what_is_left(live, turn)
             if key is not None and live.has_executed(key):
                 return live
-            txn = Txn(live, name, call, key) if turn is None else Reentry(live, name, call, key, turn)
+            txn = Txn(live, name, call, key) if turn is None else ResumedTxn(live, name, call, key, turn)
             txn.resize_with(call)
             status, loaded = txn.status, txn.revision
             self._run_hooks(stages.AFTER_LOAD, txn, call)
@@ -192,7 +192,7 @@ class Pipeline:
             self._save(txn, [draft], call)
         except BaseException as error:
             # Others than failures end the work: a cancellation, an interrupt, a task that is over.
-            txn.abandon(error, FAILED if isinstance(error, Exception) else CANCELLED)
+            txn.rollback(error, FAILED if isinstance(error, Exception) else CANCELLED)
             self._tell_resizes(report for report in txn.resizes if report.error is not None)
             raise
         return live
@@ -226,7 +226,7 @@ class Pipeline:
         return live
 
     def _end_what_is_left(self, live: LiveSession, turn: Event | None) -> None:
-        """End what a process has left that is gone, but for a ``turn`` that is entered again: nobody else has
+        """End what a process has left that is gone, but for a ``turn`` that is resumed: nobody else has
         the lane."""
         if live.view.open_turns or live.open_children:
             with live.lock:
@@ -256,9 +256,9 @@ class Pipeline:
         for report in reports:
             self._events.emit(runtime_events.RESIZED, report.data())
 
-    def _run_hooks(self, stage: str, txn: Txn, call: Caller) -> None:
+    def _run_hooks(self, overlay: str, txn: Txn, call: Caller) -> None:
         for hook in self._hooks:
-            call(hook, stage, txn)
+            call(hook, overlay, txn)
 
 
 def _facts(session: Session) -> dict[str, Any]:

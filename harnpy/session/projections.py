@@ -21,7 +21,7 @@ from harnpy.session.rewind import Rewound
 from harnpy.session.view import SummaryCut, View
 from harnpy.session.window import Window
 from harnpy.session.window_rewriting import Rewritten
-from harnpy.storage.memory import LateSpine, Spine
+from harnpy.storage.memory import AppendOnlyList, LazyAppendOnlyList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -250,7 +250,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
     """Return a snapshot of ``view``, behind event number ``until``; ``log(seq)`` returns the events from that
     number on. None while a turn is open, and for a window that can't be named (`spans_of`)."""
     now = view.window
-    if view.open_turns or view.shown.is_waiting or now.groups.are_open:
+    if view.open_turns or view.transcript_order.is_waiting or now.groups.are_open:
         return None
     if view.cut_at <= basis.seq:
         spans: list[Span] | None = extended(basis.spans, max(0, basis.seq - 1), until)
@@ -319,15 +319,15 @@ def _named(summary: tuple[Piece, ...], seq: int) -> tuple[int, list[int]] | None
     return before[-1].seq if before else 0, last.cuts
 
 
-def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
-    """Return the view of snapshot number ``seq``; ``whole()`` is the same, made of the log behind it.
+def load(stream: Stream, seq: int, full_view: Callable[[], View]) -> Loaded | None:
+    """Return the view of snapshot number ``seq``; ``full_view()`` is the same, made of the log behind it.
 
     None when it isn't there, or names what isn't there: the log says it all as well.
     """
     try:
         event = event_at(stream, seq)
         found = _projection(event)
-        shown = read_spans(found.entries, stream, lambda place: Late(lambda: _archived(whole(), place)))
+        shown = read_spans(found.entries, stream, lambda place: Lazy(lambda: _archived(full_view(), place)))
         if len(shown) != found.shown or found.cutoff_seq != seq - 1:
             return None
         created = event_at(stream, 1)
@@ -338,7 +338,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
         text, last = _spelled(summary, stream)
     except (LookupError, ValidationError):
         return None
-    window = _window(found, shown, whole)
+    window = _window(found, shown, full_view)
     window.summary = text
     view = View(window)
     view.summary_cut = last
@@ -349,7 +349,7 @@ def load(stream: Stream, seq: int, whole: Callable[[], View]) -> Loaded | None:
     view.parent_id, view.linked_at = found.parent_session_id, found.linked_seq
     view.cleared_at, view.branched_at = found.cleared_seq, found.branched_at
     view.rewound = Rewound(tuple(found.undone), found.moved_seq)
-    view.turns = LateSpine(lambda: whole().turns.items())
+    view.turns = LazyAppendOnlyList(lambda: full_view().turns.items())
     return Loaded(view, Basis(seq, found.entries, summary), created, event.moment)
 
 
@@ -359,7 +359,7 @@ def _projection(event: Event) -> Projection:
     return convert(event.body, Projection)
 
 
-def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) -> Window:
+def _window(found: Projection, shown: list[Event], full_view: Callable[[], View]) -> Window:
     entries: list[Event] = []
     contexts: list[tuple[int, Event]] = []
     for event in shown:
@@ -367,16 +367,16 @@ def _window(found: Projection, shown: list[Event], whole: Callable[[], View]) ->
             entries.append(event)
         else:
             contexts.append((len(entries), event))
-    window = Window(Spine(entries), LateSpine(lambda: whole().window.asides.items()))
+    window = Window(AppendOnlyList(entries), LazyAppendOnlyList(lambda: full_view().window.asides.items()))
     window.contexts = tuple(contexts)
     window.floor, window.live_before, window.repeated = found.floor, found.live, found.repeated
-    window.past = Late(lambda: whole().window.past_entries()), None
+    window.past = Lazy(lambda: full_view().window.past_entries()), None
     window.metadata, window.assets, window.state = found.metadata, found.assets, found.state
     window.files = found.read_files, found.modified_files
     return window
 
 
-class Late:
+class Lazy:
     """Events that are read when somebody wants to see them."""
 
     __slots__ = ("_read",)

@@ -372,7 +372,7 @@ def memo_message(memo: Any) -> Dict:
 # §C16.4.
 
 
-class Shown(Protocol):
+class WindowView(Protocol):
     """A view, as far as it matters here."""
 
     pins: tuple[int, ...]
@@ -392,7 +392,7 @@ class Stable:
 
     __slots__ = ("_calls", "_count", "_entries", "_seen", "_waits", "cache", "convert", "messages", "prefix")
 
-    def __init__(self, view: Shown, convert: Callable[[Message], Any], read_tools: ReadTools) -> None:
+    def __init__(self, view: WindowView, convert: Callable[[Message], Any], read_tools: ReadTools) -> None:
         shown = view.entries(read_tools)
         self.convert = convert
         self.messages = [convert(entry.message) for entry in shown]
@@ -404,7 +404,7 @@ class Stable:
         self._count = len(view.window)
         self._calls: list[str | None] = []  # those of the last message that have no result yet
 
-    def grows_to(self, view: Shown) -> bool:
+    def grows_to(self, view: WindowView) -> bool:
         """Take in what the view shows by now. Return False if it has to be shown anew."""
         window = view.window
         entries, seen = window.entries, self._count
@@ -425,7 +425,7 @@ class Stable:
         calls = list(self._calls)
         return all(_stable_follows(message, calls) for message in messages) and not calls
 
-    def _state(self, view: Shown) -> tuple[Any, ...]:
+    def _state(self, view: WindowView) -> tuple[Any, ...]:
         """What the shown window depends on beside its messages. A call that isn't shown, as it has
         no result, may get one from the log: then other events count, too."""
         window = view.window
@@ -433,7 +433,7 @@ class Stable:
         return window.contexts, window.files, view.pins, others
 
 
-def _lacks_results(view: Shown, shown: list[HistoryEntry]) -> bool:
+def _lacks_results(view: WindowView, shown: list[HistoryEntry]) -> bool:
     """Whether there are calls that aren't shown."""
     whole = {id(entry.message) for entry in shown}
     return any(id(message) not in whole and calls_of(message) for message in view.window.messages())

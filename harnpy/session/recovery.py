@@ -1,8 +1,8 @@
-"""A turn that a process left open is entered again. Spec: 10 §C7.2, §C16.5.
+"""Turns that a process left open, and another one resumes by replaying the log. Spec: 10 §C7.2, §C16.5.
 
-A `Reentry` is the session as it was before the turn began. Whoever runs the turn does so from the start, and
-knows nothing of it: what is written is looked up in the log first, and is done if it is there. So the session
-moves along its own log, until that is used up; then it is a `Txn` like any other.
+A `ResumedTxn` is the session as it was before the turn began. The agent runs the turn from its start, and
+knows nothing of it: what it writes is looked up in the log first, and not written again if it is there. So
+the session advances along its own log until that is used up; then it is a `Txn` like any other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import SessionConflict
 from harnpy.session.events import EventDraft
 from harnpy.session.history import ANY
-from harnpy.session.transaction import HISTORY, Diverged, Recalled, Recorded, Txn
+from harnpy.session.transaction import HISTORY, Diverged, RecordedCall, RecordedTurn, Txn
 from harnpy.session.turns import end_open_turns
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ _NAMED: Final = frozenset({
 })  # fmt: skip
 
 
-class Reentry(Txn):
-    """The session of ``turn``, which is open and entered again."""
+class ResumedTxn(Txn):
+    """The session of ``turn``, which is open and resumed."""
 
     __slots__ = ("_diverged", "_ids", "_recorded")
 
@@ -42,23 +42,23 @@ class Reentry(Txn):
         self._ids: dict[Any, Any] = {}  # those that the log has for those that were minted anew
         with live.lock:
             start = _append_of(live, turn) - 1
-            self._recorded = Recorded(turn, live.read(after=start))
-            self._stand_at(start, live.view.at(start), live.event(start).moment)
+            self._recorded = RecordedTurn(turn, live.read(after=start))
+            self._start_at(start, live.view.at(start), live.event(start).moment)
 
     def write(self, *drafts: EventDraft, expected_version: int | None = None) -> list[Event]:
         """Append what the log doesn't have. Return what it has, or has now, for each draft.
 
         Raises `Diverged` where it has something else.
         """
-        self._go_on()
+        self._check_diverged()
         for draft in drafts:
             draft.check()
             self._rename(draft)
         if expected_version is not None and expected_version != ANY:
-            self._move(self._recorded.take_messages())
+            self._advance(self._recorded.take_messages())
             if expected_version != self.version:
                 raise SessionConflict(self.id, expected_version, self.version)
-        done = self._done(drafts)
+        done = self._matched(drafts)
         missing = drafts[len(done) :]
         if not missing:
             return done
@@ -67,28 +67,28 @@ class Reentry(Txn):
         return done + super().write(*missing, expected_version=expected_version)
 
     def refresh(self) -> None:
-        self._go_on()
-        if self._recorded.is_ahead:
-            self._move(self._recorded.take_messages())
+        self._check_diverged()
+        if self._recorded.has_more:
+            self._advance(self._recorded.take_messages())
         else:
             super().refresh()
 
     def find_call(self, key: str) -> Event | None:
         known = super().find_call(key)
-        return None if known is None or self._recorded.is_left(known) else known
+        return None if known is None or self._recorded.is_unmatched(known) else known
 
-    def recall(self, type: str, **names: Any) -> Recalled | None:
-        return self._recorded.recall(type, **names)
+    def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
+        return self._recorded.recorded_call(type, **names)
 
-    def abandon(self, error: BaseException, reason: str) -> None:
+    def rollback(self, error: BaseException, reason: str) -> None:
         if not isinstance(error, Diverged):  # that is ended by whoever begins the new turn
-            super().abandon(error, reason)
+            super().rollback(error, reason)
 
-    def _go_on(self) -> None:
+    def _check_diverged(self) -> None:
         if self._diverged is not None:
-            raise self._diverged  # the agent didn't stop
+            raise self._diverged  # the agent handled it
 
-    def _done(self, drafts: Sequence[EventDraft]) -> list[Event]:
+    def _matched(self, drafts: Sequence[EventDraft]) -> list[Event]:
         """Return the first of the drafts that the log has, as it has them."""
         done: list[Event] = []
         taken: list[Event] = []
@@ -102,23 +102,23 @@ class Reentry(Txn):
                 break
             self._note_ids(draft, event)
             done.append(event)
-        self._move(taken, done)
+        self._advance(taken, done)
         return done
 
-    def _move(self, events: list[Event], written: Sequence[Event] = ()) -> None:
+    def _advance(self, events: list[Event], written: Sequence[Event] = ()) -> None:
         """Stand behind these events, which come next in the log; some of them were ``written`` anew."""
         if not events:
             return
         self.view.read(events)
-        self._stage.start = self.version = events[-1].seq
+        self._overlay.start = self.version = events[-1].seq
         self.moment = events[-1].moment
         self._has_streamed |= any(event.type == kinds.TURN_STARTED for event in events)
         self._has_changed_history |= any(event.type in HISTORY for event in events)
         self._tell([event for event in events if not (event in written or self._recorded.is_own(event))])
 
-    def _store_now(self, *, may_merge: bool) -> None:
-        if self._stage.staged:
-            super()._store_now(may_merge=may_merge)
+    def _store_now(self, *, may_rebase: bool) -> None:
+        if self._overlay.pending:
+            super()._store_now(may_rebase=may_rebase)
 
     def _note_ids(self, draft: EventDraft, event: Event) -> None:
         if event.type in _NAMED:
@@ -136,7 +136,7 @@ class Reentry(Txn):
             }
 
 
-def turn_to_enter(live: LiveSession, key: str | None) -> Event | None:
+def resumable_turn(live: LiveSession, key: str | None) -> Event | None:
     """Return the session's last turn, if it is open and its ``key`` is this one."""
     turns = list(live.view.open_turns.values())
     if key is None or len(turns) != 1 or turns[0].body.get("key") != key:
@@ -146,7 +146,7 @@ def turn_to_enter(live: LiveSession, key: str | None) -> Event | None:
 
 
 def end_diverged(live: LiveSession, diverged: Diverged) -> None:
-    """End a turn that was entered again and went another way."""
+    """End a turn whose new run has diverged from the log."""
     started = diverged.turn.body
     tried = {"agent_id": started["agent_id"], "scope": "turn", "target": started["key"], "attempt": 1}
     with live.lock:

@@ -1,7 +1,7 @@
-"""The live sessions of one Vm with every verb as a method: the embedding API. Spec: 08 §1.
+"""The sessions that one Vm has open, with every verb as a method: the embedding API. Spec: 08 §1.
 
-The verbs are functions over `Residents`, in `harnpy.session.verbs`. Here each becomes the method of the
-same name, and what it refuses is refused in the name of the builtin that scripts call.
+The verbs are functions over a `Registry`, in `harnpy.session.verbs`. Here each becomes the method of the same
+name, and what it refuses is refused in the name of the builtin that scripts call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harnpy.formats.dicts import detached
 from harnpy.session import clients, conversation, verbs, workspaces
 from harnpy.session.errors import Refusal, SessionConflict, SessionExists
-from harnpy.session.residents import Residents
+from harnpy.session.open_sessions import Registry
 from harnpy.session.transfer import sidecar
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
     R = TypeVar("R")
-    Verb = Callable[Concatenate[Residents, P], R]
+    Verb = Callable[Concatenate[Registry, P], R]
 
 
 def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
@@ -31,10 +31,10 @@ def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
     name = builtin or f"agent_session_{function.__name__}"
 
     @wraps(function)
-    def method(residents: Residents, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def method(registry: Registry, /, *args: P.args, **kwargs: P.kwargs) -> R:
         while True:
             try:
-                return function(residents, *args, **kwargs)
+                return function(registry, *args, **kwargs)
             except Refusal as refusal:
                 refusal.name(name)
                 raise
@@ -46,8 +46,8 @@ def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
     return method
 
 
-class SessionRegistry(Residents):
-    """At most ``cap`` sessions, the least recently used first.
+class SessionRegistry(Registry):
+    """At most ``cap`` open sessions, the least recently used first.
 
     Each `agent_session_*` builtin is the method of the same name without the prefix. Unknown ids raise
     `SessionNotFound`, wrong arguments `InvalidArgument`, compactions that can't be carried out

@@ -61,7 +61,7 @@ class Pass(NamedTuple):
             self.session.refresh()
             return Seen(self.session, self.session.settings)
 
-        return self.session.whole(look)
+        return self.session.locked(look)
 
     def _replaced(self, name: str) -> bool:
         return name in self.policy.strategies
@@ -101,7 +101,7 @@ class Pass(NamedTuple):
             raise ResizeError(f'unknown resize strategy "{name}"', self.session.id)
         started = EventDraft(COMPACTION_STARTED, self._used(name, seen))
         events = carry_out(self.session, seen, name, outcome or Change(), started, self.turn)
-        after = self.session.whole(lambda: size_of(self.session))
+        after = self.session.locked(lambda: size_of(self.session))
         return ResizeReport(self.session.id, name, seen.size, after, events or 0, stale=events is None)
 
     def _used(self, name: str, seen: Seen) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from harnpy.session.agents import AgentDef, Budget
 from harnpy.session.arguments import session_id, validate_session_id
 from harnpy.session.artifacts import Offloading
 from harnpy.session.calling import ThreadCaller, streamed
-from harnpy.session.children import Children, Parenting, Scheduler
+from harnpy.session.children import Children, ChildrenMixin, Scheduler
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import (
     InvalidArgument,
@@ -29,7 +29,7 @@ from harnpy.session.guards import Guards
 from harnpy.session.hooks import EventBus, stack_of
 from harnpy.session.info import SessionInfo, info_of
 from harnpy.session.lanes import ACTION, ThreadWaiter, within
-from harnpy.session.live import Face, LiveSession, Turns, live_sessions
+from harnpy.session.live import LiveSession, SessionConfig, Turns, live_sessions
 from harnpy.session.log import KIND, Session
 from harnpy.session.pipeline import Pipeline, beginning, bootstrap_text, files_in, origin_below, storing
 from harnpy.session.registers import DELETED, Level, check_status
@@ -37,7 +37,7 @@ from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy
 from harnpy.session.send import AgentFactory, Send, check_send, recorded, result_of
 from harnpy.session.trajectory import KIND as EPISODES
-from harnpy.session.trajectory import EpisodeKeeping
+from harnpy.session.trajectory import EpisodesMixin
 from harnpy.storage.contract import PAGE, HeadQuery
 from harnpy.storage.opening import open_store
 from harnpy.world import World
@@ -234,7 +234,7 @@ class Compactions:
 # The part of a `SessionRuntime` that writes sessions to files, and reads them. Spec: 10 §C7, §C17.
 
 
-class Moving:
+class TransferMixin:
     """Export and import: `harnpy.session.transfer` for the sessions of one runtime."""
 
     store: Store
@@ -305,7 +305,7 @@ class Moving:
 # Spec: 10 §A1.17, §C7.
 
 
-class Tending:
+class MaintenanceMixin:
     """Bootstrap context, and compaction in the background."""
 
     _world: World
@@ -345,7 +345,7 @@ class Tending:
 _ALL = SessionQuery()
 
 
-class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
+class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMixin):
     """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
 
     def __init__(
@@ -397,7 +397,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         self.agents = agents
         self._compactions = Compactions(self._compact)
         self._live = live_sessions(self.store, self._world)
-        self._face = Face(resizing, strict, agents)
+        self._config = SessionConfig(resizing, strict, agents)
         waiter = waiter or ThreadWaiter(self._world.clock.monotonic)
         self._turns = Turns(self._live, waiter, wait_timeout)
         self._children = Children(self, self._world, self._turns, child_limit)
@@ -457,9 +457,9 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
         validate_session_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
         call = caller or self._caller.one()
         with self._alone(origin.id, call):
-            live = self._live.blank(origin).shown_by(self._face)
+            live = self._live.blank(origin).configured(self._config)
             self._pipeline.create(live, begin, call)
-            return self._live.adopt(live, is_new=True).shown_by(self._face)
+            return self._live.adopt(live, is_new=True).configured(self._config)
 
     def open(self, id: str, *, until: Until | None = None, create: bool = False) -> StoredSession:
         """Return the session as the store has it, created if there is none and ``create`` says so.
@@ -484,7 +484,7 @@ class SessionRuntime(Moving, Tending, Parenting, EpisodeKeeping):
 
     def get(self, id: str) -> LiveSession:
         """`open` by its other name, for sessions as they are."""
-        return self._live.load(id).shown_by(self._face)
+        return self._live.load(id).configured(self._config)
 
     def info(self, id: str) -> SessionInfo:
         """Return what lists show of a session. Raises `SessionNotFound`."""

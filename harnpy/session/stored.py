@@ -98,7 +98,7 @@ class StoredSession(Session):
     """
 
     __slots__ = ("_basis", "_cuts", "_digest", "_former", "_head", "_last", "_snapshot", "lease", "store")
-    is_kept = True
+    is_stored = True
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -252,7 +252,7 @@ class StoredSession(Session):
     ) -> list[Event]:
         found = list(self.stream.read(after, until, types=types, reverse=reverse, limit=limit))
         if self._is_light and not all(seq in self._cuts for seq, _ in _cuts(found)):
-            self._whole()
+            self._full_view()
         return [self.origin.own(self._cuts.get(event.seq, event)) for event in found]
 
     def refresh(self) -> None:
@@ -260,7 +260,7 @@ class StoredSession(Session):
         if self.audience is not None:
             self.audience.check()
         if self.stream.refresh() > self.version:
-            news = self._take_in()
+            news = self._apply_new()
             self._head = None
             if self.audience is not None:
                 self.audience.pass_on(news)
@@ -279,7 +279,7 @@ class StoredSession(Session):
         self.version = 0
         if head is not None and head.data.get(SNAPSHOT):
             self._read_from(head.data[SNAPSHOT], head)
-        self._take_in()
+        self._apply_new()
         self._head = self._digest.head()
 
     def _read_from(self, seq: int, head: Head) -> None:
@@ -287,7 +287,7 @@ class StoredSession(Session):
 
         Do nothing if the snapshot is damaged.
         """
-        loaded = load(self.stream, seq, self._whole)
+        loaded = load(self.stream, seq, self._full_view)
         if loaded is None:
             return
         view, self._basis, created, self.moment = loaded
@@ -302,7 +302,7 @@ class StoredSession(Session):
         open_turns = [turn for turn in view.open_turns if turn > self.origin.shared]
         self._digest = Digest.of(head, self.origin.shared, open_turns)
 
-    def _whole(self) -> View:
+    def _full_view(self) -> View:
         """Return the view at the snapshot that this one was made from, made of the log behind it."""
         if self._former is None:
             past = list(self.stream.read(until=self._snapshot))
@@ -310,7 +310,7 @@ class StoredSession(Session):
             self._cuts.update(_cuts(past))
         return self._former
 
-    def _take_in(self) -> list[Event]:
+    def _apply_new(self) -> list[Event]:
         """Apply what the stream has and the view lacks."""
         news = list(self.stream.read(after=self.version))
         if news:

@@ -180,7 +180,7 @@ def carry_out(
     while True:
         session.refresh()
         try:
-            return session.whole(attempt)
+            return session.locked(attempt)
         except SessionConflict:
             continue  # made again for what the log is now
 

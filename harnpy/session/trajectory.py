@@ -378,7 +378,7 @@ def _calls(turn: RunTurn) -> Iterator[dict[str, str]]:
             yield {"tool": function["name"], "args": function["arguments"], "result": result["content"]}
 
 
-# Episodes on a store: a stream of them for each session, in the order in which they were first kept.
+# Episodes on a store: a stream of them for each session, in the order in which they were first stored.
 #
 # An episode that is kept again is written behind; the last one of an id counts. So it works on every store, a
 # caller's own too. Spec: 10 §A1.16, §C10.
@@ -390,7 +390,7 @@ KIND = "episode"
 _ALL = 1 << 31
 
 
-class _Kept(NamedTuple):
+class _StoredEpisode(NamedTuple):
     seq: int
     episode: Episode
 
@@ -398,15 +398,15 @@ class _Kept(NamedTuple):
 class EpisodeCodec:
     """Episodes ↔ rows. The time of a row is that of the run's end."""
 
-    def encode(self, records: Sequence[_Kept]) -> list[Row]:
+    def encode(self, records: Sequence[_StoredEpisode]) -> list[Row]:
         return [self._row(seq, episode) for seq, episode in records]
 
     def _row(self, seq: int, episode: Episode) -> Row:
         data = to_json(episode.data()).decode()
         return Row(seq, KIND, read_stamp(episode.end_time), data, key=_key(episode.id))
 
-    def decode(self, rows: Sequence[Row]) -> list[_Kept]:
-        return [_Kept(row.seq, _episode(row)) for row in rows]
+    def decode(self, rows: Sequence[Row]) -> list[_StoredEpisode]:
+        return [_StoredEpisode(row.seq, _episode(row)) for row in rows]
 
     def texts(self, rows: Sequence[Row]) -> list[str | None]:
         return [_episode(row).text for row in rows]
@@ -423,7 +423,7 @@ def _key(id: str) -> str:
 _CODEC = EpisodeCodec()
 
 
-class EpisodeKeeping:
+class EpisodesMixin:
     """The part of a `SessionRuntime` that keeps episodes."""
 
     store: Store
@@ -435,17 +435,17 @@ class EpisodeKeeping:
         """
         if not isinstance(episode, Episode):
             raise InvalidArgument(f"an episode is what `distill` returns, got {type(episode).__name__}")
-        kept = Episode.of(checked(episode.data()))
+        stored = Episode.of(checked(episode.data()))
         stream = self._episodes_of(episode.session_id)
         while True:
             seen = stream.refresh()
             try:
-                return stream.append([_Kept(seen + 1, kept)], seen)
+                return stream.append([_StoredEpisode(seen + 1, stored)], seen)
             except VersionConflict:
                 continue  # somebody else has kept one just now
 
     def episodes(self, session_id: str) -> list[Episode]:
-        """Return the episodes of a session, in the order in which they were first kept."""
+        """Return the episodes of a session, in the order in which they were first stored."""
         stream = self._episodes_of(arguments.session_id(session_id))
         stream.refresh()
         found: dict[str, Episode] = {}
@@ -467,9 +467,9 @@ class EpisodeKeeping:
     def _current(self, hit: Hit) -> Episode | None:
         """Return the episode that was found; None if it was kept again since."""
         stream = self._episodes_of(hit.name)
-        kept: _Kept = next(stream.read(hit.seq - 1, hit.seq))
-        newest: _Kept | None = stream.find_key(_key(kept.episode.id))
-        return kept.episode if newest is not None and newest.seq == kept.seq else None
+        stored: _StoredEpisode = next(stream.read(hit.seq - 1, hit.seq))
+        newest: _StoredEpisode | None = stream.find_key(_key(stored.episode.id))
+        return stored.episode if newest is not None and newest.seq == stored.seq else None
 
     def _episodes_of(self, session_id: str) -> Stream:
         return self.store.stream(KIND, session_id, _CODEC)

@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 # A stream with events behind it that no store has yet.
 
 
-class StagedStream:
-    """The first ``start`` events of ``base``, and behind them those that are ``staged``."""
+class OverlayStream:
+    """The first ``start`` events of ``base``, and behind them those that are ``pending``."""
 
     def __init__(self, base: Stream, start: int) -> None:
         self.base = PastStream(base, start)
         self.name = base.name
-        self.staged: list[Event] = []
+        self.pending: list[Event] = []
 
     @property
     def start(self) -> int:
@@ -63,7 +63,7 @@ class StagedStream:
 
     @property
     def version(self) -> int:
-        return self.start + len(self.staged)
+        return self.start + len(self.pending)
 
     def append(
         self,
@@ -75,7 +75,7 @@ class StagedStream:
     ) -> None:
         if expected_version != self.version:
             raise VersionConflict(self.name, expected_version, self.version)
-        self.staged += records
+        self.pending += records
 
     def read(
         self,
@@ -101,15 +101,17 @@ class StagedStream:
         reverse: bool = False,
         limit: int | None = None,
     ) -> list[Event]:
-        """Return what ``older`` gives of the stream's own events, and the staged ones."""
-        newer = [event for event in self.behind(after, until) if types is None or event.type in types]
+        """Return what ``older`` gives of the stream's own events, and the pending ones."""
+        newer = [
+            event for event in self.pending_between(after, until) if types is None or event.type in types
+        ]
         found = self.joined(older, newer[::-1] if reverse else newer, after, until, reverse=reverse)
         return list(islice(found, limit))
 
-    def behind(self, after: int, until: int | None) -> list[Event]:
-        """Return the staged events numbered ``after + 1`` … ``until``."""
+    def pending_between(self, after: int, until: int | None) -> list[Event]:
+        """Return the pending events numbered ``after + 1`` … ``until``."""
         end = self.version if until is None else until
-        return self.staged[max(0, after - self.start) : max(0, end - self.start)]
+        return self.pending[max(0, after - self.start) : max(0, end - self.start)]
 
     def joined(
         self,
@@ -130,7 +132,7 @@ class StagedStream:
 
     def find_key(self, key: str) -> Event | None:
         """The newest event with that key."""
-        for event in reversed(self.staged):
+        for event in reversed(self.pending):
             if store_key(event) == key:
                 return event
         return self.base.find_key(key)
@@ -189,7 +191,7 @@ def _again(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate
             try:
                 return method(txn, *args, **kwargs)
             except SessionConflict:
-                if not txn.may_go_on:
+                if not txn.can_retry:
                     raise
 
     return again
@@ -200,20 +202,20 @@ class Txn(Session):
     what calls its functions."""
 
     __slots__ = (
-        "_face",
-        "_given",
+        "_config",
+        "_imported",
         "_has_changed_history",
         "_has_streamed",
         "_live",
-        "_overtaken",
+        "_conflict",
         "_resized",
         "_revision",
         "_saved",
-        "_stage",
+        "_overlay",
         "_streams",
         "action",
         "caller",
-        "heard",
+        "on_appended",
         "key",
         "resizes",
     )
@@ -223,27 +225,28 @@ class Txn(Session):
         self.caller = caller
         #: The action's idempotency key.
         self.key = key
-        self._live, self._face = live, live.face
+        self._live, self._config = live, live.config
         self._streams = self._has_streamed = self._saved = self._has_changed_history = False
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
         #: Called with what others have appended meanwhile, if it commutes.
-        self.heard: Callable[[Sequence[Event]], None] | None = None
-        self._overtaken: SessionConflict | None = None  # by something else
-        self._resized = (0, 0, 0)  # which of the staged events are those of the resize at the end, its report
-        self._given = 0  # how many of the staged events were appended elsewhere
-        self._follow(live)
+        self.on_appended: Callable[[Sequence[Event]], None] | None = None
+        self._conflict: SessionConflict | None = None  # by something else
+        #: Which of the pending events are those of the resize at the end, and which its report.
+        self._resized = (0, 0, 0)
+        self._imported = 0  # how many of the pending events were appended elsewhere
+        self._restart(live)
 
-    def _follow(self, live: LiveSession) -> None:
+    def _restart(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
         self._revision = live.revision
-        self._stand_at(live.version, live.view.branch(), live.moment)
+        self._start_at(live.version, live.view.branch(), live.moment)
 
-    def _stand_at(self, version: int, view: View, moment: float) -> None:
+    def _start_at(self, version: int, view: View, moment: float) -> None:
         """Stand right behind event number ``version``, of that moment; ``view`` is the one there."""
         live = self._live
-        self._stage = StagedStream(live.stream, version)
+        self._overlay = OverlayStream(live.stream, version)
         origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
-        self._attach(origin, self._stage, view, moment)
+        self._attach(origin, self._overlay, view, moment)
         self.strict = live.strict
 
     def agent_facts(self) -> dict[str, Any]:
@@ -264,23 +267,23 @@ class Txn(Session):
             draft.check()
         events = super().write(*drafts, expected_version=expected_version)
         self._has_changed_history |= any(draft.type in HISTORY for draft in drafts)
-        if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._stage.staged):
-            self._store_now(may_merge=expected_version is None)
+        if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._overlay.pending):
+            self._store_now(may_rebase=expected_version is None)
         return events
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def atomic(self) -> Iterator[None]:
         """Store what a stream action writes meanwhile in one append."""
         self._streams = False
         yield
         self._streams = True
-        self._store_now(may_merge=True)
+        self._store_now(may_rebase=True)
 
-    def take_in(self, events: list[Event]) -> None:
+    def adopt_log(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
-        self._stage.append(events, 0)
+        self._overlay.append(events, 0)
         self.version, self.moment = len(events), events[-1].moment
-        self._given = len(events) if any(event.type == kinds.TURN_STARTED for event in events) else 0
+        self._imported = len(events) if any(event.type == kinds.TURN_STARTED for event in events) else 0
         self.view.read(events)
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
@@ -296,10 +299,10 @@ class Txn(Session):
         reason: str = "",
     ) -> LiveSession:
         """Create a session in the same store with what this one has stored, up to event ``at``."""
-        return self._live.fork(id, at=self._stage.start if at is None else at, label=label, reason=reason)
+        return self._live.fork(id, at=self._overlay.start if at is None else at, label=label, reason=reason)
 
     def _now(self) -> float:
-        return self.moment if self._stage.staged else super()._now()  # an append has one time
+        return self.moment if self._overlay.pending else super()._now()  # an append has one time
 
     def history_changed(self) -> None:
         """Do nothing: the session is resized once, at the end."""
@@ -320,9 +323,9 @@ class Txn(Session):
         if self.resizing is None or self.view.open_turns:
             return
         if self._has_changed_history:
-            begin, told = len(self._stage.staged), len(self.resizes)
+            begin, told = len(self._overlay.pending), len(self.resizes)
             self.resize_if_due()
-            self._resized = begin, len(self._stage.staged), told
+            self._resized = begin, len(self._overlay.pending), told
 
     def begin_streaming(self) -> None:
         """From now on store at once what is written, but for the append that ends the turn."""
@@ -339,17 +342,17 @@ class Txn(Session):
         commutes was written.
         """
         super().write(*drafts)
-        self._store(may_merge=self._has_streamed)
+        self._store(may_rebase=self._has_streamed)
         self._saved = True
 
     @property
-    def may_go_on(self) -> bool:
+    def can_retry(self) -> bool:
         """Whether what others wrote is something that a stream action can stand behind."""
-        return self._streams and self._overtaken is None
+        return self._streams and self._conflict is None
 
-    def keep_up(self) -> None:
+    def refresh_if_behind(self) -> None:
         """`refresh`, if this process has appended something beside the action: children may have."""
-        if self._live.version != self._stage.start:
+        if self._live.version != self._overlay.start:
             self.refresh()
 
     set_history = _again(Session.set_history)
@@ -363,84 +366,84 @@ class Txn(Session):
     def refresh(self) -> None:
         """Take notice of what others have appended, in a stream action. Raises `SessionConflict` where the
         action can't go on behind that."""
-        if self._overtaken is not None:
-            raise self._overtaken
-        if not self._has_streamed or self._saved or self._stage.staged:
+        if self._conflict is not None:
+            raise self._conflict
+        if not self._has_streamed or self._saved or self._overlay.pending:
             return
         with self._live.lock:
             self._live.refresh()
-            if self._live.version != self._stage.start:
+            if self._live.version != self._overlay.start:
                 self._catch_up()
-        if self._overtaken is not None:
-            raise self._overtaken
+        if self._conflict is not None:
+            raise self._conflict
 
-    def _store_now(self, *, may_merge: bool) -> None:
+    def _store_now(self, *, may_rebase: bool) -> None:
         self._has_streamed = True
         try:
-            self._store(may_merge=may_merge)
+            self._store(may_rebase=may_rebase)
         except BaseException:
             self._catch_up()
             raise
 
     def _catch_up(self) -> None:
         """Leave what isn't stored, and stand behind what others have appended."""
-        seen, resizing = self._stage.start, self.resizing
-        self._follow(self._live)
+        seen, resizing = self._overlay.start, self.resizing
+        self._restart(self._live)
         self.resizing = resizing
         news = self._live.read(after=seen) if self._live.version > seen else []
         if all(map(commutes, news)):
             self._tell(news)
         else:
-            self._overtaken = SessionConflict(self.id, seen, self._live.version)
+            self._conflict = SessionConflict(self.id, seen, self._live.version)
 
     def _tell(self, news: Sequence[Event]) -> None:
-        if self.heard is not None and news:
-            self.heard(news)
+        if self.on_appended is not None and news:
+            self.on_appended(news)
 
-    def _store(self, *, may_merge: bool) -> None:
-        live, stage = self._live, self._stage
+    def _store(self, *, may_rebase: bool) -> None:
+        live, overlay = self._live, self._overlay
         with live.lock:
             while True:
                 try:
-                    if live.version != stage.start:
-                        raise SessionConflict(self.id, stage.start, live.version)
-                    live.commit(stage.staged, self._given)
+                    if live.version != overlay.start:
+                        raise SessionConflict(self.id, overlay.start, live.version)
+                    live.commit(overlay.pending, self._imported)
                     break
                 except SessionConflict:
                     live.refresh()
-                    if not (may_merge and self._merge()):
+                    if not (may_rebase and self._rebase()):
                         raise
-            stage.start, stage.staged = live.version, []
+            overlay.start, overlay.pending = live.version, []
             self.version, self._revision = live.version, live.revision
 
-    def _merge(self) -> bool:
-        """Put the staged events behind what others wrote meanwhile. Return False where that can't be."""
-        live, stage = self._live, self._stage
-        news = live.read(after=stage.start)
-        staged = self._movable()
-        if staged is None or not all(map(commutes, news)):
+    def _rebase(self) -> bool:
+        """Put the pending events behind what others wrote meanwhile. Return False where that can't be."""
+        live, overlay = self._live, self._overlay
+        news = live.read(after=overlay.start)
+        pending = self._rebasable()
+        if pending is None or not all(map(commutes, news)):
             return False
-        stage.staged, stage.start = staged, live.version
+        overlay.pending, overlay.start = pending, live.version
         self.moment = max(self.moment, live.moment)
         self.view = live.view.branch()
-        self.view.log = lambda until: stage.read(0, until)
-        for seq, event in enumerate(staged, stage.start + 1):
+        self.view.log = lambda until: overlay.read(0, until)
+        for seq, event in enumerate(pending, overlay.start + 1):
             event.renumber(seq, self.moment)
             if event.type == kinds.REGISTER_SET:
                 event.body = {**event.body, "version": self._next(event.body["key"])}
             self.view.extend((event,))
-        self.version = stage.version
+        self.version = overlay.version
         self._tell(news)
         return True
 
-    def _movable(self) -> list[Event] | None:
-        """Return the staged events that may stand behind others; None where a cut is among them. That of the
+    def _rebasable(self) -> list[Event] | None:
+        """Return the pending events that may stand behind others; None where a cut is among them. That of the
         resize at the end is left out: the next change makes it."""
-        staged = self._stage.staged
-        if not any(event.type in _BOUND for event in staged):
-            return staged
+        pending = self._overlay.pending
+        if not any(event.type in _BOUND for event in pending):
+            return pending
         begin, end, told = self._resized
-        rest = [*staged[:begin], *staged[end:]]
+        rest = [*pending[:begin], *pending[end:]]
         if any(event.type in _BOUND for event in rest):
             return None
         self._resized = (0, 0, 0)
@@ -451,9 +454,9 @@ class Txn(Session):
         known = self.view.registers.get(key)
         return 1 if known is None else known.version + 1
 
-    def abandon(self, error: BaseException, reason: str) -> None:
+    def rollback(self, error: BaseException, reason: str) -> None:
         """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
-        self._stage.staged = []
+        self._overlay.pending = []
         if not self._has_streamed or self._saved:
             return
         try:
@@ -464,9 +467,9 @@ class Txn(Session):
 
     def find_call(self, key: str) -> Event | None:
         """Return the newest event of the call of a tool with that key; None if it wasn't begun."""
-        return self._stage.find_key(key)
+        return self._overlay.find_key(key)
 
-    def recall(self, type: str, **names: Any) -> Recalled | None:
+    def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
         """Return what an earlier run of the turn left of a call that was just begun with an event of that
         type and those names in its data. Spec: 10 §C16.5."""
         return None  # there was none
@@ -474,7 +477,7 @@ class Txn(Session):
     @property
     def agents(self) -> Any:
         """What runs the definitions of this runtime's sessions."""
-        return None if self._face is None else self._face.agents
+        return None if self._config is None else self._config.agents
 
     # What is watched and observed is what is stored.
 
@@ -522,7 +525,7 @@ class Txn(Session):
         def older(after: int, until: int) -> Iterator[Event]:
             return iter(self._live.read(after, until, types=types, reverse=reverse))
 
-        return self._stage.merged(older, after, until, types=types, reverse=reverse, limit=limit)
+        return self._overlay.merged(older, after, until, types=types, reverse=reverse, limit=limit)
 
     def window(self) -> list[dict[str, Any]]:
         with self._live.lock:
@@ -543,10 +546,10 @@ class Txn(Session):
             return self._live.total(measure) if self._is_stored() else super().total(measure)
 
     def _is_stored(self) -> bool:
-        return not self._stage.staged and self._live.version == self.version
+        return not self._overlay.pending and self._live.version == self.version
 
 
-# What the log has of a turn that is entered again, and whether its new run does the same. Spec: 10 §C16.5.
+# What the log has of a turn that is resumed, and whether its new run does the same. Spec: 10 §C16.5.
 #
 # Pure: drafts are compared with the recorded events, in order. What only happens inside of a call (of a
 # model, a tool, a person) stands where it stood, and so do others' events.
@@ -597,26 +600,26 @@ class Diverged(BaseException):
         self.seq = seq
 
 
-class Recalled(NamedTuple):
+class RecordedCall(NamedTuple):
     """A call that an earlier run of the turn has begun, and its end, if it came to one."""
 
     begin: Event
     end: Event | None
 
 
-class Recorded:
+class RecordedTurn:
     """The events of the log from the append on that began ``turn``. Each is taken once."""
 
     def __init__(self, turn: Event, events: Iterable[Event]) -> None:
         self._turn = turn
         self._ahead = deque(events)
         self._last = max(event.seq for event in self._ahead if self.is_own(event))
-        self._late: list[Event] = []  # what may still be taken behind others
-        self._begun: list[Recalled] = []
+        self._skipped: list[Event] = []  # what may still be taken behind others
+        self._begun: list[RecordedCall] = []
         self._ended: set[int] = set()
 
     @property
-    def is_ahead(self) -> bool:
+    def has_more(self) -> bool:
         """Whether the log has more than was taken."""
         return bool(self._ahead)
 
@@ -629,27 +632,27 @@ class Recorded:
         added to ``taken``. Raises `Diverged`."""
         if draft.turn is not None and draft.type in _SAID:
             self._check_calls()
-        for event in self._late:
+        for event in self._skipped:
             if _is_same(event, draft):
-                self._late.remove(event)
+                self._skipped.remove(event)
                 self._note_begin(event)
                 return event
         while self._ahead:
             event = self._ahead[0]
             is_same = _is_same(event, draft)
-            if not (is_same or self._may_pass(event, draft)):
+            if not (is_same or self._may_skip(event, draft)):
                 raise Diverged(self._turn, event.seq)
             taken.append(self._ahead.popleft())
             if is_same:
                 self._note_begin(event)
                 return event
             if event.type in _SIDE_BY_SIDE:
-                self._late.append(event)
+                self._skipped.append(event)
         return None
 
-    def is_left(self, event: Event) -> bool:
+    def is_unmatched(self, event: Event) -> bool:
         """Whether an event that the log has moved on by wasn't taken itself."""
-        return any(left.seq == event.seq for left in self._late)
+        return any(left.seq == event.seq for left in self._skipped)
 
     def take_messages(self) -> list[Event]:
         """Return the messages of others that come next."""
@@ -658,7 +661,7 @@ class Recorded:
             taken.append(self._ahead.popleft())
         return taken
 
-    def recall(self, type: str, **names: Any) -> Recalled | None:
+    def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
         """Return the next call of that type and those names which was begun before; None for a new one."""
         for known in self._begun:
             if known.begin.type == type and all(_get(known.begin, key) == names[key] for key in names):
@@ -668,11 +671,11 @@ class Recorded:
 
     def _check_calls(self) -> None:
         """Raise `Diverged` where a call was left out, before what comes of all calls."""
-        for event in self._late:
+        for event in self._skipped:
             if event.type in kinds.TOOL_TYPES:
                 raise Diverged(self._turn, event.seq)
 
-    def _may_pass(self, event: Event, draft: EventDraft) -> bool:
+    def _may_skip(self, event: Event, draft: EventDraft) -> bool:
         """Whether an event may stand before a draft that it isn't."""
         if self.is_own(event):
             if event.type in kinds.TOOL_TYPES:
@@ -687,7 +690,7 @@ class Recorded:
         types, keys = _ENDS[event.type]
         ends = (
             end
-            for end in (*self._late, *self._ahead)
+            for end in (*self._skipped, *self._ahead)
             if end.type in types
             and end.seq > event.seq
             and end.seq not in self._ended
@@ -697,7 +700,7 @@ class Recorded:
         end = next(ends, None)
         if end is not None:
             self._ended.add(end.seq)
-        self._begun.append(Recalled(event, end))
+        self._begun.append(RecordedCall(event, end))
 
 
 def _is_same(event: Event, draft: EventDraft) -> bool:

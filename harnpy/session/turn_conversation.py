@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from harnpy.session.agent_turn import Turn
     from harnpy.session.events import Event, EventDraft
     from harnpy.session.log import Session
-    from harnpy.session.residents import Residents
-    from harnpy.session.transaction import Recalled
+    from harnpy.session.open_sessions import Registry
+    from harnpy.session.transaction import RecordedCall
 
 
 class TurnConversation(SessionConversation):
     """``sessions`` are those of one turn: its own session."""
 
-    def __init__(self, turn: Turn, sessions: Residents) -> None:
+    def __init__(self, turn: Turn, sessions: Registry) -> None:
         super().__init__(turn.session.id, sessions)
         self.agent = turn.agent
         self._turn = turn
@@ -64,14 +64,14 @@ class TurnConversation(SessionConversation):
         report = self._turn.session.resize_after_overflow(turn=self.turn)
         return report is not None and report.shrunk
 
-    def recall(self, type: str, **names: Any) -> Recalled | None:
-        return self._turn.session.recall(type, **names)
+    def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
+        return self._turn.session.recorded_call(type, **names)
 
-    def hear(self, events: Sequence[Event]) -> None:
+    def on_appended(self, events: Sequence[Event]) -> None:
         """Take what others have appended while the loop runs."""
         for event in events:
             if event.type == kinds.MESSAGE_ADDED:
-                self.arrive(event.body)
+                self.on_message(event.body)
 
     def fail(self, error: BaseException) -> None:
         with suppress(StorageError, SessionError):  # whoever ends the turn says what went wrong

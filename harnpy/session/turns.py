@@ -193,7 +193,7 @@ _AWAITED: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
         kinds.CHILD_CANCELED,
     ),
 )
-_KEPT = ("id", "tool", "external_id", "child_id", "child_session_id")
+_COPIED = ("id", "tool", "external_id", "child_id", "child_session_id")
 
 
 def _called_off(facts: list[Fact], error: str) -> list[Fact]:
@@ -208,8 +208,8 @@ def _called_off(facts: list[Fact], error: str) -> list[Fact]:
         for payload in open_ones.values():
             if payload.get("metadata", {}).get("detached"):
                 continue
-            kept = {name: payload[name] for name in _KEPT if name in payload}
-            called_off.append(Fact(calls_off, {**kept, "reason": error}))
+            copied = {name: payload[name] for name in _COPIED if name in payload}
+            called_off.append(Fact(calls_off, {**copied, "reason": error}))
     return called_off
 
 

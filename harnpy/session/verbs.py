@@ -17,8 +17,8 @@ from harnpy.session.compaction import STRATEGIES, CompactPolicy
 from harnpy.session.errors import EventRejected, InvalidArgument, SessionNotFound
 from harnpy.session.lifecycle import SCRATCHPAD as _KEY
 from harnpy.session.lifecycle import compacted_event
-from harnpy.session.residents import discard as discard_log
-from harnpy.session.residents import is_kept
+from harnpy.session.open_sessions import discard as discard_log
+from harnpy.session.open_sessions import is_stored
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harnpy.session.compaction import Compaction
     from harnpy.session.events import Event
     from harnpy.session.log import Session
-    from harnpy.session.residents import Resident, Residents, Subscriber
+    from harnpy.session.open_sessions import OpenSession, Registry, Subscriber
     from harnpy.session.view import View
     from harnpy.world import World
 
@@ -248,98 +248,98 @@ def session_fields(view: View, child_ids: Iterable[str]) -> dict[str, Any]:
 _INJECT = "agent_session_inject"
 
 
-def exists(residents: Residents, id: str) -> bool:
-    return id in residents.by_id
+def exists(registry: Registry, id: str) -> bool:
+    return id in registry.by_id
 
 
-def length(residents: Residents, id: str) -> int:
+def length(registry: Registry, id: str) -> int:
     """Return the number of messages in a session."""
-    resident = residents.by_id.get(id)
-    if resident is None:
+    opened = registry.by_id.get(id)
+    if opened is None:
         raise SessionNotFound(id, "agent_session_length")
-    session = resident.session
+    session = opened.session
     session.refresh()
     return session.length
 
 
-def messages(residents: Residents, id: str) -> list[Dict]:
-    messages: list[Dict] = detached(residents.find(id).session.messages())
+def messages(registry: Registry, id: str) -> list[Dict]:
+    messages: list[Dict] = detached(registry.find(id).session.messages())
     return messages
 
 
-def history(residents: Residents, id: str, opts: Dict | None = None) -> list[Dict]:
+def history(registry: Registry, id: str, opts: Dict | None = None) -> list[Dict]:
     """Return the messages behind the window, including those trimmed away or summarised.
 
     They begin with the last reset, or with the session if ``include_reset``. An extension of harnpy.
     """
-    messages: list[Dict] = detached(history_value(residents, id, opts))
+    messages: list[Dict] = detached(history_value(registry, id, opts))
     return messages
 
 
-def history_value(residents: Residents, id: str, opts: Dict | None = None) -> list[Dict]:
+def history_value(registry: Registry, id: str, opts: Dict | None = None) -> list[Dict]:
     """`history` without copies, for readers that change nothing."""
-    session = residents.find(id).session
+    session = registry.find(id).session
     options = read_options(opts, {"include_reset": boolean})
     return session.every_message() if options.get("include_reset") else session.history()
 
 
-def snapshot(residents: Residents, id: str) -> Snapshot | None:
+def snapshot(registry: Registry, id: str) -> Snapshot | None:
     """Return the session as it stands, None when there is none."""
-    resident = residents.current(id)
-    if resident is None:
+    opened = registry.current(id)
+    if opened is None:
         return None
-    return Snapshot(id, resident.view, _child_ids(residents, resident))
+    return Snapshot(id, opened.view, _child_ids(registry, opened))
 
 
-def snapshot_value(residents: Residents, id: str) -> Dict | None:
+def snapshot_value(registry: Registry, id: str) -> Dict | None:
     """`snapshot` as a dict that shares the session's values."""
-    resident = residents.current(id)
-    if resident is None:
+    opened = registry.current(id)
+    if opened is None:
         return None
-    return shared_snapshot(id, resident.view, _child_ids(residents, resident))
+    return shared_snapshot(id, opened.view, _child_ids(registry, opened))
 
 
-def reset(residents: Residents, id: str) -> None:
+def reset(registry: Registry, id: str) -> None:
     """Empty the transcript; id, subscribers, lineage, clients and registers stay."""
-    residents.use(id).session.reset()
+    registry.use(id).session.reset()
 
 
-def trim(residents: Residents, id: str, keep_last: int) -> int:
+def trim(registry: Registry, id: str, keep_last: int) -> int:
     """Keep the newest messages. Return how many there are."""
     check("keep_last", keep_last, count)
-    return residents.use(id).session.trim(keep_last)
+    return registry.use(id).session.trim(keep_last)
 
 
-def inject_shared(residents: Residents, id: str, message: Dict) -> None:
+def inject_shared(registry: Registry, id: str, message: Dict) -> None:
     """Append a message that nobody changes any more, without copying it."""
-    resident = residents.by_id.get(id)
-    if resident is None:
+    opened = registry.by_id.get(id)
+    if opened is None:
         raise SessionNotFound(id, _INJECT)
     if type(message) is not dict or type(message.get("role")) is not str:
         _refuse_message(message)
-    residents.by_id.move_to_end(id)  # `touch`, without a call: this is the hot path
-    resident.session.record(kinds.MESSAGE_ADDED, message)
-    if not resident.session.is_kept:  # that one has its loops know itself, whoever writes
-        for follower in resident.followers:
-            follower.arrive(message)
+    registry.by_id.move_to_end(id)  # `touch`, without a call: this is the hot path
+    opened.session.record(kinds.MESSAGE_ADDED, message)
+    if not opened.session.is_stored:  # that one has its loops know itself, whoever writes
+        for follower in opened.followers:
+            follower.on_message(message)
 
 
-def append_event(residents: Residents, id: str, event: Dict) -> None:
+def append_event(registry: Registry, id: str, event: Dict) -> None:
     """Append a lifecycle event to the transcript: a dict with a string ``kind``."""
     if not isinstance(event, dict):
         raise InvalidArgument("event must be a dict")
-    resident = residents.find(id)
+    opened = registry.find(id)
     if not isinstance(event.get("kind"), str):
         raise InvalidArgument("event must have a string `kind`")
-    residents.touch(id)
+    registry.touch(id)
     try:
-        resident.session.record(kinds.TRANSCRIPT_EVENT, detached(event))
+        opened.session.record(kinds.TRANSCRIPT_EVENT, detached(event))
     except EventRejected as rejected:
         rejected.argument = "event"
         raise
 
 
-def close(residents: Residents, id: str, status: str | Dict | None = None) -> None:
+def close(registry: Registry, id: str, status: str | Dict | None = None) -> None:
     """Remove a session after notifying its subscribers. ``status``: the reason, or a dict with it."""
     if status is not None and not isinstance(status, str | dict):
         raise InvalidArgument("`status` must be a string, dict, or nil")
@@ -347,25 +347,25 @@ def close(residents: Residents, id: str, status: str | Dict | None = None) -> No
     reason = None if given is None else given.get("reason")
     if reason is not None and not isinstance(reason, str):
         raise InvalidArgument("`status.reason` must be a string")
-    residents.release(residents.find(id), reason, given)
+    registry.release(registry.find(id), reason, given)
 
 
-def discard(residents: Residents, id: str) -> None:
+def discard(registry: Registry, id: str) -> None:
     """Remove a session, if there is one, without notifying anyone."""
-    resident = residents.by_id.get(id)
-    if resident is not None:
-        residents.forget(resident)
+    opened = registry.by_id.get(id)
+    if opened is not None:
+        registry.forget(opened)
 
 
-def subscribe(residents: Residents, id: str, callback: Subscriber) -> None:
+def subscribe(registry: Registry, id: str, callback: Subscriber) -> None:
     """Call ``callback`` with each agent event of the session, which is opened if necessary."""
     not_blank("session_id", id)
-    residents.open_resident(id).subscribers.append(callback)
+    registry.get_or_open(id).subscribers.append(callback)
 
 
-def subscriber_count(residents: Residents, id: str) -> int:
-    resident = residents.by_id.get(id)
-    return len(resident.subscribers) if resident else 0
+def subscriber_count(registry: Registry, id: str) -> int:
+    opened = registry.by_id.get(id)
+    return len(opened.subscribers) if opened else 0
 
 
 def _refuse_message(message: Any) -> NoReturn:
@@ -381,96 +381,96 @@ def _refuse_message(message: Any) -> NoReturn:
 # Forks: a session made of another one's past, and who descends from whom. Spec: 08 §1.4.
 
 
-def fork(residents: Residents, src: str, dst: str | None = None) -> str:
+def fork(registry: Registry, src: str, dst: str | None = None) -> str:
     """Copy a session's transcript under a new id. Return that id."""
     not_blank("dst", dst)
-    return _fork(residents, src, dst).session.id
+    return _fork(registry, src, dst).session.id
 
 
-def fork_at(residents: Residents, src: str, keep_first: int, dst: str | None = None) -> str:
+def fork_at(registry: Registry, src: str, keep_first: int, dst: str | None = None) -> str:
     """Fork, keeping only the first messages on the child. Return its id."""
     check("keep_first", keep_first, count)
     not_blank("dst", dst)
-    child = _fork(residents, src, dst).session
+    child = _fork(registry, src, dst).session
     window = child.view.window
     child.replace("fork_at", window.head(keep_first), branched_at=window.branch_index(keep_first))
     return child.id
 
 
-def ancestry(residents: Residents, id: str) -> Dict | None:
+def ancestry(registry: Registry, id: str) -> Dict | None:
     """Return ``{parent_id, child_ids, root_id}``, None when there is no such session."""
-    resident = residents.current(id)
-    if resident is None:
+    opened = registry.current(id)
+    if opened is None:
         return None
     root, seen = id, {id}
-    while (parent := _parent_id(residents, root)) is not None and parent not in seen:
+    while (parent := _parent_id(registry, root)) is not None and parent not in seen:
         root = parent
         seen.add(root)
-    child_ids = _child_ids(residents, resident)
-    return {"parent_id": resident.session.view.parent_id, "child_ids": child_ids, "root_id": root}
+    child_ids = _child_ids(registry, opened)
+    return {"parent_id": opened.session.view.parent_id, "child_ids": child_ids, "root_id": root}
 
 
-def _child_ids(residents: Residents, resident: Resident) -> list[str]:
+def _child_ids(registry: Registry, opened: OpenSession) -> list[str]:
     """Return the ids of the session's forks, whoever made them, the oldest first."""
-    session = resident.session
-    if not is_kept(session):
-        return list(resident.child_ids)
-    forks = [id for id in session.children() if _parent_id(residents, id) in (None, session.id)]
-    return list(dict.fromkeys((*forks, *resident.child_ids)))
+    session = opened.session
+    if not is_stored(session):
+        return list(opened.child_ids)
+    forks = [id for id in session.children() if _parent_id(registry, id) in (None, session.id)]
+    return list(dict.fromkeys((*forks, *opened.child_ids)))
 
 
-def _fork(residents: Residents, src: str, dst: str | None) -> Resident:
-    source = residents.find(src)
+def _fork(registry: Registry, src: str, dst: str | None) -> OpenSession:
+    source = registry.find(src)
     if dst == src:
         raise InvalidArgument("`dst` must differ from `src`", src)
-    residents.touch(src)
+    registry.touch(src)
     if dst is None:
-        dst = residents.world.ids.new()
-    elif dst not in residents.by_id and is_kept(source.session) and source.session.has_neighbour(dst):
-        residents.open_resident(dst, source.session.store)
-    child, view = residents.by_id.get(dst), source.session.view
+        dst = registry.world.ids.new()
+    elif dst not in registry.by_id and is_stored(source.session) and source.session.has_neighbour(dst):
+        registry.get_or_open(dst, source.session.store)
+    child, view = registry.by_id.get(dst), source.session.view
     if child is None:
-        made = _forked(residents, source.session, dst)
-        child, view = residents.by_id.get(dst), made.view
+        made = _forked(registry, source.session, dst)
+        child, view = registry.by_id.get(dst), made.view
         if child is None:
-            child = residents.admit(made)
+            child = registry.admit(made)
     if child.session.view is not view:  # it existed, or an eviction subscriber opened it
-        _refork(residents, child.session, src, view)
-    _link(residents, src, dst)
+        _refork(registry, child.session, src, view)
+    _link(registry, src, dst)
     return child
 
 
-def _forked(residents: Residents, source: Session, dst: str) -> Session:
+def _forked(registry: Registry, source: Session, dst: str) -> Session:
     """Fork, then make room. In this order: the source itself may be evicted, which adds to its log."""
-    made = source.fork(dst, residents.store)
+    made = source.fork(dst, registry.store)
     try:
-        residents.make_room(dst)
+        registry.make_room(dst)
     except BaseException:  # an eviction subscriber was interrupted: the fork won't be admitted
-        if dst not in residents.by_id:
-            discard_log(made, residents.store)
+        if dst not in registry.by_id:
+            discard_log(made, registry.store)
         raise
     return made
 
 
-def _refork(residents: Residents, child: Session, src: str, view: View) -> None:
+def _refork(registry: Registry, child: Session, src: str, view: View) -> None:
     """Turn an existing session into a fork of ``src``, whose state is ``view``."""
     former = child.view.parent_id
-    if former is not None and former != src and former in residents.by_id:
-        residents.by_id[former].child_ids.pop(child.id, None)
+    if former is not None and former != src and former in registry.by_id:
+        registry.by_id[former].child_ids.pop(child.id, None)
     child.bring(src, view)
 
 
-def _link(residents: Residents, parent_id: str, child_id: str) -> None:
-    residents.touch(parent_id)
-    residents.touch(child_id)
-    parent = residents.by_id.get(parent_id)
+def _link(registry: Registry, parent_id: str, child_id: str) -> None:
+    registry.touch(parent_id)
+    registry.touch(child_id)
+    parent = registry.by_id.get(parent_id)
     if parent is not None:
         parent.child_ids[child_id] = None
 
 
-def _parent_id(residents: Residents, id: str) -> str | None:
-    resident = residents.by_id.get(id)
-    return None if resident is None else resident.session.view.parent_id
+def _parent_id(registry: Registry, id: str) -> str | None:
+    opened = registry.by_id.get(id)
+    return None if opened is None else opened.session.view.parent_id
 
 
 # `compact`: run the resize engine on a live session. Spec: 08 §4.6.
@@ -491,37 +491,35 @@ _OPTIONS = {
 }
 
 
-def compact(
-    residents: Residents, id: str, opts: Dict | None = None, summarize: Summarize | None = None
-) -> int:
+def compact(registry: Registry, id: str, opts: Dict | None = None, summarize: Summarize | None = None) -> int:
     """Replace older messages with a summary. Return how many messages there are then.
 
     ``summarize(prompt)`` asks a model, for the strategy ``llm``; a loop that runs on the session uses its
     own. While callbacks run, others may write to the session but not cut it.
     """
-    resident = residents.find(id)
+    opened = registry.find(id)
     options = read_options(opts, _OPTIONS)
     threshold = options.pop("token_threshold", None)
-    policy = _policy_of(residents, resident, options, summarize)
+    policy = _policy_of(registry, opened, options, summarize)
     _check(policy)
-    window = resident.session.view.window
+    window = opened.session.view.window
     messages, entries = list(window.messages()), list(window.entries.items())
     if threshold is None or engine.estimate_tokens(messages) > threshold:
-        with residents.pinned(id):
+        with registry.pinned(id):
             compaction = engine.compact(messages, policy)
         if compaction is not None:
-            _apply(residents, resident, entries, compaction, policy.keep_last)
-    residents.touch(id)
-    return resident.session.length
+            _apply(registry, opened, entries, compaction, policy.keep_last)
+    registry.touch(id)
+    return opened.session.length
 
 
 def _policy_of(
-    residents: Residents, resident: Resident, options: Dict, summarize: Summarize | None
+    registry: Registry, opened: OpenSession, options: Dict, summarize: Summarize | None
 ) -> CompactPolicy:
     strategy = options.pop("compact_strategy", None)
     if strategy is None:
         strategy = "custom" if "custom_compactor" in options else "observation_mask"
-    for follower in resident.followers:
+    for follower in opened.followers:
         summarize = follower.summarize or summarize
     for key in ("custom_compactor", "mask_callback"):
         if key in options:
@@ -560,20 +558,24 @@ def _reported(summarize: Summarize) -> Summarize:
 
 
 def _apply(
-    residents: Residents, resident: Resident, entries: list[Event], compaction: Compaction, keep_last: int
+    registry: Registry,
+    opened: OpenSession,
+    entries: list[Event],
+    compaction: Compaction,
+    keep_last: int,
 ) -> None:
     """Carry the compaction out, unless somebody has meanwhile changed what it archives."""
-    session = resident.session
-    if residents.by_id.get(session.id) is not resident:
+    session = opened.session
+    if registry.by_id.get(session.id) is not opened:
         raise SessionNotFound(session.id)
     session.refresh()
     if not session.view.window.begins_with(entries[: compaction.split]):
         raise InvalidArgument(f"session '{session.id}' was cut by someone else meanwhile", session.id)
     report = compaction.report()
     session.compact(compaction, {"mode": "session", "keep_last": keep_last, **report})
-    for follower in resident.followers:
-        follower.overtaken()
-    residents.emit(session.id, compacted_event(session.id, "session", report))
+    for follower in opened.followers:
+        follower.on_cut()
+    registry.emit(session.id, compacted_event(session.id, "session", report))
 
 
 def _given_copies(callback: Callable[[list[Dict]], Any]) -> Callable[[list[Dict]], Any]:
@@ -591,17 +593,17 @@ _WHY = {"source": string, "reason": string, "metadata": mapping}
 _INFINITY = float("inf")
 
 
-def scratchpad(residents: Residents, id: str) -> Dict | None:
+def scratchpad(registry: Registry, id: str) -> Dict | None:
     """Return the scratchpad, None when there is none."""
-    session = residents.find(id).session
+    session = registry.find(id).session
     scratchpad: Dict | None = detached(session.view.register(_KEY))
     return scratchpad
 
 
-def set_scratchpad(residents: Residents, id: str, scratchpad: Dict, opts: Dict | None = None) -> Dict:
+def set_scratchpad(registry: Registry, id: str, scratchpad: Dict, opts: Dict | None = None) -> Dict:
     """Replace the scratchpad. Return ``{ok, version, scratchpad}``. ``opts``: source, reason, metadata."""
     check("scratchpad", scratchpad, mapping)
-    session = residents.find(id).session
+    session = registry.find(id).session
     if not _is_json(scratchpad):
         raise InvalidArgument("`scratchpad` must be JSON-serializable")
     try:
@@ -611,17 +613,17 @@ def set_scratchpad(residents: Residents, id: str, scratchpad: Dict, opts: Dict |
     if size > SIZE_LIMIT:
         raise InvalidArgument(f"scratchpad is too large ({size} bytes, limit {SIZE_LIMIT})")
     why = read_options(opts, _WHY)
-    return _write(residents, session, detached(scratchpad), why)
+    return _write(registry, session, detached(scratchpad), why)
 
 
-def clear_scratchpad(residents: Residents, id: str, opts: Dict | None = None) -> Dict:
+def clear_scratchpad(registry: Registry, id: str, opts: Dict | None = None) -> Dict:
     """Remove the scratchpad. Return ``{ok, version, scratchpad: None}``."""
-    session = residents.find(id).session
-    return _write(residents, session, None, read_options(opts, _WHY))
+    session = registry.find(id).session
+    return _write(registry, session, None, read_options(opts, _WHY))
 
 
-def _write(residents: Residents, session: Session, value: Dict | None, why: Dict) -> Dict:
-    residents.touch(session.id)
+def _write(registry: Registry, session: Session, value: Dict | None, why: Dict) -> Dict:
+    registry.touch(session.id)
     register = session.setting(_KEY, value, **why)
     try:
         session.write(register)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
-from harnpy.session.lifecycle import ShownOrder, is_shown
+from harnpy.session.lifecycle import TranscriptOrder, is_in_transcript
 from harnpy.session.prompt import FILES_LIMIT, Stable, entries
 from harnpy.session.registers import (
     ACTIVE,
@@ -24,7 +24,7 @@ from harnpy.session.rewind import ENDS_REDO, Rewound, pinned_entries
 from harnpy.session.rewind import REGISTER as PINS
 from harnpy.session.transcript import transcript
 from harnpy.session.window import Window, turn_of
-from harnpy.storage.memory import Spine
+from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,7 +63,7 @@ class View:
 
     __slots__ = (
         "branched_at", "cleared_at", "clients", "created", "cut_at", "execution", "linked_at", "log",
-        "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "shown", "status",
+        "open_turns", "parent_id", "pins", "registers", "rewound", "sent", "transcript_order", "status",
         "summary_cut", "turns", "window"
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ class View:
         #: Of the lifecycle, and of the last turn: the session's own, not those of what it was forked from.
         self.status, self.execution = ACTIVE, PENDING
         self.open_turns: dict[int, Event] = {}
-        self.shown: ShownOrder[Event] = ShownOrder()
+        self.transcript_order: TranscriptOrder[Event] = TranscriptOrder()
         self.registers: dict[str, Register] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         self.created = 0.0
@@ -83,7 +83,7 @@ class View:
         self.summary_cut: SummaryCut | None = None
         self.branched_at: int | None = None
         #: Where each turn of the active branch began.
-        self.turns: Spine[int] = Spine()
+        self.turns: AppendOnlyList[int] = AppendOnlyList()
         #: Positions of the messages that no cut takes out.
         self.pins: tuple[int, ...] = ()
         self.rewound = Rewound()
@@ -111,7 +111,7 @@ class View:
         branch.linked_at, branch.cleared_at, branch.cut_at = self.linked_at, self.cleared_at, self.cut_at
         branch.summary_cut, branch.branched_at = self.summary_cut, self.branched_at
         branch.status, branch.execution = self.status, self.execution
-        branch.shown = self.shown.branch()
+        branch.transcript_order = self.transcript_order.branch()
         branch.open_turns = dict(self.open_turns)
         branch.turns, branch.pins, branch.rewound = self.turns.branch(), self.pins, self.rewound
         return branch
@@ -257,7 +257,7 @@ def _summary_cut(view: View, event: Event) -> SummaryCut | None:
 
 def _show(view: View, event: Event) -> None:
     """Put an event among the lifecycle events, if transcripts show it."""
-    if is_shown(event.type, event.body):
+    if is_in_transcript(event.type, event.body):
         view.window.asides.append((len(view.window.entries), event))
 
 
@@ -278,7 +278,7 @@ def _context(view: View, event: Event) -> None:
 
 def _fact(view: View, event: Event) -> None:
     window = view.window
-    for shown in view.shown.add(event.type, event.body, event):
+    for shown in view.transcript_order.add(event.type, event.body, event):
         window.asides.append((len(window.entries), shown))
 
 
@@ -327,7 +327,7 @@ def _leaf_moved(view: View, event: Event) -> None:
     there = view.at(event.body.target)
     view.window, view.cleared_at, view.cut_at = there.window, there.cleared_at, event.seq
     view.summary_cut = there.summary_cut
-    view.turns, view.open_turns, view.shown = there.turns, there.open_turns, there.shown
+    view.turns, view.open_turns, view.transcript_order = there.turns, there.open_turns, there.transcript_order
     view.execution = there.execution
     for key in OF_THE_BRANCH:
         view.registers.pop(key, None)

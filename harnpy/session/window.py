@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session.events import CONTEXT_ADDED, Summary
 from harnpy.session.lifecycle import Pack, events_at, events_of, is_live, lifecycle_value, unpacked, values_of
 from harnpy.session.transcript import message_event, plain_message
-from harnpy.storage.memory import Spine
+from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -121,12 +121,12 @@ class Window:
 
     def __init__(
         self,
-        entries: Spine[Event] | None = None,
-        asides: Spine[Aside] | None = None,
+        entries: AppendOnlyList[Event] | None = None,
+        asides: AppendOnlyList[Aside] | None = None,
         like: Window | None = None,
     ) -> None:
-        self.entries: Spine[Event] = Spine() if entries is None else entries
-        self.asides: Spine[Aside] = Spine() if asides is None else asides
+        self.entries: AppendOnlyList[Event] = AppendOnlyList() if entries is None else entries
+        self.asides: AppendOnlyList[Aside] = AppendOnlyList() if asides is None else asides
         self._columns: dict[Callable[[Any], Any], list[Any]] = {}
         self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
@@ -187,7 +187,7 @@ class Window:
     def _insert(self, place: int, entry: Event) -> None:
         """Insert a message before others. The entries are copied, as branches may share them."""
         entries = self.entries.items()
-        self.entries = Spine([*entries[:place], entry, *entries[place:]])
+        self.entries = AppendOnlyList([*entries[:place], entry, *entries[place:]])
         if place < self.repeated:
             self.past = ([entry], self.past)
             self.repeated += 1
@@ -272,8 +272,8 @@ class Window:
 
     def live_events(self) -> list[dict[str, Any]]:
         """Return the lifecycle events about live clients, in order."""
-        if self.asides.is_late and not self.live_before:
-            return [lifecycle_value(event) for event in events_of(self.asides.at_hand()) if is_live(event)]
+        if self.asides.is_lazy and not self.live_before:
+            return [lifecycle_value(event) for event in events_of(self.asides.loaded()) if is_live(event)]
         done, found = self._live
         asides = self.asides.items()
         if done < len(asides):
@@ -284,7 +284,7 @@ class Window:
     @property
     def has_live_events(self) -> bool:
         """Whether a lifecycle event is about live clients."""
-        return (self.asides.is_late and self.live_before) or bool(self.live_events())
+        return (self.asides.is_lazy and self.live_before) or bool(self.live_events())
 
     def visible(self) -> list[Event]:
         """Return the events that a model is shown: messages, and the context between them."""
@@ -326,7 +326,7 @@ class Window:
         dropped = max(0, len(self) - keep_last)
         entries = self.entries.items()
         asides = self.moved_asides(lambda position: max(0, position - dropped))
-        window = Window(Spine(entries[dropped:]), asides, like=self)
+        window = Window(AppendOnlyList(entries[dropped:]), asides, like=self)
         window.groups = self.groups.moved(lambda end: max(0, end - dropped))
         window.contexts = self.kept_contexts(lambda position: max(0, position - dropped))
         window.repeated = max(0, self.repeated - dropped)
@@ -345,7 +345,7 @@ class Window:
             return start + 1 if position <= split else position - gone
 
         entries = self.entries.items()
-        kept = Spine([*entries[:start], summary, *entries[split:]])
+        kept = AppendOnlyList([*entries[:start], summary, *entries[split:]])
         window = Window(kept, self.moved_asides(place), like=self)
         window.groups = self.groups.moved(place)
         window.contexts = self.kept_contexts(place)
@@ -380,18 +380,18 @@ class Window:
             if asides < 0:
                 break
             kept.append(aside)
-        window = Window(Spine(entries), Spine(kept), like=self)
+        window = Window(AppendOnlyList(entries), AppendOnlyList(kept), like=self)
         window.repeated = min(self.repeated, len(entries))
         return window
 
     def with_entries(self, entries: list[Event]) -> Window:
         """Return a window with other messages, followed by the lifecycle events."""
-        return Window(Spine(entries), self.moved_asides(lambda position: len(entries)), like=self)
+        return Window(AppendOnlyList(entries), self.moved_asides(lambda position: len(entries)), like=self)
 
     def _placed(self) -> list[Aside]:
         return [(max(position, self.floor), what) for position, what in self.asides.items()]
 
-    def moved_asides(self, place: Callable[[int], int]) -> Spine[Aside]:
+    def moved_asides(self, place: Callable[[int], int]) -> AppendOnlyList[Aside]:
         """Move each lifecycle event to ``place(position)``, and pack those at one position.
 
         So a cut costs what came since the last one, however many events there are in all.
@@ -403,7 +403,9 @@ class Window:
                 groups[-1][1].append(what)
             else:
                 groups.append((position, [what]))
-        return Spine((position, parts[0] if len(parts) == 1 else Pack(parts)) for position, parts in groups)
+        return AppendOnlyList(
+            (position, parts[0] if len(parts) == 1 else Pack(parts)) for position, parts in groups
+        )
 
     def _column(self, of: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         column = self._columns.get(of)

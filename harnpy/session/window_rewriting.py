@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import MESSAGE_ADDED, Event, Summary, event_id
 from harnpy.session.window import Window
-from harnpy.storage.memory import Spine
+from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +60,7 @@ def rewritten(window: Window, entries: Sequence[Event]) -> Window:
             return position
         return len(entries) - tail if position <= end else position + len(entries) - len(former)
 
-    made = Window(Spine(entries), window.moved_asides(place), like=window)
+    made = Window(AppendOnlyList(entries), window.moved_asides(place), like=window)
     made.groups = window.groups.moved(place)
     made.contexts = window.kept_contexts(place)
     end = max(end, window.repeated)

@@ -25,13 +25,13 @@ from harnpy.world.clock import rfc3339
 if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.residents import Residents
+    from harnpy.session.open_sessions import Registry
 
 _OPEN = dict.fromkeys(("store", "workspace_anchor", "workspace_policy"), anything)
 _ANCHOR, _POLICY = "settings.workspace_anchor", "settings.workspace_policy"
 
 
-def open_session(residents: Residents, id: str | None = None, opts: Dict | None = None) -> str:
+def open_session(registry: Registry, id: str | None = None, opts: Dict | None = None) -> str:
     """Open or create a session and return its id; None mints one.
 
     ``opts``: store (a URL, or True for the default one), workspace_anchor (a dict, a string, its primary,
@@ -42,105 +42,105 @@ def open_session(residents: Residents, id: str | None = None, opts: Dict | None 
     opts = opts or {}
     given = opts.get("workspace_policy")
     policy = None if given is None else read_policy(given)
-    known = residents.by_id.get(id) if id is not None else None
+    known = registry.by_id.get(id) if id is not None else None
     current = DEFAULT_POLICY if known is None else _policy(known.session)
-    anchor = read_anchor(opts.get("workspace_anchor"), policy or current, residents.world)
+    anchor = read_anchor(opts.get("workspace_anchor"), policy or current, registry.world)
 
-    session = residents.open_resident(id, opts.get("store")).session
+    session = registry.get_or_open(id, opts.get("store")).session
     if policy is not None:
-        _set_policy(residents, session, policy)
+        _set_policy(registry, session, policy)
     if anchor is not None or ("workspace_anchor" in opts and _anchor(session) is not None):
-        _set_anchor(residents, session, anchor)
+        _set_anchor(registry, session, anchor)
     return session.id
 
 
-def workspace_anchor(residents: Residents, id: str) -> Dict | None:
-    anchor: Dict | None = detached(_anchor(residents.find(id).session))
+def workspace_anchor(registry: Registry, id: str) -> Dict | None:
+    anchor: Dict | None = detached(_anchor(registry.find(id).session))
     return anchor
 
 
-def set_workspace_anchor(residents: Residents, id: str, anchor: Dict | str | None) -> bool:
+def set_workspace_anchor(registry: Registry, id: str, anchor: Dict | str | None) -> bool:
     """Replace the anchor and its roots. Return True."""
     anchor_kind(anchor)
-    session = residents.find(id).session
-    _set_anchor(residents, session, read_anchor(anchor, _policy(session), residents.world))
+    session = registry.find(id).session
+    _set_anchor(registry, session, read_anchor(anchor, _policy(session), registry.world))
     return True
 
 
-def workspace_policy(residents: Residents, id: str) -> Dict:
-    return dict(_policy(residents.find(id).session))
+def workspace_policy(registry: Registry, id: str) -> Dict:
+    return dict(_policy(registry.find(id).session))
 
 
-def set_workspace_policy(residents: Residents, id: str, policy: Dict) -> bool:
+def set_workspace_policy(registry: Registry, id: str, policy: Dict) -> bool:
     """Replace the policy; mounted roots keep their modes. Return True."""
     check("policy", policy, mapping)
-    session = residents.find(id).session
-    _set_policy(residents, session, read_policy(policy))
+    session = registry.find(id).session
+    _set_policy(registry, session, read_policy(policy))
     return True
 
 
-def add_root(residents: Residents, id: str, root: str, opts: Dict | None = None) -> Dict:
+def add_root(registry: Registry, id: str, root: str, opts: Dict | None = None) -> Dict:
     """Mount another root. Return ``{ok, mounted_at?, error?}``. ``opts``: mount_mode."""
     root_kind(root)
-    session = residents.find(id).session
+    session = registry.find(id).session
     options = read_options(opts, {"mount_mode": anything})
     mode = mount_mode("mount_mode", options.get("mount_mode", _policy(session)["default_mount_mode"]))
-    anchor, path = _anchor(session), normal_path(root, residents.world)
+    anchor, path = _anchor(session), normal_path(root, registry.world)
     if anchor is None:
         return _refused("session has no workspace anchor")
     if path == anchor["primary"]:
         return _refused("root is the primary workspace root")
-    mounted = {"path": path, "mount_mode": mode, "mounted_at": rfc3339(residents.world.clock.now())}
+    mounted = {"path": path, "mount_mode": mode, "mounted_at": rfc3339(registry.world.clock.now())}
     roots = list(anchor["additional_roots"])
     place = next((i for i, known in enumerate(roots) if known["path"] == path), len(roots))
     if place < len(roots) and roots[place]["mount_mode"] == mode:
         return {"ok": True, "mounted_at": roots[place]["mounted_at"]}
     roots[place : place + 1] = [mounted]
     anchor = {**anchor, "additional_roots": roots}
-    _set(residents, session, _ANCHOR, anchor, "root_added", path=path, mount_mode=mode)
+    _set(registry, session, _ANCHOR, anchor, "root_added", path=path, mount_mode=mode)
     return {"ok": True, "mounted_at": mounted["mounted_at"]}
 
 
-def remove_root(residents: Residents, id: str, root: str) -> Dict:
+def remove_root(registry: Registry, id: str, root: str) -> Dict:
     """Unmount a root. Return ``{ok, error?}``."""
     root_kind(root)
-    session = residents.find(id).session
-    anchor, path = _anchor(session), normal_path(root, residents.world)
+    session = registry.find(id).session
+    anchor, path = _anchor(session), normal_path(root, registry.world)
     if anchor is not None and path == anchor["primary"]:
         return _refused("cannot remove the primary workspace root")
     mounted = [] if anchor is None else anchor["additional_roots"]
     left = [known for known in mounted if known["path"] != path]
     if anchor is None or len(left) == len(mounted):
         return _refused("root is not mounted")
-    _set(residents, session, _ANCHOR, {**anchor, "additional_roots": left}, "root_removed", path=path)
+    _set(registry, session, _ANCHOR, {**anchor, "additional_roots": left}, "root_removed", path=path)
     return {"ok": True}
 
 
-def list_roots(residents: Residents, id: str) -> Dict:
+def list_roots(registry: Registry, id: str) -> Dict:
     """Return ``{primary, additional}``, in the order of mounting."""
-    anchor = _anchor(residents.find(id).session)
+    anchor = _anchor(registry.find(id).session)
     if anchor is None:
         return {"primary": None, "additional": []}
     return {"primary": anchor["primary"], "additional": detached(anchor["additional_roots"])}
 
 
-def _set_policy(residents: Residents, session: Session, policy: Dict) -> None:
-    _set(residents, session, _POLICY, policy, "policy_set", **policy)
+def _set_policy(registry: Registry, session: Session, policy: Dict) -> None:
+    _set(registry, session, _POLICY, policy, "policy_set", **policy)
 
 
-def _set_anchor(residents: Residents, session: Session, anchor: Dict | None) -> None:
+def _set_anchor(registry: Registry, session: Session, anchor: Dict | None) -> None:
     if anchor is None:
-        _set(residents, session, _ANCHOR, None, "anchor_cleared")
+        _set(registry, session, _ANCHOR, None, "anchor_cleared")
     else:
-        _set(residents, session, _ANCHOR, anchor, "anchor_set", primary=anchor["primary"])
+        _set(registry, session, _ANCHOR, anchor, "anchor_set", primary=anchor["primary"])
 
 
 def _set(
-    residents: Residents, session: Session, key: str, value: Dict | None, action: str, **details: Any
+    registry: Registry, session: Session, key: str, value: Dict | None, action: str, **details: Any
 ) -> None:
     """Set a register and record that in the transcript."""
     event = lifecycle_event("session_workspace", action, metadata={"action": action, **details})
-    residents.touch(session.id)
+    registry.touch(session.id)
     session.write(session.setting(key, value), EventDraft(kinds.TRANSCRIPT_EVENT, event))
 
 

@@ -44,7 +44,7 @@ from harnpy.storage.opening import StoreUrl
 T = TypeVar("T")
 
 
-class Spine(Generic[T]):
+class AppendOnlyList(Generic[T]):
     """The first ``_start`` items are those of ``_source``, ``_inherited`` the last of them; the rest are in
     ``_own``."""
 
@@ -52,7 +52,7 @@ class Spine(Generic[T]):
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._own: list[T] = list(items)
-        self._source: Spine[T] | None = None
+        self._source: AppendOnlyList[T] | None = None
         self._start = 0
         self._inherited: T | None = None
 
@@ -63,12 +63,12 @@ class Spine(Generic[T]):
         self._own.append(item)
 
     def last(self) -> T | None:
-        """The last item, None when there is none. Doesn't make the spine independent of its source."""
+        """The last item, None when there is none. Doesn't make the list independent of its source."""
         return self._own[-1] if self._own else self._inherited
 
-    def branch(self, until: int | None = None) -> Spine[T]:
-        """Return a spine with the first ``until`` items (None: all) that grows on its own."""
-        branch: Spine[T] = Spine()
+    def branch(self, until: int | None = None) -> AppendOnlyList[T]:
+        """Return a list with the first ``until`` items (None: all) that grows on its own."""
+        branch: AppendOnlyList[T] = AppendOnlyList()
         branch._source = self
         own = self._own
         length = self._start + len(own)
@@ -81,17 +81,17 @@ class Spine(Generic[T]):
         return branch
 
     def items(self) -> list[T]:
-        """Return all items. The list is the spine's own: read it, don't change it, don't keep it."""
+        """Return all items. It is this object's own: read it, don't change it, don't keep it."""
         if self._source is not None:
             self._flatten()
         return self._own
 
-    def at_hand(self) -> list[T]:
-        """Return the items that needn't be read first: all, but for a `LateSpine`."""
+    def loaded(self) -> list[T]:
+        """Return the items that needn't be read first: all, but for a `LazyAppendOnlyList`."""
         return self.items()
 
     @property
-    def is_late(self) -> bool:
+    def is_lazy(self) -> bool:
         """Return whether the first items haven't been read yet."""
         return False
 
@@ -102,13 +102,13 @@ class Spine(Generic[T]):
     def _flatten(self) -> None:
         """Become independent of the source. Not recursive: forks of forks may go thousands deep."""
         pieces: list[list[T]] = []
-        spine: Spine[T] | None = self
+        above: AppendOnlyList[T] | None = self
         stop = len(self)
-        while spine is not None:
-            if stop > spine._start:
-                pieces.append(spine._own[: stop - spine._start])
-                stop = spine._start
-            spine = spine._source
+        while above is not None:
+            if stop > above._start:
+                pieces.append(above._own[: stop - above._start])
+                stop = above._start
+            above = above._source
         self._own = pieces.pop() if pieces else []
         while pieces:
             self._own += pieces.pop()
@@ -117,7 +117,7 @@ class Spine(Generic[T]):
         self._inherited = None
 
 
-class LateSpine(Spine[T]):
+class LazyAppendOnlyList(AppendOnlyList[T]):
     """One whose first items are read when somebody first wants to see them: ``read`` returns them."""
 
     __slots__ = ("_read",)
@@ -132,9 +132,9 @@ class LateSpine(Spine[T]):
     def last(self) -> T | None:
         return self._own[-1] if self._own else next(reversed(self.items()), None)
 
-    def branch(self, until: int | None = None) -> Spine[T]:
+    def branch(self, until: int | None = None) -> AppendOnlyList[T]:
         if until is None and self._read is not None:
-            return LateSpine(self._read, self._own)
+            return LazyAppendOnlyList(self._read, self._own)
         self.items()
         return super().branch(until)
 
@@ -144,11 +144,11 @@ class LateSpine(Spine[T]):
             self._read = None
         return super().items()
 
-    def at_hand(self) -> list[T]:
-        return self._own if self.is_late else self.items()
+    def loaded(self) -> list[T]:
+        return self._own if self.is_lazy else self.items()
 
     @property
-    def is_late(self) -> bool:
+    def is_lazy(self) -> bool:
         return self._read is not None
 
     def settle(self) -> None:
@@ -164,7 +164,7 @@ class MemoryStream:
     )  # fmt: skip
 
     def __init__(
-        self, store: MemoryStore, kind: str, name: str, codec: Codec | None, records: Spine[Record]
+        self, store: MemoryStore, kind: str, name: str, codec: Codec | None, records: AppendOnlyList[Record]
     ) -> None:
         self.store = store
         self.kind = kind
@@ -255,7 +255,7 @@ class MemoryStream:
             count = max(0, min(until, self.version) - self._dropped)
             records = self._records.items()
             self._gone = records[count - 1] if count else self._gone
-            self._records = Spine(records[count:])
+            self._records = AppendOnlyList(records[count:])
             self._dropped += count
         return count
 
@@ -295,7 +295,7 @@ class _Branch(MemoryStream):
         kind: str,
         name: str,
         codec: Codec | None,
-        records: Spine[Record],
+        records: AppendOnlyList[Record],
         first: Record,
     ) -> None:
         super().__init__(store, kind, name, codec, records)
@@ -336,7 +336,7 @@ class MemoryStore(BaseStore):
         self.check_open()
         found = self._streams.get((kind, name))
         if found is None:
-            found = self._streams[kind, name] = MemoryStream(self, kind, name, codec, Spine())
+            found = self._streams[kind, name] = MemoryStream(self, kind, name, codec, AppendOnlyList())
         return found
 
     def _branch(self, branch: Branch) -> MemoryStream:

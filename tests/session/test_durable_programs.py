@@ -15,7 +15,8 @@ import pytest
 from harnpy.cli.testing.conformance import Case, case_of, run_case
 from harnpy.session import stores
 from harnpy.session.log import KIND
-from harnpy.session.residents import Resident, Residents, is_kept
+from harnpy.session.open_sessions import OpenSession, is_stored
+from harnpy.session.registry import SessionRegistry
 from harnpy.session.stores import StoreSettings
 from tests.clock import simulated_time
 from tests.conformance_plugin import ROOT, TIMEOUT_MS, run_directory
@@ -77,15 +78,15 @@ def test_a_program_says_the_same_on_a_store(
 ) -> None:
     url = STORES[scheme].format(tmp_path)
     monkeypatch.setattr(stores, "store_settings", lambda world: StoreSettings(url, durable=True))
-    forget = Residents.forget
+    forget = SessionRegistry.forget
 
-    def forget_for_good(residents: Residents, resident: Resident) -> None:
-        known = residents.by_id.get(resident.session.id) is resident
-        forget(residents, resident)
-        if known and is_kept(resident.session):
-            resident.session.store.delete(KIND, resident.session.id)
+    def forget_for_good(registry: SessionRegistry, opened: OpenSession) -> None:
+        known = registry.by_id.get(opened.session.id) is opened
+        forget(registry, opened)
+        if known and is_stored(opened.session):
+            opened.session.store.delete(KIND, opened.session.id)
 
-    monkeypatch.setattr(Residents, "forget", forget_for_good)
+    monkeypatch.setattr(SessionRegistry, "forget", forget_for_good)
     with run_directory(), simulated_time():
         result = run_case(case, TIMEOUT_MS, evaluator="compile")
     assert result.status != "fail", result.detail

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import SessionRegistry, residents
-from harnpy.session.residents import VARIABLE
+from harnpy.session import SessionRegistry, open_sessions
+from harnpy.session.open_sessions import VARIABLE
 from tests.worlds import world_with
 
 
@@ -114,7 +114,7 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
 
 
 def test_a_full_file_is_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residents, "SIZE_LIMIT", 1000)
+    monkeypatch.setattr(open_sessions, "SIZE_LIMIT", 1000)
     written: dict[str, int] = {}
 
     def write(path: str, text: str, append: bool) -> None:

@@ -103,7 +103,7 @@ class TestStored:
     def test_others_are_heard(self, session: StoredSession) -> None:
         heard: list[int] = []
         live = live_sessions(session.store, World()).load("s")
-        live.followers = (lambda events: heard.extend(event.seq for event in events),)
+        live.listeners = (lambda events: heard.extend(event.seq for event in events),)
         other = load(session.store)
         other.append(said("a"), said("b"))
         live.append(said("c"), expected_version=ANY)

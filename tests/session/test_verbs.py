@@ -6,7 +6,6 @@ import pytest
 
 from harnpy.builtins import catalog
 from harnpy.session import InvalidArgument, SessionNotFound, SessionRegistry, verbs, workspaces
-from harnpy.session.residents import Residents
 
 PREFIX = "agent_session_"
 
@@ -17,12 +16,12 @@ def test_every_builtin_is_a_method_of_the_same_name(name: str) -> None:
 
 
 def test_verbs_work_on_residents_alone() -> None:
-    residents = Residents()
-    workspaces.open_session(residents, "s")
-    verbs.inject_shared(residents, "s", {"role": "user", "content": "hi"})
-    assert verbs.fork(residents, "s", "t") == "t"
-    assert verbs.length(residents, "t") == 1
-    assert list(residents.by_id) == ["s", "t"]
+    registry = SessionRegistry()
+    workspaces.open_session(registry, "s")
+    verbs.inject_shared(registry, "s", {"role": "user", "content": "hi"})
+    assert verbs.fork(registry, "s", "t") == "t"
+    assert verbs.length(registry, "t") == 1
+    assert list(registry.by_id) == ["s", "t"]
 
 
 def test_a_method_refuses_in_the_name_of_its_builtin() -> None:
@@ -45,10 +44,10 @@ def test_a_refusal_inside_a_callback_keeps_its_own_name() -> None:
 
 
 def test_a_pinned_session_is_never_evicted() -> None:
-    residents = Residents(cap=1)
-    residents.open_resident("kept")
-    with residents.pinned("kept"):
-        residents.open_resident("next")
-        assert residents.ids() == ["kept", "next"]
-    residents.open_resident("last")
-    assert "kept" not in residents.by_id
+    registry = SessionRegistry(cap=1)
+    registry.get_or_open("kept")
+    with registry.pinned("kept"):
+        registry.get_or_open("next")
+        assert registry.ids() == ["kept", "next"]
+    registry.get_or_open("last")
+    assert "kept" not in registry.by_id

@@ -53,7 +53,7 @@ def asker(runtime: Runtime, session: Txn) -> Ask | None:
         now = rfc3339(world.clock.now())
         request = Request(f"hitl_approval_{world.ids.new()}", APPROVAL, "", now, payload)
         runtime.record(session_id, permissions.request_facts(request, session_id, tool))
-        known = session.recall(APPROVAL_REQUESTED, tool=tool, args=arguments)
+        known = session.recorded_call(APPROVAL_REQUESTED, tool=tool, args=arguments)
         if known is not None and known.end is not None:
             runtime.record(session_id, [(known.end.type, known.end.data)])
             return _refusal(known.end.data)

@@ -61,7 +61,7 @@ def offer_questions(turn: Turn, gate: InputGate, entries: list[Dict], tasks: Tas
     def ask(arguments: Dict) -> Any:
         return gate.request(turn.session, arguments["prompt"], turn)
 
-    # A turn that is entered again has the answer, or the question is still open.
+    # A turn that is resumed has the answer, or the question is still open.
     asking = Tool(**gate.tool, handler=ask, idempotent=True, on_ambiguous="retry")
     if all(entry["name"] != asking.name for entry in entries):
         entries.append(asking.entry(tasks))
@@ -133,7 +133,7 @@ class LoopRunner:
     def run(self, turn: Turn) -> None:
         """Run the loop to its end. Raises `CallError` when the model fails for good."""
         conversation = TurnConversation(turn, self._runtime.sessions)
-        turn.session.heard = conversation.hear
+        turn.session.on_appended = conversation.on_appended
         options, tasks = self._settings.options, self._runtime.tasks
         if turn.guards.approvals is not None:
             ask_before_calls(turn, turn.guards.approvals, self._runtime.hooks, tasks)
@@ -151,7 +151,7 @@ class LoopRunner:
             if options.persistent or not is_native:
                 turn.visible = done["visible_text"]
         finally:
-            turn.session.heard = None
+            turn.session.on_appended = None
 
 
 class _Shown:

@@ -167,7 +167,7 @@ class Tool:
     """A function that a model may call: ``handler(arguments)`` returns its result, or a coroutine of it.
 
     ``parameters`` is a JSON Schema of an object. ``read_only`` tools change nothing. ``on_ambiguous`` says
-    what is done about a call that began and has no end in the log, when its turn is entered again: ``error``,
+    what is done about a call that began and has no end in the log, when its turn is resumed: ``error``,
     ``ask``, or ``retry``, which an ``idempotent`` tool may have. Raises `InvalidArgument`.
     """
 

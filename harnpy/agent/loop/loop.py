@@ -20,7 +20,7 @@ from harnpy.agent.loop.loop_settings import COMPACTION_OFF, read_settings
 from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.model_offer import DeferredTools, ModelOffer, searcher
 from harnpy.agent.loop.resting import WATCHDOG, Daemon
-from harnpy.agent.loop.transcript_entries import completed_step, recalled_answer, record_reply
+from harnpy.agent.loop.transcript_entries import completed_step, record_reply, recorded_answer
 from harnpy.agent.loop.turns import Idle, Turns
 from harnpy.agent.rules.gate import Gate
 from harnpy.agent.rules.hooks import PRE_AGENT_TURN
@@ -364,7 +364,7 @@ class Loop:
         try:
             sent = request if iteration is None else request.rewritten(iteration)
             with self.runtime.context().as_caller():
-                return sent, self.models.ask(sent, iteration, recalled_answer(self.conversation))
+                return sent, self.models.ask(sent, iteration, recorded_answer(self.conversation))
         except BaseException as error:
             failed = {
                 "agent_id": self.conversation.agent,

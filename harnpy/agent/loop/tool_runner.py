@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harnpy.mcp.client import Client
     from harnpy.mcp.connection import Progress
     from harnpy.session.conversation import Conversation
-    from harnpy.session.transaction import Recalled
+    from harnpy.session.transaction import RecordedCall
     from harnpy.world.host import ToolBridge
 
 Call = dict[str, Any]
@@ -257,7 +257,7 @@ class ToolRunner:
         ``told`` gets what a tool of an MCP server reports of its progress. A tool that an earlier run of the
         turn has run isn't run again.
         """
-        known = self._conversation.recall(TOOL_STARTED, tool=checked.name, id=checked.call.get("id"))
+        known = self._conversation.recorded_call(TOOL_STARTED, tool=checked.name, id=checked.call.get("id"))
         if known is not None:
             outcome = self._known(checked, known)
             if outcome is not None:
@@ -273,7 +273,7 @@ class ToolRunner:
             spans.end(span, is_rejected=rejected)
         return outcome
 
-    def _known(self, checked: CheckedCall, known: Recalled) -> Outcome | None:
+    def _known(self, checked: CheckedCall, known: RecordedCall) -> Outcome | None:
         """Return what a call came to before; None if it is to be made again. Spec: 10 §A1.13, §C7.2."""
         if known.end is not None:
             return _recorded(known.end.data)

@@ -53,7 +53,7 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
     return {"agent_id": agent, "iteration": iteration, "usage": usage, "reply": kept}
 
 
-def recalled_reply(step: Dict, request: Request) -> Reply:
+def recorded_reply(step: Dict, request: Request) -> Reply:
     """Return the reply that a ``step_completed`` has: `completed_step` makes the same one of it."""
     kept, usage = step["reply"], step["usage"]
     return Reply(
@@ -73,14 +73,14 @@ def recalled_reply(step: Dict, request: Request) -> Reply:
     )
 
 
-def recalled_answer(conversation: Conversation) -> Callable[[Request], Reply] | None:
+def recorded_answer(conversation: Conversation) -> Callable[[Request], Reply] | None:
     """Return what gives the reply that the log has of the step that was just begun, if it has one.
 
     Spec: 10 §C16.5.
     """
-    recalled = conversation.recall(STEP_STARTED)
-    done = None if recalled is None or recalled.end is None else recalled.end.data
-    return partial(recalled_reply, done) if done is not None and "reply" in done else None
+    recorded = conversation.recorded_call(STEP_STARTED)
+    done = None if recorded is None or recorded.end is None else recorded.end.data
+    return partial(recorded_reply, done) if done is not None and "reply" in done else None
 
 
 def record_reply(conversation: Conversation, reply: Reply, iteration: int, **details: Any) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harnpy.agent.context import AgentContext
     from harnpy.agent.tasks import Attempt
     from harnpy.session.lanes import Ticket
-    from harnpy.session.residents import SessionStack
+    from harnpy.session.open_sessions import SessionStack
     from harnpy.vm.run.scheduler import Scheduler
     from harnpy.vm.run.tasks import Task
     from harnpy.vm.vm import Vm

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harnpy.agent.context import ActiveSession
     from harnpy.formats.dicts import Dict
     from harnpy.session.log import Session
-    from harnpy.session.residents import SessionStack, Sink
+    from harnpy.session.open_sessions import SessionStack, Sink
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 

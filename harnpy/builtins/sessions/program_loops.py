@@ -87,7 +87,7 @@ class ProgramLoops(AgentFactory):
         vm, usual = self._vm, sessions_of(self._vm)
         sessions = SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
         sessions.observers, sessions.feedback = usual.observers, usual.feedback
-        usual.lend(session.live, sessions.admit(session))
+        usual.share_subscribers(session.live, sessions.admit(session))
         return sessions
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.formats.dicts import Dict
-    from harnpy.session.residents import Residents
+    from harnpy.session.open_sessions import Registry
 
 # Reading a conversation back from an `llm_transcript.jsonl` sidecar. Spec: 08 §3.2–3.4.
 #
@@ -217,14 +217,14 @@ _OPTIONS = {
 }
 
 
-def seed_from_jsonl(residents: Residents, jsonl_path: str, opts: Dict | None = None) -> Dict:
+def seed_from_jsonl(registry: Registry, jsonl_path: str, opts: Dict | None = None) -> Dict:
     """Create a session from a sidecar's messages. Return ``{ok, session_id?, …, error?}``."""
     check("jsonl_path", jsonl_path, string)
     options = read_options(opts, _OPTIONS)
     not_blank("rename_session", options.get("rename_session"))
     known: Dict = {}  # what a failure reports beside its reason
     try:
-        rows = read_rows(_text_of(residents, jsonl_path), parse_json)
+        rows = read_rows(_text_of(registry, jsonl_path), parse_json)
         if not rows.records:
             raise SidecarError(f"'{jsonl_path}' contains no transcript records")
         known["source_records"] = len(rows.records)
@@ -234,11 +234,11 @@ def seed_from_jsonl(residents: Residents, jsonl_path: str, opts: Dict | None = N
         if options.get("validate", True):
             _validate(source, options)
         messages, truncated = _chosen(source, options)
-        id = _new_id(residents, options)
+        id = _new_id(registry, options)
     except SidecarError as error:
         return {"ok": False, **known, "error": f"{_VERB}: {error}"}
     seeded_from = {"path": jsonl_path, **known}
-    _seed(residents, id, source, messages, seeded_from)
+    _seed(registry, id, source, messages, seeded_from)
     return {
         "ok": True,
         **known,
@@ -253,9 +253,9 @@ def seed_from_jsonl(residents: Residents, jsonl_path: str, opts: Dict | None = N
     }
 
 
-def _text_of(residents: Residents, path: str) -> str:
+def _text_of(registry: Registry, path: str) -> str:
     try:
-        return residents.world.files.read_text(path)
+        return registry.world.files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = system_reason(error)
     except ValueError:
@@ -263,18 +263,18 @@ def _text_of(residents: Residents, path: str) -> str:
     raise SidecarError(f"failed to read '{path}': {reason}")
 
 
-def _new_id(residents: Residents, options: Dict) -> str:
+def _new_id(registry: Registry, options: Dict) -> str:
     """Make room for the new session and return its id."""
-    id: str = options.get("rename_session") or residents.world.ids.new()
-    if id not in residents.by_id:
-        residents.make_room(id)
-    if id in residents.by_id:  # before, or opened by an eviction subscriber
+    id: str = options.get("rename_session") or registry.world.ids.new()
+    if id not in registry.by_id:
+        registry.make_room(id)
+    if id in registry.by_id:  # before, or opened by an eviction subscriber
         raise SidecarError(f"session id '{id}' already exists")
     return id
 
 
-def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
-    session = residents.make(id, residents.stores.usual())
+def _seed(registry: Registry, id: str, source: Source, messages: list[Dict], seeded_from: Dict) -> None:
+    session = registry.make(id, registry.stores.usual())
     for key, value in (
         ("system_prompt", source.system_prompt), ("settings.tool_format", source.tool_format)
     ):  # fmt: skip
@@ -284,7 +284,7 @@ def _seed(residents: Residents, id: str, source: Source, messages: list[Dict], s
     window = session.view.window.with_entries(entries)
     window.metadata = {"seeded_from": seeded_from}
     session.replace("import", window)
-    residents.admit(session)
+    registry.admit(session)
 
 
 def _validate(source: Source, options: Dict) -> None:

@@ -82,7 +82,7 @@ class Both:
         self.open()
 
     def open(self) -> None:
-        self.registry.open_resident("s", self.store or False)
+        self.registry.get_or_open("s", self.store or False)
 
     @property
     def session(self) -> Session:
@@ -180,7 +180,7 @@ class Both:
 
     def compact(self, keep: int, meanwhile: list[Step]) -> None:
         """Compact; while the summary is being written, all of that happens."""
-        before, resident = self.talk.now.window, self.registry.by_id["s"]
+        before, opened = self.talk.now.window, self.registry.by_id["s"]
         split = len(before) - keep
         summary = f"{next(self.numbers)}: {'+'.join(before[: max(split, 0)])}"
 
@@ -199,7 +199,7 @@ class Both:
                 raise
         if split <= 0:
             return
-        gone = self.registry.by_id.get("s") is not resident
+        gone = self.registry.by_id.get("s") is not opened
         now = self.talk.now
         assert refused == (gone or now.window[:split] != before[:split])
         if not refused:

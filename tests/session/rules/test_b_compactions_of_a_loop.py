@@ -52,7 +52,7 @@ class Talk:
         #: What was cut away.
         self.gone: set[str] = set()
         self.forks: dict[str, list[str]] = {}
-        self.sessions.open_resident("s", self.store or False)
+        self.sessions.get_or_open("s", self.store or False)
         for _ in range(6):
             self.say()
 

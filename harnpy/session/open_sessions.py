@@ -1,4 +1,4 @@
-"""The live sessions of one Vm: finding one, admitting one, letting one go. Spec: 08 §1.1, §1.7."""
+"""The sessions that one Vm has open: a `Registry` finds, admits and releases them. Spec: 08 §1.1, §1.7."""
 
 from __future__ import annotations
 
@@ -140,14 +140,14 @@ class Follower(Protocol):
     turn: Event | None
     summarize: Callable[[str], str] | None
 
-    def arrive(self, message: Dict) -> None:
+    def on_message(self, message: Dict) -> None:
         """A message was injected into the session."""
 
-    def overtaken(self) -> None:
+    def on_cut(self) -> None:
         """Somebody else compacted the session."""
 
 
-class Resident:
+class OpenSession:
     """A live session, with what isn't in its log."""
 
     __slots__ = ("child_ids", "closing", "end", "followers", "session", "sink", "subscribers", "turns")
@@ -176,21 +176,21 @@ class Resident:
     def follow(self, follower: Follower) -> None:
         """Have a loop that drives the session know of what others do to it."""
         self.followers.append(follower)
-        self._hear()
+        self._listen()
 
     def unfollow(self, follower: Follower) -> None:
         if follower in self.followers:
             self.followers.remove(follower)
-            self._hear()
+            self._listen()
             self.end_turn(follower)
 
-    def _hear(self) -> None:
+    def _listen(self) -> None:
         """Listen to a session that others may write to, as long as a loop drives it."""
-        if is_kept(self.session):
-            others = tuple(follow for follow in self.session.followers if follow != self.heard)
-            self.session.followers = (*others, self.heard) if self.followers else others
+        if is_stored(self.session):
+            others = tuple(listen for listen in self.session.listeners if listen != self.on_appended)
+            self.session.listeners = (*others, self.on_appended) if self.followers else others
 
-    def heard(self, events: Sequence[Event]) -> None:
+    def on_appended(self, events: Sequence[Event]) -> None:
         """Have the loops that drive the session know of what others have appended."""
         turns = [follower.turn for follower in self.followers]
         for event in events:
@@ -198,16 +198,16 @@ class Resident:
                 continue
             for follower in [*self.followers]:
                 if event.type == kinds.MESSAGE_ADDED:
-                    follower.arrive(event.body)
+                    follower.on_message(event.body)
                 elif event.type in (kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED):
-                    follower.overtaken()
+                    follower.on_cut()
 
-    def let_go(self) -> None:
+    def release_loops(self) -> None:
         """End the turns of the loops that drive the session."""
         for follower in [*self.turns]:
             self.end_turn(follower)
         self.followers.clear()
-        self._hear()
+        self._listen()
 
     def end_turn(self, follower: Follower) -> None:
         """Let others have the session, as far as a loop is concerned."""
@@ -224,14 +224,14 @@ class Resident:
 _WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended, or end it"
 
 
-def is_kept(session: Session) -> TypeGuard[LiveSession]:
+def is_stored(session: Session) -> TypeGuard[LiveSession]:
     """Whether a store keeps the session."""
-    return session.is_kept
+    return session.is_stored
 
 
 def check_store(session: Session, store: Store) -> None:
     """Raise `InvalidArgument` unless that store keeps the session."""
-    if not is_kept(session):
+    if not is_stored(session):
         raise InvalidArgument(f"session '{session.id}' is open without a store: close it first", session.id)
     if session.store is not store:
         raise InvalidArgument(
@@ -239,17 +239,17 @@ def check_store(session: Session, store: Store) -> None:
         )
 
 
-def close_log(resident: Resident, note: dict[str, Any]) -> None:
+def close_log(opened: OpenSession, note: dict[str, Any]) -> None:
     """Write that a session is closed. The log of one that a store keeps says only that it is completed, if it
     is; subscribers see the rest."""
-    session = resident.session
-    if not is_kept(session):
+    session = opened.session
+    if not is_stored(session):
         session.record(kinds.TRANSCRIPT_EVENT, note)
         return
     status = note["metadata"]["status"] or {}
     if COMPLETED in (status.get("status"), status.get("reason")) and can_become(session.status, COMPLETED):
         session.set_status(COMPLETED)
-    resident.end = Event(
+    opened.end = Event(
         session.origin,
         session.version + 1,
         kinds.TRANSCRIPT_EVENT,
@@ -260,7 +260,7 @@ def close_log(resident: Resident, note: dict[str, Any]) -> None:
 
 def discard(session: Session, memory: MemoryStore) -> None:
     """Delete a session that nobody has seen yet."""
-    store: Any = session.store if is_kept(session) else memory
+    store: Any = session.store if is_stored(session) else memory
     store.delete(KIND, session.id)
 
 
@@ -277,39 +277,37 @@ class _Loop:
         pass
 
 
-def begin_turn(residents: Residents, resident: Resident, follower: Follower) -> None:
+def begin_turn(registry: Registry, opened: OpenSession, follower: Follower) -> None:
     """Take the session's lane and lease for a loop, which other loops of this process may share.
 
     Raises `SessionBusy` inside an action of the session, `LaneTimeout` and `SessionLeased` when an action of
     this process, or another process, hasn't let it go in time.
     """
-    session = resident.session
-    if not is_kept(session):
+    session = opened.session
+    if not is_stored(session):
         return
     from harnpy.session.lanes import LOOP, ThreadWaiter
     from harnpy.session.live import Turns, live_sessions
     from harnpy.storage.errors import LeaseHeld
 
-    live, waiter = live_sessions(session.store, residents.world), residents.waiter or ThreadWaiter()
-    turns = Turns(live, waiter, residents.lease_wait)
+    live, waiter = live_sessions(session.store, registry.world), registry.waiter or ThreadWaiter()
+    turns = Turns(live, waiter, registry.lease_wait)
     turn = ExitStack()
     try:
         turn.enter_context(turns.turn(session.id, _Loop(), LOOP, shared=True))
     except LeaseHeld as held:
         raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
-    resident.turns[follower] = turn
+    opened.turns[follower] = turn
     session.refresh()
 
 
-# The live sessions of one Vm: finding one, admitting one, letting one go. Spec: 08 §1.1, §1.7.
-#
-# Everything that a verb does to a session starts here. Reading a session leaves the order of use alone;
-# everything else makes it the most recently used one. When there is no room for a new session, the least
-# recently used one that no loop drives is evicted.
+# Everything that a verb does to a session starts with its registry. Reading a session leaves the order of use
+# alone; everything else makes it the most recently used one. When there is no room for a new session, the
+# least recently used one that no loop drives is evicted.
 
 
-class Residents:
-    """At most ``cap`` sessions, the least recently used first."""
+class Registry:
+    """At most ``cap`` open sessions, the least recently used first."""
 
     def __init__(
         self,
@@ -340,7 +338,7 @@ class Residents:
         #: How many seconds a loop waits for a session that an action or another process drives.
         self.lease_wait = 30.0
         #: Least recently used first. Only `admit` and `forget` add and remove.
-        self.by_id: OrderedDict[str, Resident] = OrderedDict()
+        self.by_id: OrderedDict[str, OpenSession] = OrderedDict()
         self._closing = 0  # how many are notifying their subscribers that they close
         self._pins: dict[str, int] = {}
         #: Notes queued for loops, as (kind, content), by session id. The session need not exist.
@@ -364,7 +362,7 @@ class Residents:
         """Forget all sessions without notifying anyone."""
         for id in self.ids():
             self.store.delete(KIND, id)
-            self.by_id[id].let_go()
+            self.by_id[id].release_loops()
         self.by_id.clear()
         self.feedback.clear()
         self._closing = 0
@@ -373,29 +371,29 @@ class Residents:
 
     def session(self, id: str) -> Session | None:
         """Return the live session, for readers of its log."""
-        resident = self.current(id)
-        return None if resident is None else resident.session
+        opened = self.current(id)
+        return None if opened is None else opened.session
 
-    def current(self, id: str) -> Resident | None:
-        """Return the resident as it stands now, None when there is none."""
-        resident = self.by_id.get(id)
-        if resident is not None:
-            resident.session.refresh()
-        return resident
+    def current(self, id: str) -> OpenSession | None:
+        """Return the opened as it stands now, None when there is none."""
+        opened = self.by_id.get(id)
+        if opened is not None:
+            opened.session.refresh()
+        return opened
 
-    def find(self, id: str) -> Resident:
-        """Return the resident as it stands now. Raises `SessionNotFound`."""
-        resident = self.by_id.get(id)
-        if resident is None:
+    def find(self, id: str) -> OpenSession:
+        """Return the opened as it stands now. Raises `SessionNotFound`."""
+        opened = self.by_id.get(id)
+        if opened is None:
             raise SessionNotFound(id)
-        resident.session.refresh()
-        return resident
+        opened.session.refresh()
+        return opened
 
-    def use(self, id: str) -> Resident:
-        """Return the resident and make it the most recently used. Raises `SessionNotFound`."""
-        resident = self.find(id)
+    def use(self, id: str) -> OpenSession:
+        """Return the opened and make it the most recently used. Raises `SessionNotFound`."""
+        opened = self.find(id)
         self.by_id.move_to_end(id)
-        return resident
+        return opened
 
     def touch(self, id: str) -> None:
         """Make the session the most recently used, if it is still there."""
@@ -433,8 +431,8 @@ class Residents:
 
     def has_audience(self, id: str) -> bool:
         """Whether anyone would receive an agent event of ``id``."""
-        resident = self.by_id.get(id)
-        if resident is not None and (resident.subscribers or resident.sink is not None):
+        opened = self.by_id.get(id)
+        if opened is not None and (opened.subscribers or opened.sink is not None):
             return True
         return bool(self.observers)
 
@@ -443,25 +441,25 @@ class Residents:
 
         What a subscriber raises becomes a warning.
         """
-        resident = self.report(id, event)
-        for callback in list(resident.subscribers) if resident is not None else ():
+        opened = self.report(id, event)
+        for callback in list(opened.subscribers) if opened is not None else ():
             try:
                 callback(event)
             except Exception as error:
                 self.world.warn("agent.subscriber", str(error))
 
-    def report(self, id: str, event: Dict) -> Resident | None:
-        """Send an agent event to the host only: observers and the session's sink. Return the resident."""
+    def report(self, id: str, event: Dict) -> OpenSession | None:
+        """Send an agent event to the host only: observers and the session's sink. Return the opened."""
         for observe in self.observers:
             observe(event)
-        resident = self.by_id.get(id)
-        if resident is not None and resident.sink is not None:
-            resident.sink.write(event)
-        return resident
+        opened = self.by_id.get(id)
+        if opened is not None and opened.sink is not None:
+            opened.sink.write(event)
+        return opened
 
     # Admitting and letting go.
 
-    def open_resident(self, id: str | None, store: Store | bool | str | None = None) -> Resident:
+    def get_or_open(self, id: str | None, store: Store | bool | str | None = None) -> OpenSession:
         """Return the session, loaded or created if need be, as the most recently used; None mints an id.
 
         ``store`` is where it is kept: True by default, False nowhere, None as the project says.
@@ -469,17 +467,17 @@ class Residents:
         keeper = self.stores.of(store) if id not in self.by_id or store is not None else None
         if id is None:
             id = self.world.ids.new()
-        resident = self.by_id.get(id)
-        if resident is None:
+        opened = self.by_id.get(id)
+        if opened is None:
             self.make_room(id)
-            resident = self.by_id.get(id)  # an eviction subscriber may have opened it
-        if resident is None:
+            opened = self.by_id.get(id)  # an eviction subscriber may have opened it
+        if opened is None:
             self.store.delete(KIND, id)  # a fork that is under way
             return self.admit(self.make(id, keeper))
         if keeper is not None:
-            check_store(resident.session, keeper)
+            check_store(opened.session, keeper)
         self.touch(id)
-        return resident
+        return opened
 
     def make(self, id: str, keeper: Store | None) -> Session:
         """Return a session of that id in memory, or the one that ``keeper`` has or is given."""
@@ -489,17 +487,17 @@ class Residents:
 
         return live_sessions(keeper, self.world).open(id)
 
-    def admit(self, session: Session) -> Resident:
+    def admit(self, session: Session) -> OpenSession:
         """Add a session, after `make_room`."""
-        resident = Resident(session, self._sink_for(session.id))
-        self.by_id[session.id] = resident
-        return resident
+        opened = OpenSession(session, self._sink_for(session.id))
+        self.by_id[session.id] = opened
+        return opened
 
-    def lend(self, session: Session, resident: Resident) -> None:
-        """Have ``resident``, which stands for ``session`` elsewhere, serve its subscribers and its sink."""
+    def share_subscribers(self, session: Session, opened: OpenSession) -> None:
+        """Have ``opened``, which stands for ``session`` elsewhere, serve its subscribers and its sink."""
         known = self.by_id.get(session.id)
         if known is not None and known.session is session:
-            resident.subscribers, resident.sink = known.subscribers, known.sink
+            opened.subscribers, opened.sink = known.subscribers, known.sink
 
     def make_room(self, id: str) -> None:
         """Evict the least recently used session if the registry is full, for the new session ``id``.
@@ -515,42 +513,42 @@ class Residents:
                 return
             self.release(victim, "lru_evicted", {"reason": "lru_evicted"})
 
-    def release(self, resident: Resident, reason: str | None, status: Dict | None) -> None:
+    def release(self, opened: OpenSession, reason: str | None, status: Dict | None) -> None:
         """Remove a session after notifying its subscribers."""
-        if resident.closing:  # one of these subscribers closes it, too
-            self.forget(resident)
+        if opened.closing:  # one of these subscribers closes it, too
+            self.forget(opened)
             return
-        resident.closing = True
+        opened.closing = True
         self._closing += 1
-        id, why = resident.session.id, {"reason": reason, "status": status}
+        id, why = opened.session.id, {"reason": reason, "status": status}
         closed = lifecycle_event("agent_session_closed", text=reason or "", metadata=why)
         try:
-            close_log(resident, closed)
+            close_log(opened, closed)
             self.emit(id, {"type": "agent_session_closed", "session_id": id, **why})
         finally:  # also when the task is cancelled while a subscriber waits
-            self.forget(resident)
+            self.forget(opened)
 
-    def forget(self, resident: Resident) -> None:
+    def forget(self, opened: OpenSession) -> None:
         """Remove a session without notifying anyone."""
-        id = resident.session.id
-        if self.by_id.get(id) is not resident:
+        id = opened.session.id
+        if self.by_id.get(id) is not opened:
             return
-        if resident.closing:
+        if opened.closing:
             self._closing -= 1
         del self.by_id[id]
-        resident.let_go()
-        self._settle_children(resident)
+        opened.release_loops()
+        self._settle_children(opened)
         self.store.delete(KIND, id)
         self.feedback.pop(id, None)
 
     def _open_count(self) -> int:
         return len(self.by_id) - self._closing
 
-    def _victim(self) -> Resident | None:
+    def _victim(self) -> OpenSession | None:
         """Return the least recently used session that nobody drives."""
-        for id, resident in self.by_id.items():
-            if id not in self._pins and not resident.closing:
-                return resident
+        for id, opened in self.by_id.items():
+            if id not in self._pins and not opened.closing:
+                return opened
         return None
 
     def _sink_for(self, id: str) -> Sink | None:
@@ -562,9 +560,9 @@ class Residents:
             self._sink_directory = self.world.unguarded.environment.get(VARIABLE) or ""
         return EventSink(self._sink_directory, id, self.world) if self._sink_directory else None
 
-    def _settle_children(self, resident: Resident) -> None:
+    def _settle_children(self, opened: OpenSession) -> None:
         """Give each fork its own share of the past, so that the session's log can be freed."""
-        for id in resident.child_ids:
+        for id in opened.child_ids:
             child = self.by_id.get(id)
             if child is not None:
                 child.session.settle()

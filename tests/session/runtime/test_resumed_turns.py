@@ -1,4 +1,4 @@
-"""A turn that was left open is entered again, or ended (10 §C7.2, §C16.5)."""
+"""A turn that was left open is resumed, or ended (10 §C7.2, §C16.5)."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def look() -> str:
     return "a room"
 
 
-def test_an_action_with_a_key_is_entered_again(store: Store) -> None:
+def test_an_action_with_a_key_is_resumed(store: Store) -> None:
     with SessionRuntime(store) as runtime:
         runtime.create("helper", id="s")
     send = actions.Send("go", agent=two_steps)

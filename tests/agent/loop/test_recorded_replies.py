@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.agent.loop.transcript_entries import completed_step, recalled_reply
+from harnpy.agent.loop.transcript_entries import completed_step, recorded_reply
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 
@@ -15,4 +15,4 @@ def test_a_recalled_reply_is_recorded_as_it_was() -> None:
         thinking_blocks=[{"type": "thinking"}],
     )  # fmt: skip
     for reply in (bare, thought):
-        assert recalled_reply(completed_step(reply, 4), request) == reply
+        assert recorded_reply(completed_step(reply, 4), request) == reply
