@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 
 class Action(Protocol):
-    """What `SessionRuntime.execute` takes beside functions. Without a ``mode`` it is ``atomic``."""
+    """An object that `SessionRuntime.execute` carries out, as it does functions. Without a ``mode`` it is
+    ``atomic``."""
 
     @property
     def name(self) -> str: ...
@@ -180,7 +181,7 @@ def name_of(action: Any) -> str:
 
 
 def streams(action: Any) -> bool:
-    """Whether the action is of mode ``stream``. Raises ValueError for a mode that doesn't exist."""
+    """Return whether the action is of mode ``stream``. Raises ValueError for a mode that doesn't exist."""
     mode = getattr(action, "mode", "atomic")
     if mode not in ("atomic", "stream"):
         raise ValueError(f"the mode of an action is `atomic` or `stream`, not {mode!r}")

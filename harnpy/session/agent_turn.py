@@ -41,7 +41,7 @@ _MESSAGES = frozenset({kinds.MESSAGE_ADDED})
 
 
 class CallingTurn(Protocol):
-    """What calls need of a turn."""
+    """The part of a turn that calls need."""
 
     events: list[Event]
 
@@ -128,7 +128,7 @@ def run(call: Call, fn: Callable[[Any], Any], *, idempotent: bool) -> Any:
 
 
 def is_on_loop() -> bool:
-    """Whether the agent runs on a loop, which it can't keep from running."""
+    """Return whether the agent runs on a loop, which it can't keep from running."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -229,8 +229,8 @@ class Step:
 
 
 class Turn:
-    """What an agent gets beside the messages. ``session`` can be read and written; ``prompt`` are the
-    messages that were sent, ``messages`` the request: window, prompt, memo."""
+    """The turn as its agent sees it, which gets it beside the messages. ``session`` can be read and written;
+    ``prompt`` are the messages that were sent, ``messages`` the request: window, prompt, memo."""
 
     def __init__(
         self, session: Txn, agent: str, sink: Sink | None = None, guards: Guards = NO_GUARDS
@@ -290,7 +290,7 @@ class Turn:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants the answer any more."""
+        """Return whether nobody wants the answer any more."""
         try:
             self.check()
         except asyncio.CancelledError:

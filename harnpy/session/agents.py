@@ -65,7 +65,7 @@ class ContextOverflow(Exception):
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What became of a turn. ``messages`` are those of the agent, ``text`` is what the last one says."""
+    """The outcome of a turn. ``messages`` are those of the agent, ``text`` is what the last one says."""
 
     status: Literal["completed", "waiting", "stopped", "failed"]
     stop_reason: str
@@ -92,7 +92,7 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one turn may take; None is no limit.
+    """The limits of one turn; None is no limit.
 
     ``max_cost`` is in USD, ``max_tokens`` counts those of all calls, ``max_steps`` calls of the model,
     ``max_seconds`` is time; ``deadline``, a time by RFC 3339, holds for all turns. Time is looked at before
@@ -114,7 +114,7 @@ class Budget:
             raise InvalidArgument(f"Budget: `deadline` must be a time by RFC 3339, got {self.deadline!r}")
 
     def is_past(self, now: float) -> bool:
-        """Whether the deadline has passed ``now``, in seconds since 1970."""
+        """Return whether the deadline has passed ``now``, in seconds since 1970."""
         instant = None if self.deadline is None else _instant(self.deadline)
         return instant is not None and now >= instant
 

@@ -108,12 +108,12 @@ class AsyncWatch:
 
     @property
     def dropped(self) -> int:
-        """How many events weren't taken because the buffer was full."""
+        """Return the number of events that weren't taken because the buffer was full."""
         return self._watch.dropped
 
     @property
     def closed(self) -> bool:
-        """Whether no more events come."""
+        """Return whether no more events come."""
         return self._watch.closed
 
     def close(self) -> None:
@@ -174,7 +174,8 @@ def _threaded(
 
 
 class AsyncSession:
-    """What ``session`` does, as coroutines. What costs nothing to look at is an attribute here, too."""
+    """The methods of ``session`` as coroutines. Attributes that cost nothing to look at are attributes here,
+    too."""
 
     __slots__ = ("session",)
 

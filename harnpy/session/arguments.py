@@ -96,7 +96,7 @@ def _is_scalar(item: Any, kind: type) -> bool:
 
 
 def _has_good_keys(item: dict[Any, Any], part: str, path: list[Any]) -> bool:
-    """Whether no key needs mending. Raises `EventRejected` for a key that isn't text."""
+    """Return whether no key needs mending. Raises `EventRejected` for a key that isn't text."""
     for key in item:
         if type(key) is not str:
             raise EventRejected.not_json(part, f"key of type {type(key).__name__}", _pointer(path))
@@ -104,7 +104,7 @@ def _has_good_keys(item: dict[Any, Any], part: str, path: list[Any]) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """Whether ``text`` has no lone surrogate."""
+    """Return whether ``text`` has no lone surrogate."""
     if text.isascii():
         return True
     try:
@@ -143,7 +143,7 @@ def _name(item: Any) -> str:
 
 
 def _is_cyclic(value: Any) -> bool:
-    """Whether ``value`` contains itself. Asked only of what is nested too deeply."""
+    """Return whether ``value`` contains itself. Asked only of what is nested too deeply."""
     path: set[int] = set()
     done: set[int] = set()
     waiting = [(value, False)]

@@ -47,7 +47,7 @@ class Artifact:
 
     @property
     def internal(self) -> bool:
-        """Whether it is left out of exports, and of what children hand back."""
+        """Return whether it is left out of exports, and of what children hand back."""
         return self.kind == INTERNAL
 
     def data(self) -> dict[str, Any]:
@@ -61,13 +61,13 @@ class Artifact:
 
 
 class Body(Protocol):
-    """What is read in pieces: an open binary file."""
+    """An open binary file, which is read in pieces."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class ArtifactStore(Protocol):
-    """Where bodies are kept."""
+    """A store of bodies."""
 
     def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:
         """Keep a body. Return the descriptor with what was missing: id, uri, size, digest."""

@@ -153,7 +153,7 @@ class ThreadCaller:
 
     @property
     def is_running(self) -> bool:
-        """Whether the loop has begun, and hasn't been closed."""
+        """Return whether the loop has begun, and hasn't been closed."""
         return self._loop is not None
 
     def check_outside(self) -> None:

@@ -118,7 +118,7 @@ def child_run(session: Session, child_id: str) -> ChildRun | None:
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """What to have a child do.
+    """The task of a child, and how it runs.
 
     ``mode`` is ``handoff`` (it begins with ``task`` and ``context``, unless ``messages`` are given), ``fork``
     (with what its parent's log has) or ``fresh`` (with nothing); ``messages`` follow in each of them.
@@ -177,7 +177,7 @@ class ChildRef:
 
 @dataclass(frozen=True)
 class ChildResult:
-    """What became of a child.
+    """The outcome of a child.
 
     ``status`` is ``completed``, ``blocked`` (``reason`` and ``external_id`` say for what), ``failed``
     (``error`` tells of ``cause``) or ``canceled``. ``result`` is that of its turn, if it has come to an end.

@@ -106,7 +106,7 @@ SCHEDULED = "scheduled"
 
 
 class Handle:
-    """What is known of a child beside the log. Whoever changes it holds the lock of `Children`.
+    """The state of a child that isn't in the log. Whoever changes it holds the lock of `Children`.
 
     ``metadata`` is what events say of it, ``turn`` the parent's turn that asked for it, ``since`` the number
     of the event that did. ``held`` are its lease and its worktree. ``checks`` raise when whoever spawned it
@@ -188,7 +188,7 @@ CANCELLED: Final = "cancelled"
 
 
 class ParentRuntime(Protocol):
-    """What children need of their runtime."""
+    """The part of a runtime that its children need."""
 
     def get(self, id: str) -> LiveSession: ...
 
@@ -275,7 +275,7 @@ class Runner:
         return result
 
     def was_called_off(self, handle: Handle) -> bool:
-        """Whether its parent's log says that a child has ended."""
+        """Return whether its parent's log says that a child has ended."""
         return _has_ended(self._runtime.get(handle.ref.parent_id), handle)
 
     def _tell(self, handle: Handle, *facts: Fact) -> None:
@@ -314,7 +314,7 @@ def _append(parent: StoredSession, handle: Handle, facts: Iterable[Fact]) -> int
 
 
 def _has_ended(parent: LiveSession, handle: Handle) -> bool:
-    """Whether the parent's log says so."""
+    """Return whether the parent's log says so."""
     ends = parent.stream.read(handle.since, types=ENDS)
     return any(end.data.get("child_id") == handle.ref.child_id for end in ends)
 
@@ -659,7 +659,7 @@ class Children:
         return True
 
     def runs(self, child_id: str) -> bool:
-        """Whether the child hasn't ended yet, as far as is known here."""
+        """Return whether the child hasn't ended yet, as far as is known here."""
         return any(handle.ref.child_id == child_id for handle in self._open())
 
     def end(self, child_id: str) -> None:

@@ -109,7 +109,7 @@ def shortened(values: list[Any]) -> list[Any]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether JSON text has no reference and nothing that looks like one."""
+    """Return whether JSON text has no reference and nothing that looks like one."""
     return f'{_KEY}"' not in text
 
 
@@ -295,12 +295,12 @@ def _row(event: Event, data: str) -> Row:
 
 
 def action_key(key: str) -> str:
-    """What an action of that idempotency key is found by."""
+    """Return the store's key of the action with that idempotency key."""
     return f"action:{key}"
 
 
 def store_key(event: Event) -> str | None:
-    """What the call of a tool, or an action, is found by."""
+    """Return the store's key of the call of a tool, or of an action."""
     if event.type not in KEYED:
         return None
     data = event.data

@@ -31,7 +31,7 @@ TOOL_OUTPUT_MAX_CHARS = 16000
 
 
 class CompactPolicy(NamedTuple):
-    """How to compact: 08 §4.2. Limits are estimated tokens, ``tool_output_max_chars`` bytes.
+    """The options of a compaction: 08 §4.2. Limits are estimated tokens, ``tool_output_max_chars`` bytes.
 
     ``summarize(prompt)`` asks a model; ``prompt(lines, count)`` replaces the default prompt; ``pretty`` is
     the JSON of a value.
@@ -385,7 +385,7 @@ def _turn_cut(messages: Sequence[Message], start: int, wanted: int) -> int:
 
 
 def _is_working(message: Message) -> bool:
-    """Whether the message belongs to a turn with tools or reasoning."""
+    """Return whether the message belongs to a turn with tools or reasoning."""
     return message.get("role") == "tool" or "tool_calls" in message or message.get("reasoning") is not None
 
 

@@ -215,7 +215,7 @@ def followed(registry: Registry, follower: Follower) -> Session | None:
 
 
 def is_alone(registry: Registry, follower: Follower) -> bool:
-    """Whether no other loop runs on the follower's session."""
+    """Return whether no other loop runs on the follower's session."""
     return registry.by_id[follower.id].followers == [follower]
 
 
@@ -239,7 +239,7 @@ def inject_feedback(registry: Registry, id: str, kind: str, content: str) -> Non
 
 
 def has_feedback(registry: Registry, id: str) -> bool:
-    """Whether a note is queued for the loop that runs under ``id``."""
+    """Return whether a note is queued for the loop that runs under ``id``."""
     return bool(registry.feedback.get(id))
 
 
@@ -531,7 +531,7 @@ class SessionConversation(Conversation):
         return [*live, *(lifecycle_value(event) for event in self._noted), *unstored]
 
     def _is_next(self, session: Session) -> bool:
-        """Whether what is pending belongs right behind what the session holds."""
+        """Return whether what is pending belongs right behind what the session holds."""
         others_first = bool(self._arrived) and self._pending_messages()
         return not (others_first or self._was_cut) and self._in_step(session)
 
@@ -540,7 +540,7 @@ class SessionConversation(Conversation):
         return window is self._seen and len(window.entries) == self._count
 
     def _agrees(self, session: Session) -> bool:
-        """Whether the session has the loop's messages, followed by those that haven't joined yet."""
+        """Return whether the session has the loop's messages, followed by those that haven't joined yet."""
         wanted, found = self.messages + self._arrived, session.view.window.messages()
         return len(wanted) == len(found) and all(map(is_, wanted, found))
 

@@ -156,7 +156,7 @@ class Cut(Payload):
 
     @property
     def begins_summary(self) -> bool:
-        """Whether the transcript's summary is the cut's own, without the former one."""
+        """Return whether the transcript's summary is the cut's own, without the former one."""
         return self.reason == SUMMARIZE
 
     def merged(self, former: Window, text: str) -> str | None:
@@ -398,7 +398,7 @@ def _brought_window(data: Json, event: Event) -> Window:
 
 
 class BranchSummary(Payload):
-    """What became of a branch. Stored, it names the event that it begins from by its number."""
+    """The summary of a branch that was left. Stored, it names the event that it begins from by its number."""
 
     __slots__ = ("_stored",)
 

@@ -1,4 +1,4 @@
-"""What an append checks beside that it is JSON. Spec: 10 §A1.4, §C3.
+"""Checks of an append's drafts, beside that they are JSON. Spec: 10 §A1.4, §C3.
 
 Every session refuses what its views couldn't read. A strict one also wants messages of known roles that say
 something, and results of calls that are open.
@@ -38,7 +38,7 @@ _TYPES = by_type()
 
 
 class Log(drafting.Log, Protocol):
-    """What checks ask of a session."""
+    """The part of a session that checks need."""
 
     strict: bool
 

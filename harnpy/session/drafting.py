@@ -169,7 +169,7 @@ ROOT = 1
 
 
 class Log(Protocol):
-    """What references are looked up in."""
+    """A log in which references are looked up."""
 
     id: str
     origin: Origin

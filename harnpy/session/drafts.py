@@ -24,12 +24,12 @@ def message(said: dict[str, Any]) -> EventDraft:
 
 
 def user(text: str) -> EventDraft:
-    """What a user says."""
+    """Return a user's message."""
     return message(messages.user(text))
 
 
 def context(content: str, kind: str = "generic", placement: str = "") -> EventDraft:
-    """What the model is to know and nobody has said; ``placement``: ``prefix`` or ``history``."""
+    """Return context for the model that nobody has said; ``placement``: ``prefix`` or ``history``."""
     return types.ContextAdded(content, kind, placement).draft()
 
 

@@ -1,4 +1,4 @@
-"""What a session refuses, as one tree with stable codes. Spec: 10 §C11; texts of the verbs: 08 §1.
+"""The errors of sessions, as one tree with stable codes. Spec: 10 §C11; texts of the verbs: 08 §1.
 
     SessionError                       .code, .session_id
     ├─ Refusal                                 .problem, .verb
@@ -401,7 +401,7 @@ def ambiguous(key: str) -> str:
 
 
 class TransferError(SessionError, ValueError):
-    """What should become a session can't be read as one."""
+    """A text or a file can't be read as a session."""
 
     code = "format"
 

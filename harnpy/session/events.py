@@ -87,7 +87,7 @@ T = TypeVar("T")
 
 
 class Typed(Protocol):
-    """What decoding asks of an event."""
+    """The part of an event that decoding needs."""
 
     type: str
 
@@ -235,7 +235,7 @@ class TurnRef:
 
 
 class Place(NamedTuple):
-    """Where an imported event stands: behind which one, when, and as number what."""
+    """The place of an imported event: the one before it, its time and its number."""
 
     parent_id: str | None
     timestamp: str | None
@@ -243,7 +243,7 @@ class Place(NamedTuple):
 
 
 class EventDraft:
-    """What to append.
+    """An event that is to be appended.
 
     ``turn`` is the ``turn_started`` of the agent loop that the event belongs to, or the name of a turn. An
     import brings what it has of its own: ``id``, ``timestamp`` (RFC 3339), ``seq`` (which must be the next),
@@ -425,7 +425,7 @@ class Event:
 
     @property
     def more(self) -> int:
-        """How many events of the same append follow."""
+        """Return the number of events of the same append that follow."""
         return getattr(self, "_more", 0)
 
     @property
@@ -574,7 +574,7 @@ class Summary(Event):
 
 
 class Brought(Event):
-    """What a fork onto a session brought from another log, under the id that it has there."""
+    """An event that a fork onto a session brought from another log, under the id that it has there."""
 
     __slots__ = ()
     is_logged = False

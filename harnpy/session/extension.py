@@ -198,7 +198,7 @@ class RequestPrompt:
 
     @property
     def session(self) -> Session | None:
-        """Where the request will be recorded; None once it is."""
+        """Return the session in which the request will be recorded; None once it is."""
         return self._session
 
     def slots(self) -> dict[str, Any]:
@@ -375,7 +375,7 @@ BLOCKS: Final = 16
 
 
 class Memory(Protocol):
-    """Where memories are kept, over `std/memory`, a database or whatever finds them again."""
+    """A store of memories, over `std/memory`, a database or whatever finds them again."""
 
     def recall(self, query: str) -> Iterable[str]:
         """Return the texts that belong to ``query``, the best first."""

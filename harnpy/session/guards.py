@@ -68,7 +68,7 @@ ALLOW, DENY = "allow", "deny"
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """What is to be approved. ``args`` are the call's, as JSON text."""
+    """A request for approval. ``args`` are the call's, as JSON text."""
 
     id: str
     session_id: str
@@ -111,7 +111,7 @@ class ApprovalGate:
 
     @property
     def pending(self) -> list[ApprovalRequest]:
-        """What waits for a person."""
+        """Return the requests that wait for a person."""
         return [request for request, _ in list(self._waiting.values())]
 
     def resolve(self, id: str, decision: str, reason: str = "") -> None:

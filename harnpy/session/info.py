@@ -1,4 +1,4 @@
-"""What is known of a session without reading its messages: info, turns, and what became of its children.
+"""A session without its messages: its info, its turns, and the outcome of its children.
 
 Spec: 10 §A1.15, §C3, §C3.1.
 """
@@ -53,7 +53,7 @@ ENDS: Final = frozenset(
 
 
 class Child(NamedTuple):
-    """Who it is. ``session_id`` is None for a child that has no session of its own."""
+    """The identity of a child. ``session_id`` is None for a child that has no session of its own."""
 
     id: str
     session_id: str | None = None

@@ -90,7 +90,7 @@ class Ticket:
 
 
 class Pause(Protocol):
-    """What somebody does until there is news."""
+    """A way to wait until there is news."""
 
     def wait(self, seconds: float) -> object:
         """Wait for `set`, at most so long."""
@@ -199,7 +199,7 @@ class Lanes:
             return ticket in self._queues.get(ticket.id, ())
 
     def is_busy(self, id: str) -> bool:
-        """Whether somebody has the session's lane."""
+        """Return whether somebody has the session's lane."""
         with self._lock:
             return id in self._queues
 
@@ -248,7 +248,7 @@ class Lanes:
         return max(0.0, gives_up - waiter.now())
 
     def _may_go(self, ticket: Ticket) -> bool:
-        """Whether nobody is before a ticket, or only those that share the lane with it."""
+        """Return whether nobody is before a ticket, or only those that share the lane with it."""
         for other in self._queues[ticket.id]:
             if other is ticket:
                 return True

@@ -46,11 +46,11 @@ class Held:
 
     @property
     def may_be_unused(self) -> bool:
-        """Whether no turn has it, or one that has only just begun and may soon end."""
+        """Return whether no turn has it, or one that has only just begun and may soon end."""
         return not self.callers or monotonic() - self.used < IDLE
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits for it, as far as anyone has looked lately."""
+        """Return whether somebody waits for it, as far as anyone has looked lately."""
         now = monotonic()
         if now - self.looked < LOOK:
             return False

@@ -106,7 +106,7 @@ SCRATCHPAD = "scratchpad"
 
 
 def is_in_transcript(type: str, payload: Any) -> bool:
-    """Whether transcripts show an event of this type beside the messages."""
+    """Return whether transcripts show an event of this type beside the messages."""
     if type == kinds.STEP_COMPLETED:
         return payload.get("reply") is not None and payload.get("purpose") is None
     if type == kinds.CHILD_REQUESTED:
@@ -134,7 +134,7 @@ class TranscriptOrder(Generic[T]):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something waits to be shown behind what hasn't come yet."""
+        """Return whether something waits to be shown behind what hasn't come yet."""
         return bool(self._begun)
 
     def branch(self) -> TranscriptOrder[T]:
@@ -323,7 +323,7 @@ def events_of(asides: list[Aside]) -> Iterator[Event]:
 
 
 def is_live(event: Event) -> bool:
-    """Whether the event is about live clients."""
+    """Return whether the event is about live clients."""
     return event.type == TRANSCRIPT_EVENT and event.body.get("kind") in LIVE_KINDS
 
 

@@ -60,7 +60,7 @@ def _locked(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Li
 
 
 class SessionConfig(NamedTuple):
-    """What a runtime decides about the sessions that it hands out. ``agents`` runs their definitions."""
+    """The settings of a runtime for the sessions that it hands out. ``agents`` runs their definitions."""
 
     resizing: Resizing
     strict: bool = False
@@ -85,7 +85,7 @@ class LiveSession(StoredSession):
 
     @property
     def resizing(self) -> Resizing | None:
-        """How it is resized: as it was told to be, else as its runtime does it."""
+        """Return how it is resized: as it was told to be, else as its runtime does it."""
         if self._own_resizing is None and self.config is not None:
             return self.config.resizing
         return self._own_resizing
@@ -123,7 +123,7 @@ class LiveSession(StoredSession):
             listen(events)
 
     def has_executed(self, key: str) -> bool:
-        """Whether an action of that idempotency key was carried out, on this session itself."""
+        """Return whether an action of that idempotency key was carried out, on this session itself."""
         found = self.stream.find_key(action_key(key))
         return found is not None and found.seq > self.origin.shared
 
@@ -255,7 +255,7 @@ class LiveSessions:
         return session
 
     def is_watched(self, id: str) -> bool:
-        """Whether somebody watches or observes the session."""
+        """Return whether somebody watches or observes the session."""
         session = self._known.get(id)
         return session is not None and session.has_watchers
 
@@ -339,7 +339,7 @@ class Turns:
             raise StoreClosed("the runtime")
 
     def is_mine(self, id: str) -> bool:
-        """Whether this runs inside a turn of the session."""
+        """Return whether this runs inside a turn of the session."""
         return self._sessions.lanes.mine(id, self.waiter) is not None
 
     def checks(self) -> list[Callable[[], None]]:

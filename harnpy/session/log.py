@@ -336,12 +336,12 @@ class Session:
 
     @property
     def revision(self) -> int:
-        """How many times the session was saved (10 §C3.3); 0: no store has it."""
+        """Return the number of times that the session was saved (10 §C3.3); 0: no store has it."""
         return 0 if self.saves is None else self.saves.upto(self.stream)
 
     @property
     def state(self) -> Any:
-        """What the reducer makes of the log that was attached last; an empty dict without any."""
+        """Return the state of the reducer that was attached last; an empty dict without any."""
         return {} if self.reduction is None else self.reduction()
 
     @property
@@ -353,12 +353,12 @@ class Session:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for an approval or for something outside."""
+        """Return whether it waits for an approval or for something outside."""
         return reading.is_waiting(self)
 
     @property
     def total_cost(self) -> float:
-        """What all events have cost, in USD."""
+        """Return the cost of all events, in USD."""
         return float(sum(event.cost for event in self.stream.read()))
 
     # What it shows: its window, raw and as a model gets it, and its history.
@@ -428,12 +428,12 @@ class Session:
 
     @property
     def memo(self) -> Any:
-        """What is remembered beside the messages: any JSON value, None at first."""
+        """Return the memo, which is remembered beside the messages: any JSON value, None at first."""
         return self.get("memo")
 
     @property
     def task(self) -> str | None:
-        """What the session is about, in one text."""
+        """Return the session's task, in one text."""
         task: str | None = self.get("task")
         return task
 
@@ -463,12 +463,13 @@ class Session:
 
     @property
     def status(self) -> str:
-        """Where the session is in its life: active, suspended, completed, failed or deleted."""
+        """Return the session's status: active, suspended, completed, failed or deleted."""
         return self.view.status
 
     @property
     def execution_status(self) -> str:
-        """What became of the last turn: pending (there is none), in_progress, completed, stopped, failed."""
+        """Return the status of the last turn: pending (there is none), in_progress, completed, stopped,
+        failed."""
         return self.view.execution
 
     # Resizing. A session of a store is resized by itself once it has a `Resizing`.
@@ -485,7 +486,7 @@ class Session:
 
     @property
     def policy(self) -> ResizePolicy:
-        """When and how the window becomes smaller; handlers are registered here."""
+        """Return the policy by which the window becomes smaller; handlers are registered on it."""
         return resize.resizing_of(self).policy
 
     @property
@@ -495,13 +496,13 @@ class Session:
 
     @property
     def auto_resize(self) -> bool:
-        """Whether the session is resized by itself: the nearest level says so, which is its own register, or
-        what it began with."""
+        """Return whether the session is resized by itself: the nearest level says so, which is its own
+        register, or what it began with."""
         return resize.auto_resize(self)
 
     @property
     def resizes_itself(self) -> bool:
-        """Whether it is ever resized by itself."""
+        """Return whether it is ever resized by itself."""
         return resize.resizes_itself(self)
 
     def locked(self, fn: Callable[[], T]) -> T:
@@ -525,7 +526,7 @@ class Session:
 
     @property
     def has_watchers(self) -> bool:
-        """Whether somebody watches or observes."""
+        """Return whether somebody watches or observes."""
         return bool(self.audience)
 
     def _listened(self) -> Audience:
@@ -541,7 +542,7 @@ def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(draft: EventDraft) -> bool:
-    """Whether there is nothing to look at in a draft for a session that isn't strict."""
+    """Return whether there is nothing to look at in a draft for a session that isn't strict."""
     if draft.place is not None:
         return False
     if draft.type == kinds.MESSAGE_ADDED:

@@ -22,12 +22,12 @@ Message = dict[str, Any]
 
 
 def user(content: str | list[Any]) -> Message:
-    """What a user says: a text, or a list of parts."""
+    """Return a user's message: a text, or a list of parts."""
     return {"role": "user", "content": content}
 
 
 def system(content: str | list[Any]) -> Message:
-    """What the model is told beforehand. A strict session's log takes none: set its ``system_prompt``."""
+    """Return a system message. A strict session's log takes none: set its ``system_prompt``."""
     return {"role": "system", "content": content}
 
 
@@ -38,13 +38,13 @@ def assistant(
     reasoning: str | None = None,
     thinking_blocks: list[Message] | None = None,
 ) -> Message:
-    """What a model answers, and the calls that it makes."""
+    """Return a model's answer, with the calls that it makes."""
     more = {"tool_calls": tool_calls, "reasoning": reasoning, "thinking_blocks": thinking_blocks}
     return {"role": "assistant", "content": content, **{key: value for key, value in more.items() if value}}
 
 
 def tool(name: str, tool_id: str, content: str | list[Any]) -> Message:
-    """What a call came to; ``tool_id`` is the call's id."""
+    """Return the result of a call; ``tool_id`` is the call's id."""
     return {"role": "tool", "name": name, "tool_call_id": tool_id, "content": content}
 
 
@@ -135,7 +135,7 @@ def result_of_call(call: Call, text: str) -> Message:
 
 
 def has_payload(message: Message) -> bool:
-    """Whether an assistant's message says anything. Spec: 10 §A1.3."""
+    """Return whether an assistant's message says anything. Spec: 10 §A1.3."""
     if message.get("tool_calls") or message.get("thinking_blocks"):
         return True
     if any(_is_said(message.get(key)) for key in ("content", "reasoning")):
@@ -199,7 +199,7 @@ def _text(value: Any) -> str | None:
 
 
 class Record(NamedTuple):
-    """What the log knows of a call: the events of its start and its end, and their data."""
+    """A call as the log knows it: the events of its start and its end, and their data."""
 
     tool: str
     args: Any
@@ -363,7 +363,7 @@ class Pairs:
 
 
 def _has_part(message: Message) -> bool:
-    """Whether a message can hold calls or results at all. Most don't."""
+    """Return whether a message can hold calls or results at all. Most don't."""
     return (
         "tool_calls" in message
         or message.get("role") in RESULT_ROLES

@@ -84,7 +84,7 @@ SIZE_LIMIT = 100 * 1024 * 1024
 
 
 class Sink(Protocol):
-    """Where a session's agent events go."""
+    """A destination of a session's agent events."""
 
     def write(self, event: dict[str, Any]) -> None:
         """Keep an event. Raises nothing: the session goes on whatever becomes of it."""
@@ -225,7 +225,7 @@ _WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended
 
 
 def is_stored(session: Session) -> TypeGuard[LiveSession]:
-    """Whether a store keeps the session."""
+    """Return whether a store keeps the session."""
     return session.is_stored
 
 
@@ -430,7 +430,7 @@ class Registry:
     # Agent events.
 
     def has_audience(self, id: str) -> bool:
-        """Whether anyone would receive an agent event of ``id``."""
+        """Return whether anyone would receive an agent event of ``id``."""
         opened = self.by_id.get(id)
         if opened is not None and (opened.subscribers or opened.sink is not None):
             return True

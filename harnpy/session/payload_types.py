@@ -1,4 +1,4 @@
-"""What the events of each known type hold: `Event.payload` reads them, `drafts` writes them.
+"""The payloads of events, by type: `Event.payload` reads them, `drafts` writes them.
 
 Keys with a default are left out when they have it. Texts unless another type is given; ``usage`` are tokens
 by name. Spec: 10 §A1.2, §C3.1.
@@ -30,7 +30,7 @@ class PayloadType(Struct, frozen=True, omit_defaults=True):
 
 
 class Message(PayloadType, frozen=True, omit_defaults=True):
-    """What somebody says. ``content`` is a text or a list of parts. Spec: 10 §A1.3."""
+    """A message. ``content`` is a text or a list of parts. Spec: 10 §A1.3."""
 
     TYPE: ClassVar[str] = kinds.MESSAGE_ADDED
     role: str
@@ -46,7 +46,7 @@ class Message(PayloadType, frozen=True, omit_defaults=True):
 
 
 class ContextAdded(PayloadType, frozen=True, omit_defaults=True):
-    """What the model is to know and nobody has said."""
+    """Context for the model that nobody has said."""
 
     TYPE: ClassVar[str] = kinds.CONTEXT_ADDED
     content: str
@@ -55,7 +55,7 @@ class ContextAdded(PayloadType, frozen=True, omit_defaults=True):
 
 
 class BranchSummary(PayloadType, frozen=True, omit_defaults=True):
-    """What became of a branch that the conversation came back from."""
+    """The summary of a branch that the conversation came back from."""
 
     TYPE: ClassVar[str] = kinds.BRANCH_SUMMARY
     summary: str
@@ -65,7 +65,7 @@ class BranchSummary(PayloadType, frozen=True, omit_defaults=True):
 
 
 class LeafMoved(PayloadType, frozen=True, omit_defaults=True):
-    """Where the conversation goes on from; without a target, from its begin."""
+    """A move to the event that the conversation goes on from; without a target, to its begin."""
 
     TYPE: ClassVar[str] = kinds.LEAF_MOVED
     target_event_id: str | None = None
@@ -226,7 +226,8 @@ class CompactionStarted(PayloadType, frozen=True, omit_defaults=True):
 
 
 class CompactionTriggered(PayloadType, frozen=True, omit_defaults=True):
-    """What a model is shown from here on: entries or messages, then what follows the cut-off (10 §A1.7)."""
+    """A compaction: the window from here on, as entries or messages, then what follows the cut-off (10
+    §A1.7)."""
 
     TYPE: ClassVar[str] = kinds.COMPACTION_TRIGGERED
     strategy: str
@@ -248,7 +249,7 @@ class ProjectionSnapshotted(CompactionTriggered, frozen=True, omit_defaults=True
 
 
 class HistoryReplaced(PayloadType, frozen=True, omit_defaults=True):
-    """What window and history restart with."""
+    """The messages that window and history restart with."""
 
     TYPE: ClassVar[str] = kinds.HISTORY_REPLACED
     messages: list[Json]
@@ -256,7 +257,7 @@ class HistoryReplaced(PayloadType, frozen=True, omit_defaults=True):
 
 
 class Child(PayloadType, frozen=True, omit_defaults=True):
-    """What the events about a child run have in common."""
+    """The fields that all events about a child run have."""
 
     child_id: str = ""
     child_session_id: str = ""

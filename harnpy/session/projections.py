@@ -87,7 +87,7 @@ def _begin(entry: Event) -> int:
 
 
 def _is_made(entry: Event) -> bool:
-    """Whether a cut of this log made the message."""
+    """Return whether a cut of this log made the message."""
     return isinstance(entry, Rewritten) or (isinstance(entry, Summary) and entry.foreign_id is None)
 
 
@@ -225,7 +225,7 @@ class Piece(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """What a snapshot builds on: what the one before it, number ``seq``, says of window and summary."""
+    """The window and summary of the snapshot before the next one, number ``seq``, on which that builds."""
 
     seq: int = 0
     spans: Sequence[Span] = ()

@@ -1,4 +1,4 @@
-"""What a model is shown of a session: entries, the messages of a request, what a prompt cache can reuse.
+"""Prompts made from a session: its entries, the messages of a request, and the part that a cache can reuse.
 
 Spec: 10 §C5, §C16.2.
 """
@@ -199,7 +199,7 @@ def _logged(entry: HistoryEntry) -> Event | None:
 
 
 def _follows(event: Event, caller: Event) -> bool:
-    """Whether the event ends what belongs to the caller's calls."""
+    """Return whether the event ends what belongs to the caller's calls."""
     if event.seq < caller.seq or event.type != kinds.MESSAGE_ADDED:
         return False
     return caller.turn is None or (event.turn is not None and event.turn.seq == caller.turn.seq)
@@ -237,7 +237,7 @@ def _tool(id: str | None, name: str | None, record: Record | None) -> dict[str, 
 
 
 class Prompt:
-    """What a request has beside its messages: ``system``, and ``tools`` as the provider gets them, or the
+    """The part of a request beside its messages: ``system``, and ``tools`` as the provider gets them, or the
     text of their contract. ``parts`` are the registers from which a reader of the log makes both."""
 
     __slots__ = ("parts", "system", "tools")
@@ -254,8 +254,8 @@ class Prompt:
 
 
 class PromptCache:
-    """What requests to ``model`` with this ``prompt`` have in common: a list of ``messages`` that only grows,
-    the first ``prefix`` of them context before the conversation."""
+    """The common part of all requests to ``model`` with this ``prompt``: a list of ``messages`` that only
+    grows, the first ``prefix`` of them context before the conversation."""
 
     __slots__ = ("_chain", "_messages", "_prefix", "_tools", "model", "prompt")
 
@@ -421,12 +421,12 @@ class Stable:
         return not self._calls
 
     def takes(self, messages: Sequence[Message]) -> bool:
-        """Whether these messages may stand behind the others as they are."""
+        """Return whether these messages may stand behind the others as they are."""
         calls = list(self._calls)
         return all(_stable_follows(message, calls) for message in messages) and not calls
 
     def _state(self, view: WindowView) -> tuple[Any, ...]:
-        """What the shown window depends on beside its messages. A call that isn't shown, as it has
+        """Return the facts that the window depends on beside its messages. A call that isn't shown, as it has
         no result, may get one from the log: then other events count, too."""
         window = view.window
         others = len(window.asides) if self._waits else 0
@@ -434,14 +434,14 @@ class Stable:
 
 
 def _lacks_results(view: WindowView, shown: list[HistoryEntry]) -> bool:
-    """Whether there are calls that aren't shown."""
+    """Return whether there are calls that aren't shown."""
     whole = {id(entry.message) for entry in shown}
     return any(id(message) not in whole and calls_of(message) for message in view.window.messages())
 
 
 def _stable_follows(message: Message, calls: list[str | None]) -> bool:
-    """Whether a message may stand as it is behind those before it. ``calls`` are the ids of calls without
-    result yet, before the message and, when this returns, behind it."""
+    """Return whether a message may stand as it is behind those before it. ``calls`` are the ids of calls
+    without result yet, before the message and, when this returns, behind it."""
     role, content = message.get("role"), message.get("content")
     if role == "user" and type(content) is str:
         return not calls

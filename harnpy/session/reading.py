@@ -1,4 +1,4 @@
-"""What a session's log tells whoever asks: events, branches, the last message, the state of a reducer.
+"""Questions to a session's log: events, branches, the last message, the state of a reducer.
 
 All of it are verbs of `Session`. Spec: 10 §A1.6, §A1.9, §C3, §C5.
 """
@@ -152,7 +152,7 @@ class Rebuilder:
 
 
 class ModelSettings(NamedTuple):
-    """What later turns use. ``model`` None is the default one, ``tools`` None those that nobody chose."""
+    """The settings of later turns. ``model`` None is the default one, ``tools`` None those not chosen."""
 
     model: Any = None
     thinking: str = "off"
@@ -160,7 +160,7 @@ class ModelSettings(NamedTuple):
 
 
 def is_waiting(session: Session) -> bool:
-    """Whether it waits for an approval or for something outside."""
+    """Return whether it waits for an approval or for something outside."""
     last = next(session.stream.read(types=_WAITS | _GOES_ON, reverse=True, limit=1), None)
     return last is not None and last.type in _WAITS
 

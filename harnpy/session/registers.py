@@ -31,7 +31,7 @@ _KEYS = frozenset({*OF_THE_BRANCH, "memo", "pins", "scratchpad", "system_prompt"
 
 
 class Register(NamedTuple):
-    """What a register holds; ``version`` counts from 1, ``seq`` is the number of the event that says so."""
+    """The value of a register; ``version`` counts from 1, ``seq`` is the number of the event that says so."""
 
     version: int
     value: Any
@@ -39,7 +39,7 @@ class Register(NamedTuple):
 
 
 def is_register(key: str) -> bool:
-    """Whether there is a register of that key."""
+    """Return whether there is a register of that key."""
     return key in _KEYS or key.startswith((METADATA, "settings."))
 
 
@@ -124,7 +124,7 @@ _NEXT: Final = {
 
 
 def can_become(former: str, status: str) -> bool:
-    """Whether a session of status ``former`` may get ``status``; staying the same is no change."""
+    """Return whether a session of status ``former`` may get ``status``; staying the same is no change."""
     return status == former or status in _NEXT[former]
 
 

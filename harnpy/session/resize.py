@@ -27,8 +27,8 @@ SUMMARIZE, OFFLOAD = "summarize", "offload"
 
 
 class Pass(NamedTuple):
-    """What a resize goes by. ``call(fn, *args)`` calls a handler, and waits when it is async; ``turn`` is the
-    one that the events belong to."""
+    """One resize of a session. ``call(fn, *args)`` calls a handler, and waits when it is async; ``turn`` is
+    the one that the events belong to."""
 
     session: Session
     policy: ResizePolicy
@@ -131,7 +131,7 @@ def is_over_hard_limit(size: Size, policy: ResizePolicy) -> bool:
 
 
 def is_over(size: Size, policy: ResizePolicy) -> bool:
-    """Whether there are more tokens than should be."""
+    """Return whether there are more tokens than should be."""
     return policy.soft_limit is not None and size.tokens > policy.soft_limit
 
 
@@ -183,8 +183,8 @@ def _call(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 class Resizing(NamedTuple):
-    """How a session is resized: its policy, the ``levels`` from which it inherits settings, who is told of
-    each resize, and what calls handlers and waits for async ones.
+    """The way in which a session is resized: its policy, the ``levels`` from which it inherits settings, who
+    is told of each resize, and what calls handlers and waits for async ones.
 
     Where an agent's extension has taken the session (`AgentHandlers`), ``agent`` are the settings of that
     one, and ``unbound`` is what it was before.
@@ -199,7 +199,7 @@ class Resizing(NamedTuple):
 
 
 def policy(session: Session) -> ResizePolicy:
-    """When and how the window becomes smaller; handlers are registered here."""
+    """Return the policy by which the window becomes smaller; handlers are registered on it."""
     return resizing_of(session).policy
 
 
@@ -252,7 +252,7 @@ def resize(
 
 
 def resizes_itself(session: Session) -> bool:
-    """Whether it is ever resized by itself."""
+    """Return whether it is ever resized by itself."""
     return session.policy.can_be_due(_max_length(session)) and session.auto_resize
 
 
@@ -321,8 +321,8 @@ def _max_length(session: Session) -> int | None:
 
 
 def auto_resize(session: Session) -> bool:
-    """Whether the session is resized by itself: the nearest level says so, which is its own register, or
-    what it began with."""
+    """Return whether the session is resized by itself: the nearest level says so, which is its own register,
+    or what it began with."""
     own = session.view.register(f"{REGISTERS}{AUTO}")
     if own is None:
         own = session.event(1).stored().get(AUTO)

@@ -1,4 +1,4 @@
-"""When a session's window is made smaller, and how: `ResizePolicy`, and the report of a resize.
+"""The policy that makes a session's window smaller: `ResizePolicy`, and the report of a resize.
 
 Spec: 10 §C8.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Size(NamedTuple):
-    """How much a model is shown: messages, printed characters, estimated tokens."""
+    """The size of a window: messages, printed characters, estimated tokens."""
 
     messages: int
     length: int
@@ -51,7 +51,7 @@ class ResizeReport(NamedTuple):
 
     @property
     def shrunk(self) -> bool:
-        """Whether the window is smaller now, by its length."""
+        """Return whether the window is smaller now, by its length."""
         return self.after.length < self.before.length
 
     def data(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ CLEAR: Final = _Clear()
 
 
 class Artifacts(Protocol):
-    """Where long tool outputs go."""
+    """A store of long tool outputs."""
 
     def put(self, descriptor: dict[str, Any], body: bytes) -> dict[str, Any]:
         """Keep ``body``; return the descriptor with what was missing of it: id, uri, size, digest."""
@@ -106,7 +106,7 @@ class Artifacts(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class ResizePolicy:
-    """When and how windows become smaller.
+    """Rules for when and how windows become smaller.
 
     ``max_length`` is in printed characters (10 §A2.4), unless a session, agent or runtime sets another
     (10 §C8.1). Tokens are estimates: a quarter of the bytes. ``hard_limit_tokens``, then ``token_threshold``
@@ -191,7 +191,7 @@ class ResizePolicy:
         return policy
 
     def can_be_due(self, max_length: int | None) -> bool:
-        """Whether a strategy can be due at all, with that limit of the length."""
+        """Return whether a strategy can be due at all, with that limit of the length."""
         limits = (max_length, self.soft_limit, self.hard_limit_tokens)
         return self.analysis is not None or any(limit is not None for limit in limits)
 

@@ -27,7 +27,7 @@ REGISTER = "pins"
 
 
 def are_pins(value: Any) -> bool:
-    """Whether the register may have that value: positions, or None for no pins."""
+    """Return whether the register may have that value: positions, or None for no pins."""
     return value is None or (isinstance(value, list) and all(type(pin) is int for pin in value))
 
 
@@ -172,7 +172,8 @@ def standing(events: Iterable[Event]) -> list[Event]:
 
 
 def has_ended(turn: Event, later: Iterable[Event]) -> bool:
-    """Whether one of the ``later`` events ends the turn. It may be open although: its end was taken back."""
+    """Return whether one of the ``later`` events ends the turn. It may be open although: its end was taken
+    back."""
     ends = (event for event in later if event.type == kinds.TURN_COMPLETED)
     return any(end.turn is not None and end.turn.seq == turn.seq for end in ends)
 

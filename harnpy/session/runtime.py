@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 
 class SessionQuery(NamedTuple):
-    """Which sessions a list shows: of a ``status``, of an agent, forks of a ``parent``.
+    """A filter for lists of sessions: those of a ``status``, of an agent, forks of a ``parent``.
 
     ``order`` is ``updated`` or ``created`` (newest first) or ``id``. Deleted ones are shown only with
     ``deleted``, or when ``status`` asks for them. ``after`` is the `InfoPage.next` of the page before.
@@ -173,7 +173,8 @@ LIMIT = 300.0
 
 
 class Compactions:
-    """What is asked for while one runs is one more when that is over, with the strategy asked for last."""
+    """Background compactions, one at a time for a session. All requests while one runs become one more, with
+    the strategy of the last."""
 
     def __init__(self, compact: Compact) -> None:
         self._compact = compact
@@ -491,7 +492,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         return info(self.store, id)
 
     def exists(self, id: str) -> bool:
-        """Whether the store has a session of that id."""
+        """Return whether the store has a session of that id."""
         return self.store.head(KIND, arguments.session_id(id)) is not None
 
     def list(self, query: SessionQuery = _ALL) -> InfoPage:

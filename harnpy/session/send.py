@@ -87,7 +87,7 @@ async def _drain(turn: Turn, items: AsyncGenerator[Any, None]) -> None:
 
 
 def _takes_turn(agent: Any) -> bool:
-    """Whether a function wants a second argument: one without a default, or called ``turn``."""
+    """Return whether a function wants a second argument: one without a default, or called ``turn``."""
     if type(agent) is FunctionType and not agent.__dict__:  # not wrapped: it says so itself, and at once
         names = agent.__code__.co_varnames[: agent.__code__.co_argcount]
         defaults = len(agent.__defaults__ or ())

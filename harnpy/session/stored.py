@@ -271,7 +271,7 @@ class StoredSession(Session):
 
     @property
     def _is_light(self) -> bool:
-        """Whether the log behind a snapshot hasn't been read yet."""
+        """Return whether the log behind a snapshot hasn't been read yet."""
         return self._snapshot > 0 and self._former is None
 
     def _read(self, head: Head | None) -> None:
@@ -518,7 +518,7 @@ class StoredSession(Session):
             query = query._replace(after=page.next)
 
     def has_neighbour(self, id: str) -> bool:
-        """Whether the session's store has one of that id."""
+        """Return whether the session's store has one of that id."""
         return self.store.head(KIND, id) is not None
 
 

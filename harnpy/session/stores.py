@@ -78,7 +78,7 @@ class Stores:
 
     @cached_property
     def settings(self) -> StoreSettings:
-        """Where sessions are kept by default, and whether all of them are."""
+        """Return the settings of where sessions are stored by default, and whether all of them are."""
         return store_settings(self._world.unguarded)
 
     def usual(self) -> Store | None:

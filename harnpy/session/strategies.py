@@ -268,7 +268,7 @@ def _same(entries: Sequence[Event], before: Sequence[Event]) -> bool:
 
 
 def _has_all(entries: Sequence[Event], wanted: Sequence[Event]) -> bool:
-    """Whether the wanted ones are still among the entries. Some may have been read again meanwhile."""
+    """Return whether the wanted ones are still among the entries. Some may have been read again meanwhile."""
     return {entry.id for entry in wanted} <= {entry.id for entry in entries}
 
 
@@ -572,7 +572,7 @@ def _shortened(messages: Sequence[Message], room: int) -> list[Message]:
 
 
 class Change(NamedTuple):
-    """What should take the place of history, window and memo; None: nothing should.
+    """A replacement for history, window and memo; None leaves one as it is.
 
     ``facts`` are written before it.
     """

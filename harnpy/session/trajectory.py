@@ -141,7 +141,7 @@ def _result(id: str | None, name: str, text: str) -> Message:
 
 @dataclass(frozen=True)
 class RunLog:
-    """What a session did. Times are RFC 3339, of its first and last event; ``total_cost`` is in USD.
+    """A session's run. Times are RFC 3339, of its first and last event; ``total_cost`` is in USD.
 
     ``child_runs`` is None unless a tree was asked for (`export_run_tree`).
     """
@@ -255,7 +255,7 @@ def _with_brought(events: list[Event]) -> Iterator[Event]:
 
 
 class _Steps:
-    """Which answer a model call belongs to: the last one within it, else the next one of its turn."""
+    """Finds a model call's answer: the last one within it, else the next one of its turn."""
 
     def __init__(self) -> None:
         self.waiting: list[Event] = []
@@ -331,7 +331,7 @@ class Episode:
 
     @property
     def text(self) -> str:
-        """What a search looks through: the conclusion and the names of the tools."""
+        """Return the text that a search looks through: the conclusion and the names of the tools."""
         return " ".join([self.conclusion, *(call["tool"] for call in self.calls)])
 
     def data(self) -> dict[str, Any]:

@@ -162,7 +162,7 @@ _COMMUTING: Final = frozenset({
 
 
 def commutes(event: Event) -> bool:
-    """Whether a turn goes on behind an event of others: it stands where it was appended."""
+    """Return whether a turn goes on behind an event of others: it stands where it was appended."""
     if event.type == kinds.MESSAGE_ADDED:
         return event.turn is None
     return event.type in _COMMUTING
@@ -347,7 +347,7 @@ class Txn(Session):
 
     @property
     def can_retry(self) -> bool:
-        """Whether what others wrote is something that a stream action can stand behind."""
+        """Return whether what others wrote is something that a stream action can stand behind."""
         return self._streams and self._conflict is None
 
     def refresh_if_behind(self) -> None:
@@ -476,7 +476,7 @@ class Txn(Session):
 
     @property
     def agents(self) -> Any:
-        """What runs the definitions of this runtime's sessions."""
+        """Return the factory that runs the definitions of this runtime's sessions."""
         return None if self._config is None else self._config.agents
 
     # What is watched and observed is what is stored.
@@ -498,7 +498,7 @@ class Txn(Session):
 
     @property
     def revision(self) -> int:
-        """That of the session as it is stored."""
+        """Return the revision of the session as it is stored."""
         return self._revision
 
     @property
@@ -620,11 +620,11 @@ class RecordedTurn:
 
     @property
     def has_more(self) -> bool:
-        """Whether the log has more than was taken."""
+        """Return whether the log has more than was taken."""
         return bool(self._ahead)
 
     def is_own(self, event: Event) -> bool:
-        """Whether it is one of the turn, its beginning included."""
+        """Return whether it is one of the turn, its beginning included."""
         return event.seq == self._turn.seq or (event.turn is not None and event.turn.seq == self._turn.seq)
 
     def take(self, draft: EventDraft, taken: list[Event]) -> Event | None:
@@ -651,7 +651,7 @@ class RecordedTurn:
         return None
 
     def is_unmatched(self, event: Event) -> bool:
-        """Whether an event that the log has moved on by wasn't taken itself."""
+        """Return whether an event that the log has moved on by wasn't taken itself."""
         return any(left.seq == event.seq for left in self._skipped)
 
     def take_messages(self) -> list[Event]:
@@ -676,7 +676,7 @@ class RecordedTurn:
                 raise Diverged(self._turn, event.seq)
 
     def _may_skip(self, event: Event, draft: EventDraft) -> bool:
-        """Whether an event may stand before a draft that it isn't."""
+        """Return whether an event may stand before a draft that it isn't."""
         if self.is_own(event):
             if event.type in kinds.TOOL_TYPES:
                 return draft.type in _SIDE_BY_SIDE

@@ -117,7 +117,7 @@ def _ends_of_text(started: list[tuple[str | None, str]], later: list[Fact], reas
 
 
 def _was_begun(end: Dict) -> bool:
-    """Whether the call of that end was begun. One that is refused wasn't, unless as a repetition."""
+    """Return whether the call of that end was begun. One that is refused wasn't, unless as a repetition."""
     return "rejected" not in end or "duration_ms" in end or end.get("error_category") == "rejected_loop"
 
 

@@ -634,7 +634,7 @@ def _write(registry: Registry, session: Session, value: Dict | None, why: Dict) 
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON can express ``value`` without loss, looking at as many parts as may be stored."""
+    """Return whether JSON can express ``value`` without loss, looking at as many parts as may be stored."""
     waiting = [value]
     for _ in range(SIZE_LIMIT):
         if not waiting:

@@ -1,4 +1,4 @@
-"""What a log means: the window, and everything else a log says about its session. Spec: 10 §C5.
+"""The view of a log: the window, and everything else a log says about its session. Spec: 10 §C5.
 
 The same events make the same `View`, whether applied one by one or all at once.
 """
@@ -98,7 +98,7 @@ class View:
         return replay(self.log(seq))
 
     def has_added(self, after: int, until: int) -> bool:
-        """Whether something that the conversation consists of was added between these events."""
+        """Return whether something that the conversation consists of was added between these events."""
         assert self.log is not None, "only a view of a log moves"
         return any(event.seq > after and event.type in ENDS_REDO for event in self.log(until))
 

@@ -45,7 +45,7 @@ def _has_no_codec(stream: Stream) -> bool:
 
 
 class ToolRecord(NamedTuple):
-    """What the log knows of a call: how it ended, or else how it began."""
+    """A call as the log knows it: its end, or else its beginning."""
 
     key: str
     started: Event | None = None
@@ -53,7 +53,7 @@ class ToolRecord(NamedTuple):
 
     @property
     def output(self) -> Any:
-        """What the call came to; None before its end, and for an error without output."""
+        """Return the call's output; None before its end, and for an error without output."""
         return None if self.completed is None else self.completed.data.get("output")
 
     @property

@@ -33,7 +33,7 @@ class Tail(Protocol):
 
     @property
     def is_told(self) -> bool:
-        """Whether what the session tells of may be shown at once."""
+        """Return whether what the session tells of may be shown at once."""
 
     def read(self, after: int) -> list[Event]:
         """Return the next events behind number ``after``, as many as are read at once."""
@@ -198,7 +198,7 @@ class Feed:
     # The watch's side.
 
     def wants(self, event: Event) -> bool:
-        """Whether the event is of a type that is watched."""
+        """Return whether the event is of a type that is watched."""
         return self._types is None or event.type in self._types
 
     def take(self) -> Event | None:
@@ -262,12 +262,12 @@ class Watch:
 
     @property
     def dropped(self) -> int:
-        """How many events weren't taken because the buffer was full."""
+        """Return the number of events that weren't taken because the buffer was full."""
         return self._feed.dropped
 
     @property
     def closed(self) -> bool:
-        """Whether no more events come."""
+        """Return whether no more events come."""
         return self._feed.closed
 
     def close(self) -> None:
@@ -369,7 +369,7 @@ BUFFER = 64
 
 
 def has_watchers(session: Session) -> bool:
-    """Whether somebody watches or observes."""
+    """Return whether somebody watches or observes."""
     return bool(session.audience)
 
 

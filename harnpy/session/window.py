@@ -35,7 +35,7 @@ class Groups:
 
     @property
     def are_open(self) -> bool:
-        """Whether a group can still grow: one of a turn, that is."""
+        """Return whether a group can still grow: one of a turn, that is."""
         return any(self._open)
 
     def branch(self) -> Groups:
@@ -52,7 +52,7 @@ class Groups:
         self._open.pop(turn, None)
 
     def is_begun(self, turn: Turn) -> bool:
-        """Whether the turn's group has messages."""
+        """Return whether the turn's group has messages."""
         return self._open.get(turn, (0, 0))[1] > 0
 
     def place(self, turn: Turn, count: int) -> int:
@@ -91,7 +91,7 @@ PREFIX_KINDS = ("bootstrap", "harness", "summary", "working_set")
 
 
 def is_prefix_context(event: Event) -> bool:
-    """Whether the event is context that stands before all messages. Spec: 10 §A1.8."""
+    """Return whether the event is context that stands before all messages. Spec: 10 §A1.8."""
     if event.type != CONTEXT_ADDED:
         return False
     placement = event.body.get("placement")
@@ -283,7 +283,7 @@ class Window:
 
     @property
     def has_live_events(self) -> bool:
-        """Whether a lifecycle event is about live clients."""
+        """Return whether a lifecycle event is about live clients."""
         return (self.asides.is_lazy and self.live_before) or bool(self.live_events())
 
     def visible(self) -> list[Event]:
@@ -300,15 +300,15 @@ class Window:
         return merged + entries[done:]
 
     def shows_summary(self) -> bool:
-        """Whether a message says what the summary does, or there is none: a summary that a compaction has put
-        there, or a user's message with which the summary ends (08 §1.11)."""
+        """Return whether a message says what the summary does, or there is none: a summary that a compaction
+        has put there, or a user's message with which the summary ends (08 §1.11)."""
         summary = self.summary
         if summary is None or not summary.strip():
             return True
         return any(isinstance(e, Summary) or _ends(e.body, summary) for e in self.entries.items())
 
     def begins_with(self, entries: Sequence[Event]) -> bool:
-        """Whether these are still the first entries. Some may have been read again meanwhile."""
+        """Return whether these are still the first entries. Some may have been read again meanwhile."""
         now = self.entries.items()
         same = (a is b or a.id == b.id for a, b in zip(now, entries, strict=False))
         return len(now) >= len(entries) and all(same)
@@ -417,7 +417,7 @@ class Window:
 
 
 def _ends(message: Message, summary: str) -> bool:
-    """Whether the summary ends with a user's message."""
+    """Return whether the summary ends with a user's message."""
     said = message.get("content") if message.get("role") == "user" else None
     if not isinstance(said, str) or not said.strip():
         return False

@@ -26,7 +26,8 @@ _PLACE = os.path.join(".harn", "worktrees")
 
 @dataclass(frozen=True)
 class Worktree:
-    """What a child works in: the files of ``repo`` at ``ref``, in a directory of their own at ``path``.
+    """A directory that a child works in: the files of ``repo`` at ``ref``, in a directory of their own at
+    ``path``.
 
     Without a ``path`` it is below the repository, called like the child. It is removed when the child has
     ended, unless it is to be kept, or has changes that aren't committed.

@@ -136,7 +136,7 @@ def message_to_canto(message: Json) -> list[Json]:
 
 
 def _is_cantos(message: Json) -> bool:
-    """Whether it has that shape already, as messages of Canto's logs have."""
+    """Return whether it has that shape already, as messages of Canto's logs have."""
     if not message.keys() <= _KEYS or not isinstance(message.get("content", ""), str):
         return False
     if message["role"] == "tool" and "tool_id" not in message:
@@ -192,7 +192,7 @@ class Unreadable(Exception):
 
 
 class Foreign:
-    """What is known of the log so far: where its events are, and its turns."""
+    """The state of a log that is being read: the places of its events, and its turns."""
 
     def __init__(self) -> None:
         #: The number of each event, by its id there.
@@ -382,7 +382,7 @@ class Rows(NamedTuple):
 
 
 def are_cantos(lines: Iterable[str]) -> bool:
-    """Whether the lines of a log are Canto's: by the first of them."""
+    """Return whether the lines of a log are Canto's: by the first of them."""
     first = next((line for line in lines if line.strip()), "")
     try:
         row = from_json(first)
@@ -715,8 +715,8 @@ class _Writer:
         return self._last_line(self._seen[seq - 1].id) if seq and seq > FIRST else None
 
     def _shown(self, *, is_cut: bool) -> list[Json]:
-        """What a model is shown at this point. A cut that left nothing would count for nothing; a checkpoint
-        that was taken while a call was open must, or the call's result would stand without it."""
+        """Return the window at this point. A cut that left nothing would count for nothing; a checkpoint that
+        was taken while a call was open must, or the call's result would stand without it."""
         if not is_cut and self._awaits_results():
             return []
         shown = self._view.entries(self._session._read_tools, annotate=True)
@@ -727,7 +727,7 @@ class _Writer:
         return entries
 
     def _awaits_results(self) -> bool:
-        """Whether a call of the last answer has no result yet."""
+        """Return whether a call of the last answer has no result yet."""
         awaited: list[str | None] = []
         for message in self._view.window.messages():
             answered = results_of(message)

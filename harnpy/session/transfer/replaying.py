@@ -87,7 +87,7 @@ class Replayer:
 
     @property
     def state(self) -> Any:
-        """What the reducer makes of the events so far."""
+        """Return the reducer's state after the events so far."""
         return self.session.state
 
     def _add(self, row: Json) -> None:
