@@ -260,11 +260,13 @@ def test_code_that_a_page_names_exists(page: Path) -> None:
         assert [path for path in paths if not _exists(path)] == []
 
 
-def test_the_vocabulary_has_each_word_once() -> None:
+def test_the_vocabulary_has_each_word_once_and_says_what_it_is_elsewhere() -> None:
     page = (ROOT / "docs/internals/vocabulary.md").read_text(encoding="utf-8")
-    words = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
-    words = [word for word in words if word != "word"]
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] != "word"]
+    words = [row[0] for row in rows]
     assert sorted(set(words)) == sorted(words)
+    assert [row for row in rows if len(row) != 4 or not all(map(str.strip, row))] == []
 
 
 def test_every_bundled_module_is_listed() -> None:
