@@ -543,9 +543,13 @@ class Inference:
 
     def schemas(self, scope: Scope) -> Callable[[ast.Node], Type | None]:
         """Return what reads a schema that an expression stands for: variables may hold one."""
-        from harnpy.check.types.schemas import schema
 
-        return lambda node: schema(self.types, node, scope.value_of)
+        def read(node: ast.Node) -> Type | None:
+            from harnpy.check.types.schemas import schema
+
+            return schema(self.types, node, scope.value_of)
+
+        return read
 
     def narrowed(self, facts: Facts, scope: Scope) -> Scope:
         """A scope inside ``scope`` in which ``facts`` hold."""

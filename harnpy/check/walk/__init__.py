@@ -15,7 +15,6 @@ from harnpy.check.narrowing import expected_by
 from harnpy.check.scopes import Binding, Scope
 from harnpy.check.types import type_nodes
 from harnpy.check.types.type_nodes import INT, is_named
-from harnpy.check.walk.attributes import check_attributes
 from harnpy.syntax import ast
 from harnpy.syntax.names import Binder, declared_later
 
@@ -222,7 +221,10 @@ class Walk(Binder):
         self.function = self._functions.pop()
 
     def attributes(self, node: Any) -> None:
-        check_attributes(node, self.findings)
+        if getattr(node, "attrs", ()):
+            from harnpy.check.walk.attributes import check_attributes
+
+            check_attributes(node, self.findings)
 
     def bind(
         self,
