@@ -17,6 +17,7 @@ from harnpy.cli import Stopped, console
 from harnpy.cli.console import complain, show_warnings
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.project import project_root
+from harnpy.syntax.lexer import RESERVED
 from harnpy.vm.values import display, type_name
 
 if TYPE_CHECKING:
@@ -103,12 +104,8 @@ def _styled_lines(text: str, words: Collection[str]) -> list[StyleAndTextTuples]
 
 
 #: The first words of inputs that show no value.
-DEFINITIONS = frozenset(
-    "fn struct enum type pub import impl interface pipeline override tool skill eval_pack".split()
-)
-STATEMENTS = frozenset(
-    "let var if for while return break continue match try throw log print println assert assert_eq "
-    "assert_ne spawn guard require deadline retry parallel defer mutex select emit yield".split()
+_SILENT = (RESERVED - {"true", "false", "nil"}) | frozenset(
+    "log print println assert assert_eq assert_ne".split()
 )
 
 _FIRST_WORD = re.compile(r"(?:gen\s+(?=fn\b))?([^\W\d]\w*)")
@@ -258,7 +255,7 @@ class Shell:
 def is_expression(source: str) -> bool:
     """True for an input whose value is shown: no definition, statement or assignment. Spec: 09 §5."""
     first = _FIRST_WORD.match(source.lstrip())
-    if first and first[1] in DEFINITIONS | STATEMENTS:
+    if first and first[1] in _SILENT:
         return False
     # A `=` in a string or a comment assigns nothing.
     code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))

@@ -183,16 +183,11 @@ TOOL_TYPES = frozenset({TOOL_STARTED, TOOL_COMPLETED})
 #: The same, and what may take it back.
 CALL_TYPES = TOOL_TYPES | {LEAF_MOVED}
 
-#: Types whose data views read: `Session.append` looks at it before it is written.
-READ_TYPES = frozenset({
-    SESSION_CREATED, STATUS_CHANGED, ACTION_EXECUTED, STORE_REPAIRED, REGISTER_SET, CONTEXT_ADDED,
-    HISTORY_REPLACED, COMPACTION_STARTED, COMPACTION_TRIGGERED, PROJECTION_SNAPSHOTTED, LEAF_MOVED,
-    BRANCH_SUMMARY, TURN_STARTED, STEP_STARTED, STEP_COMPLETED, TOOL_STARTED, TOOL_OUTPUT_DELTA,
-    TOOL_COMPLETED, ESCALATION_RETRIED, TURN_COMPLETED, APPROVAL_REQUESTED, APPROVAL_RESOLVED,
-    APPROVAL_CANCELED, EXTERNAL_INPUT, WAIT_STARTED, WAIT_RESOLVED, HANDOFF, CHILD_REQUESTED, CHILD_STARTED,
-    CHILD_PROGRESSED, CHILD_BLOCKED, CHILD_COMPLETED, CHILD_FAILED, CHILD_CANCELED, CHILD_MERGED,
-    ARTIFACT_RECORDED, MODEL_CHANGED, THINKING_CHANGED, TOOLS_CHANGED,
-})  # fmt: skip
+#: Types whose data views read, which is looked at before it is written: the constants above but two. Messages
+#: are checked by themselves, and what a `transcript_event` holds is free.
+READ_TYPES = frozenset(
+    value for name, value in [*globals().items()] if name.isupper() and value == name.lower()
+) - {MESSAGE_ADDED, TRANSCRIPT_EVENT}
 
 #: Metadata key of the events that change who is attached: ``{client_id: record, None once detached}``.
 LIVE_CLIENTS = "live_clients"

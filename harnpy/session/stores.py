@@ -13,7 +13,7 @@ from weakref import finalize
 from harnpy.formats.dicts import boolean, string
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
 from harnpy.session.errors import InvalidArgument
-from harnpy.storage.opening import manifest_section, placed
+from harnpy.storage.opening import IN_FILES, manifest_section, placed
 from harnpy.world.effects import NETWORK, STATE, WRITE
 
 if TYPE_CHECKING:
@@ -59,10 +59,6 @@ def store_settings(world: World) -> StoreSettings:
 
 
 # The stores that one Vm's sessions are kept in. Spec: 10 §C6, §C9; rules of the Vm: 07 §8.5.
-
-
-_FILES = ("sqlite", "jsonl")
-_NOWHERE = ("memory",)
 
 
 class Stores:
@@ -114,9 +110,9 @@ class Stores:
         """Ask the rules whether a program may keep something there."""
         scheme, _, target = url.partition(":")
         path = target.partition("?")[0]
-        if scheme in _NOWHERE or path == ":memory:":
+        if scheme == "memory" or path == ":memory:":
             return
-        if scheme not in _FILES:
+        if scheme not in IN_FILES:
             from harnpy.storage.opening import shown
 
             self._world.require(NETWORK, shown(url))

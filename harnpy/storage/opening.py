@@ -152,14 +152,14 @@ _OPENERS: dict[str, Opener] = {
 }
 
 
-#: Stores whose URL is a path.
-_PATHS = ("sqlite", "jsonl")
+#: The schemes of stores in files, whose URL is a path; all others but `memory` are reached over the network.
+IN_FILES = ("sqlite", "jsonl")
 
 
 def placed(url: str, directory: str) -> str:
     """Return the URL with a path that counts from ``directory`` made absolute."""
     scheme, _, path = url.partition(":")
-    if scheme not in _PATHS or path.startswith(":"):
+    if scheme not in IN_FILES or path.startswith(":"):
         return url
     return f"{scheme}:{os.path.join(directory, path)}"
 

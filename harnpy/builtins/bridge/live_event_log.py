@@ -7,14 +7,13 @@ from weakref import finalize
 
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, installed_event_log, opened
 from harnpy.storage.memory import MemoryStore
+from harnpy.storage.opening import IN_FILES
 from harnpy.world.effects import NETWORK, STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
-#: Where events go: the schemes of stores.
-_NOWHERE, _FILES = ("memory",), ("sqlite", "jsonl")
 #: Seconds between two looks at what others have appended, for those who want it soon.
 SOON = 0.1
 
@@ -33,9 +32,9 @@ def require_log(vm: Vm) -> StoreEventLog:
     log = log_of(vm)
     url = log.store.url
     scheme, _, place = url.partition(":")
-    if scheme in _FILES:
+    if scheme in IN_FILES:
         vm.world.require(STATE, place)
-    elif scheme not in _NOWHERE:
+    elif scheme != "memory":
         vm.world.require(NETWORK, url)
     return log
 

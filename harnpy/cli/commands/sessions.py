@@ -43,7 +43,7 @@ from harnpy.session.transfer.formats import (
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
-from harnpy.storage.opening import parse_url
+from harnpy.storage.opening import IN_FILES, parse_url
 from harnpy.storage.upgrading import upgrade_store
 from harnpy.world import World
 from harnpy.world.files import plain_reason
@@ -337,7 +337,7 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     Made again, it goes on where it ended. What else the store has (topics, say) isn't copied but counted.
     """
     url = parse_url(source)
-    if url.scheme in ("sqlite", "jsonl") and not os.path.exists(url.target):
+    if url.scheme in IN_FILES and not os.path.exists(url.target):
         raise NoStore(source)
     with closing(open_store(source)) as ours, closing(open_store(target)) as theirs:
         report = conversations.copy(ours, theirs, ids)
