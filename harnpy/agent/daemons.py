@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 # that was in flight when the daemon stopped comes first when it resumes.
 
 
-QUEUE_CAPACITY: int = DAEMON.default("event_queue_capacity")
-
-
 class EventQueue:
     """``pending`` are the undelivered events, at most ``capacity``; ``inflight`` is the delivered one that
     isn't done, if any."""
@@ -244,7 +241,7 @@ class Daemons:
             session_id=session_id if session_id.strip() else f"daemon_session_{new_id()}",
             directory=directory,
             options={key: value for key, value in config.items() if key not in _OWN},
-            events=EventQueue(QUEUE_CAPACITY if capacity is None else capacity),
+            events=EventQueue(DAEMON.default("event_queue_capacity") if capacity is None else capacity),
             files=StateFiles(self._world.held().files, self._runtime.workplace, SPAWN),
             bell=self._background.bell(),
             as_text=self._as_text,

@@ -112,14 +112,10 @@ def mutation_session(
     return {**made, "session_id": made.get("session_id") or session_id, "worker_id": worker_id}
 
 
-CARRY_INHERIT, CARRY_FORK, CARRY_RESET, CARRY_COMPACT, CARRY_NONE = (
-    "inherit",
-    "fork",
-    "reset",
-    "compact",
-    "none",
-)
-TRANSCRIPT_MODES = (CARRY_INHERIT, CARRY_FORK, CARRY_RESET, CARRY_COMPACT)
+CARRY_INHERIT, CARRY_FORK, CARRY_RESET, CARRY_COMPACT = TRANSCRIPT_MODES = (
+    "inherit", "fork", "reset", "compact"
+)  # fmt: skip
+CARRY_NONE = "none"
 ARTIFACT_MODES = (CARRY_INHERIT, CARRY_NONE)
 #: How many messages `compact` keeps.
 _KEPT = 2

@@ -343,7 +343,6 @@ _KINDS = {
     "json_schema": JSON_SCHEMA,
     "schema": JSON_SCHEMA,
 }
-SCHEMA_RETRIES: int = CALL.default("schema_retries")
 
 
 @dataclass(frozen=True)
@@ -370,8 +369,8 @@ class Output:
         return None if self.expected_schema is None else canonical(self.expected_schema)
 
 
-def read_output(options: Options, retries: int = SCHEMA_RETRIES) -> Output:
-    """The output that the options ask for; ``retries`` is the caller's default."""
+def read_output(options: Options, retries: int | None = None) -> Output:
+    """Return the output that the options ask for; ``retries`` is the caller's default, if it has its own."""
     response_format = options.string("response_format", "text")
     if response_format not in ("json", "json_object", "text"):
         raise OptionError(
@@ -387,7 +386,9 @@ def read_output(options: Options, retries: int = SCHEMA_RETRIES) -> Output:
         strict=strict,
         expected_schema=expected,
         validation=options.string("output_validation", "off") or "off",
-        retries=options.count("schema_retries", retries),
+        retries=options.count(
+            "schema_retries", CALL.default("schema_retries") if retries is None else retries
+        ),
         nudge=nudge if isinstance(nudge, bool | str) else True,
     )
     if output.structured:

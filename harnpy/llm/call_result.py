@@ -71,38 +71,32 @@ _REPAIR = (
 
 
 def answer_envelope(answer: Answer) -> Dict:
-    reply, reading = answer.reply, answer.reading
+    reading = answer.reading
     category = ("schema_validation" if reading.found else "missing_json") if reading.errors else None
-    return {
-        "ok": category is None,
-        "data": reading.data if category is None else None,
-        "raw_text": reply.text,
-        "error": joined(reading.errors),
-        "error_category": category,
-        "attempts": answer.attempts,
-        "repaired": False,
-        "extracted_json": reading.lifted,
-        "usage": reply.usage(),
-        "model": reply.model,
-        "provider": reply.provider,
-    }
+    envelope = _envelope(answer.reply, joined(reading.errors), category, answer.attempts)
+    data = reading.data if category is None else None
+    return {**envelope, "data": data, "extracted_json": reading.lifted}
 
 
 def error_envelope(error: Dict, provider: str, model: str) -> Dict:
-    """The envelope of a call that failed."""
+    """Return the envelope of a call that failed."""
     nothing = Reply("", model, provider, model, 0, 0)
+    return _envelope(nothing, error["message"], error["category"], 0)
+
+
+def _envelope(reply: Reply, error: str, category: str | None, attempts: int) -> Dict:
     return {
-        "ok": False,
+        "ok": category is None,
         "data": None,
-        "raw_text": "",
-        "error": error["message"],
-        "error_category": error["category"],
-        "attempts": 0,
+        "raw_text": reply.text,
+        "error": error,
+        "error_category": category,
+        "attempts": attempts,
         "repaired": False,
         "extracted_json": False,
-        "usage": nothing.usage(),
-        "model": model,
-        "provider": provider,
+        "usage": reply.usage(),
+        "model": reply.model,
+        "provider": reply.provider,
     }
 
 

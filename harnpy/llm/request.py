@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harnpy.faults import OptionError
 from harnpy.llm.call_options import (
     CALL,
-    SCHEMA_RETRIES,
     TEXT,
     THINKING_DISABLED,
     TRANSCRIPT_REMOVED,
@@ -128,7 +127,7 @@ def read_request(
     *,
     retries: int = RETRIES,
     backoff_ms: int = BACKOFF_MS,
-    schema_retries: int = SCHEMA_RETRIES,
+    schema_retries: int | None = None,
 ) -> Request:
     """Make a request from the arguments of a call; the last three are the caller's defaults.
 
