@@ -274,7 +274,7 @@ class Runner:
             return replace(result, status=FAILED, error=str(error), cause=error)
         return result
 
-    def was_called_off(self, handle: Handle) -> bool:
+    def was_canceled(self, handle: Handle) -> bool:
         """Return whether its parent's log says that a child has ended."""
         return _has_ended(self._runtime.get(handle.ref.parent_id), handle)
 
@@ -351,7 +351,7 @@ class ScheduledChild:
 
     def cancel(self) -> None:
         """Have it never begin. Raises `ChildError` when it has begun (it is cancelled then) or ended."""
-        if self._children.cancel_entered(self._handle):
+        if self._children.cancel_scheduled(self._handle):
             return
         if self._handle.result is not None:
             raise ChildError("scheduled task already completed", self.session_id)
@@ -396,7 +396,7 @@ class Scheduler:
             waiting, self._waiting = self._waiting, []
             self._changed.notify_all()
         for _, _, handle, _ in waiting:
-            self._children.cancel_entered(handle)
+            self._children.cancel_scheduled(handle)
         if self._thread is not None:
             self._thread.join()
 
@@ -628,20 +628,20 @@ class Children:
         try:
             yield
         except BaseException:
-            self._stop_called_off(parent_id)
+            self._stop_canceled(parent_id)
             raise
 
-    def _stop_called_off(self, parent_id: str) -> None:
+    def _stop_canceled(self, parent_id: str) -> None:
         for handle in self._open():
             if handle.ref.parent_id == parent_id and handle.turn is not None:
                 with suppress(SessionError, StorageError):
-                    if self._runner.was_called_off(handle):
+                    if self._runner.was_canceled(handle):
                         self.stop(handle)
 
     def stop(self, handle: Handle, reason: str = CANCELLED) -> None:
         """Cancel a child that runs or waits, and with it those that it spawned."""
         with self._changed:
-            if self.cancel_entered(handle) or handle.result is not None or handle.stopped is not None:
+            if self.cancel_scheduled(handle) or handle.result is not None or handle.stopped is not None:
                 return
             handle.stopped = reason
         handle.caller.stop()
@@ -649,7 +649,7 @@ class Children:
         self._turns.wake()
         self.wake()
 
-    def cancel_entered(self, handle: Handle) -> bool:
+    def cancel_scheduled(self, handle: Handle) -> bool:
         """Cancel a child that hasn't begun. Return False if it has, or was cancelled."""
         with self._changed:
             if handle.has_begun or handle.result is not None:

@@ -16,7 +16,7 @@ from harnpy.session.events import (
     MESSAGE_ADDED,
     SESSION_CREATED,
     TRANSCRIPT_EVENT,
-    Brought,
+    ForeignEvent,
     Origin,
     Payload,
     Summary,
@@ -378,13 +378,13 @@ def _entries(
 def _brought_window(data: Json, event: Event) -> Window:
     def entry(item: Json) -> Event:
         if "archived" not in item:
-            return Brought(event, MESSAGE_ADDED, item["message"], item["id"])
+            return ForeignEvent(event, MESSAGE_ADDED, item["message"], item["id"])
         summary = Summary(event.first.owner, item["message"], [entry(inner) for inner in item["archived"]])
         summary.made_by(event)
         summary.named(item["id"])
         return summary
 
-    events = [(at, Brought(event, TRANSCRIPT_EVENT, value, value["id"])) for at, value in data["events"]]
+    events = [(at, ForeignEvent(event, TRANSCRIPT_EVENT, value, value["id"])) for at, value in data["events"]]
     window = Window(AppendOnlyList(map(entry, data["messages"])), AppendOnlyList(events))
     past = [entry(item) for item in data["history"]]
     window.past = (past, None) if past else None

@@ -568,7 +568,7 @@ class Summary(Event):
         self._id = id
 
 
-class Brought(Event):
+class ForeignEvent(Event):
     """An event that a fork onto a session brought from another log, under the id that it has there."""
 
     __slots__ = ()

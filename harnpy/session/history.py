@@ -135,7 +135,7 @@ def replace(session: Session, reason: str, window: Window, branched_at: int | No
     return session.record(kinds.HISTORY_REPLACED, cut)
 
 
-def bring(session: Session, parent_id: str, view: View) -> None:
+def become_fork_of(session: Session, parent_id: str, view: View) -> None:
     """Replace everything with what ``view`` shows of the session ``parent_id``: a fork onto this one."""
     session.record(kinds.HISTORY_REPLACED, Cut.fork(parent_id, view.window, view.registers))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
 
     #: What stands behind so many messages.
-    Aside = tuple[int, "Event | Pack"]
+    PlacedNote = tuple[int, "Event | Pack"]
 
 # The payload of ``tool_started``. Spec: 10 §A1.2, §A1.13.
 
@@ -317,9 +317,9 @@ def _shown_id(event: Event) -> str:
     return event_id(f"{event.owner.id}#compaction", event.seq, event.time)
 
 
-def events_of(asides: list[Aside]) -> Iterator[Event]:
+def events_of(notes: list[PlacedNote]) -> Iterator[Event]:
     """Return the events of all of them, in order."""
-    return (event for _, what in asides for event in events_at(what))
+    return (event for _, what in notes for event in events_at(what))
 
 
 def is_live(event: Event) -> bool:
@@ -327,9 +327,9 @@ def is_live(event: Event) -> bool:
     return event.type == TRANSCRIPT_EVENT and event.body.get("kind") in LIVE_KINDS
 
 
-def values_of(aside: Aside) -> list[dict[str, Any]]:
+def values_of(note: PlacedNote) -> list[dict[str, Any]]:
     """Return the transcript events of one position."""
-    return [lifecycle_value(event) for event in events_at(aside[1])]
+    return [lifecycle_value(event) for event in events_at(note[1])]
 
 
 def events_at(what: Event | Pack) -> list[Event]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 CAP = 256
 
 #: Where a store carries its table.
-_CARRIED = "live_sessions"
+_SLOT = "live_sessions"
 
 
 def _locked(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[LiveSession, P], R]:
@@ -70,13 +70,13 @@ class SessionConfig(NamedTuple):
 class LiveSession(StoredSession):
     """A session on a store. Each call that changes it or reads the log is whole for other threads."""
 
-    __slots__ = ("__weakref__", "_own_resizing", "config", "listeners", "home", "lock")
+    __slots__ = ("__weakref__", "_own_resizing", "config", "listeners", "table", "lock")
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
     ) -> None:
         self.lock = RLock()
-        self.home: LiveSessions | None = None
+        self.table: LiveSessions | None = None
         #: Called with all events that it takes in, whoever appended them: registries do it for their loops.
         self.listeners: tuple[Callable[[Sequence[Event]], None], ...] = ()
         #: That of the runtime that handed it out last, if one has.
@@ -110,8 +110,8 @@ class LiveSession(StoredSession):
     ) -> LiveSession:
         with self.lock:
             fork = cast("LiveSession", super().fork(id, store, at=at, label=label, reason=reason))
-        if self.home is not None:
-            fork = self.home.adopt(fork, is_new=True)
+        if self.table is not None:
+            fork = self.table.adopt(fork, is_new=True)
         return fork if self.config is None else fork.configured(self.config)
 
     def _store(self, written: Sequence[Event], seen: int) -> None:
@@ -138,7 +138,7 @@ class LiveSession(StoredSession):
     show_summary = _locked(StoredSession.show_summary)
     replace = _locked(StoredSession.replace)
     shrink = _locked(StoredSession.shrink)
-    bring = _locked(StoredSession.bring)
+    become_fork_of = _locked(StoredSession.become_fork_of)
     set_history = _locked(StoredSession.set_history)
     clean_window = _locked(StoredSession.clean_window)
     trim = _locked(StoredSession.trim)
@@ -150,7 +150,7 @@ class LiveSession(StoredSession):
     unpin = _locked(StoredSession.unpin)
     rewind = _locked(StoredSession.rewind)
     redo = _locked(StoredSession.redo)
-    _listened = _locked(StoredSession._listened)
+    _ensure_observers = _locked(StoredSession._ensure_observers)
     append = _locked(StoredSession.append)
     move_leaf = _locked(StoredSession.move_leaf)
     read = _locked(StoredSession.read)
@@ -177,7 +177,7 @@ class LiveSessions:
         self._lock = RLock()
         self._known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
-        self._under: dict[str, Lease] = {}
+        self._fences: dict[str, Lease] = {}
 
     def load(self, id: str) -> LiveSession:
         """Return the session as the store has it now. Raises `SessionNotFound`."""
@@ -216,24 +216,24 @@ class LiveSessions:
         """Return a session that has no event yet, unless there is one of that id."""
         stream = self.store.stream(KIND, origin.id, SessionCodec(origin))
         session = LiveSession(origin, stream, self.store)
-        session.lease = self._under.get(origin.id)
+        session.lease = self._fences.get(origin.id)
         return session
 
     @contextmanager
-    def under(self, id: str, lease: Lease) -> Iterator[None]:
+    def fence(self, id: str, lease: Lease) -> Iterator[None]:
         """Have the session append under a lease."""
-        self._append_under(id, lease)
+        self._set_fence(id, lease)
         try:
             yield
         finally:
             if self.leases is None or self.leases.users(id) < 2:  # none but this one
-                self._append_under(id, None)
+                self._set_fence(id, None)
 
-    def _append_under(self, id: str, lease: Lease | None) -> None:
+    def _set_fence(self, id: str, lease: Lease | None) -> None:
         with self._lock:
-            self._under.pop(id, None)
+            self._fences.pop(id, None)
             if lease is not None:
-                self._under[id] = lease
+                self._fences[id] = lease
             session = self._known.get(id)
             if session is not None:
                 session.lease = lease
@@ -247,7 +247,7 @@ class LiveSessions:
             if is_new:
                 self._known[session.id] = session
             session = self._known.setdefault(session.id, session)
-            session.home, session.lease = self, self._under.get(session.id)
+            session.table, session.lease = self, self._fences.get(session.id)
             self._recent[session.id] = session
             self._recent.move_to_end(session.id)
             if len(self._recent) > CAP:
@@ -266,7 +266,7 @@ class LiveSessions:
             return self._known.pop(id, None) is not None
 
 
-class _Carried:
+class _TableSlot:
     """A store's table, as long as somebody uses it: a store may outlive the programs that worked on it."""
 
     __slots__ = ("_lock", "_table")
@@ -289,8 +289,8 @@ def live_sessions(store: Store, world: World) -> LiveSessions:
 
     Whoever asks first gives it the ``world`` of its sessions. A store that wraps another one has its own.
     """
-    carried: _Carried = vars(store).setdefault(_CARRIED, _Carried())
-    return carried.table(store, world)
+    slot: _TableSlot = vars(store).setdefault(_SLOT, _TableSlot())
+    return slot.table(store, world)
 
 
 class Turns:
@@ -321,7 +321,7 @@ class Turns:
             if table.leases is None:
                 yield
                 return
-            with table.leases.lease(id, left, call, self.waiter, self.check) as lease, table.under(id, lease):
+            with table.leases.lease(id, left, call, self.waiter, self.check) as lease, table.fence(id, lease):
                 yield
 
     def lease(

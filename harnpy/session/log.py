@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from harnpy.session.registers import Settings
     from harnpy.session.resize import Resizing
     from harnpy.session.resize_policy import ResizePolicy
-    from harnpy.session.watch import Audience
+    from harnpy.session.watch import Observers
     from harnpy.storage.contract import Stream
 
 T = TypeVar("T")
@@ -55,11 +55,11 @@ class Session:
     """One log. ``version`` is the number of its last event; ``view`` says what the log means."""
 
     __slots__ = (
-        "audience", "clock", "id", "moment", "origin", "reduction", "resizing", "saves", "stream", "strict",
+        "observers", "clock", "id", "moment", "origin", "reduction", "resizing", "saves", "stream", "strict",
         "version", "view"
     )  # fmt: skip
     #: Who listens; None: nobody ever did.
-    audience: Audience | None
+    observers: Observers | None
     #: None: it isn't saved anywhere.
     saves: Saves | None
     #: Whether messages must be as a model takes them (10 §A1.4); else they are stored as they are.
@@ -85,7 +85,7 @@ class Session:
     def _attach(self, origin: Origin, stream: Stream, view: View | None = None, moment: float = 0) -> Self:
         """Become the session that ``stream`` is of. ``moment`` is that of its last event."""
         self.id = origin.id
-        self.audience = None
+        self.observers = None
         self.reduction: Reduction | None = None
         self.strict = False
         self.origin = origin
@@ -169,7 +169,7 @@ class Session:
 
     def record(self, type: str, payload: Any, turn: Event | None = None) -> Event:
         """Append one event that needs no check."""
-        if self.audience is not None or AMBIENT.get() is not None:
+        if self.observers is not None or AMBIENT.get() is not None:
             return self.write(EventDraft(type, payload, turn=turn))[0]
         seen = self.version
         now = self.clock.now()
@@ -213,8 +213,8 @@ class Session:
         """Append drafts that need no check."""
         if not drafts:
             return []
-        if self.audience is not None:
-            self.audience.check()
+        if self.observers is not None:
+            self.observers.check()
         seen = self.version if expected_version in (None, ANY) else expected_version
         events = self.drafted(drafts, seen)
         try:
@@ -224,8 +224,8 @@ class Session:
         self.version = seen + len(events)
         self.moment = events[-1].moment
         self.view.extend(events)
-        if self.audience is not None:
-            self.audience.appended(events)
+        if self.observers is not None:
+            self.observers.appended(events)
         return events
 
     def drafted(self, drafts: Sequence[EventDraft], seen: int) -> list[Event]:
@@ -265,7 +265,7 @@ class Session:
     show_summary = history.show_summary
     restore = history.restore
     replace = history.replace
-    bring = history.bring
+    become_fork_of = history.become_fork_of
     shrink = history.shrink
 
     def snapshot(
@@ -527,14 +527,14 @@ class Session:
     @property
     def has_watchers(self) -> bool:
         """Return whether somebody watches or observes."""
-        return bool(self.audience)
+        return bool(self.observers)
 
-    def _listened(self) -> Audience:
-        if self.audience is None:
-            from harnpy.session.watch import Audience
+    def _ensure_observers(self) -> Observers:
+        if self.observers is None:
+            from harnpy.session.watch import Observers
 
-            self.audience = Audience(self.id)
-        return self.audience
+            self.observers = Observers(self.id)
+        return self.observers
 
 
 def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class EventSink:
         self._size += len(text.encode("utf-8", "surrogatepass"))
 
 
-# One live session, with what isn't in its log. Spec: 08 §1.1, §1.7.
+# One open session, with what isn't in its log. Spec: 08 §1.1, §1.7.
 
 
 class Follower(Protocol):
@@ -148,7 +148,7 @@ class Follower(Protocol):
 
 
 class OpenSession:
-    """A live session, with what isn't in its log."""
+    """A session that a registry has open, with what isn't in its log."""
 
     __slots__ = ("child_ids", "closing", "end", "followers", "session", "sink", "subscribers", "turns")
 
@@ -216,9 +216,9 @@ class OpenSession:
             turn.close()
 
 
-# What is different for a live session that a store keeps. Spec: 10 §C9.
+# What is different for an open session that a store keeps. Spec: 10 §C9.
 #
-# A session in memory ends when it is closed; of one that is kept, only the live object goes.
+# A session in memory ends when it is closed; of one that is stored, only the live object goes.
 
 
 _WHAT_TO_DO = ": a loop of another process runs on it; wait until that has ended, or end it"
@@ -264,7 +264,7 @@ def discard(session: Session, memory: MemoryStore) -> None:
     store.delete(KIND, session.id)
 
 
-class _Loop:
+class _DirectCaller:
     """A loop calls its functions itself; a lease that is lost shows at its next append."""
 
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
@@ -294,7 +294,7 @@ def begin_turn(registry: Registry, opened: OpenSession, follower: Follower) -> N
     turns = Turns(live, waiter, registry.lease_wait)
     turn = ExitStack()
     try:
-        turn.enter_context(turns.turn(session.id, _Loop(), LOOP, shared=True))
+        turn.enter_context(turns.turn(session.id, _DirectCaller(), LOOP, shared=True))
     except LeaseHeld as held:
         raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
     opened.turns[follower] = turn

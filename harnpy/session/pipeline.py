@@ -169,7 +169,7 @@ class Pipeline:
         with self._events.failure(runtime_events.LOAD_FAILED, id):
             live = self._load(id, revision)
             turn = resumable_turn(live, key) if streams(action) else None
-            self._end_what_is_left(live, turn)
+            self._end_interrupted(live, turn)
             if key is not None and live.has_executed(key):
                 return live
             txn = Txn(live, name, call, key) if turn is None else ResumedTxn(live, name, call, key, turn)
@@ -225,7 +225,7 @@ class Pipeline:
             raise SessionConflict(id, revision, live.revision, kind="revision")
         return live
 
-    def _end_what_is_left(self, live: LiveSession, turn: Event | None) -> None:
+    def _end_interrupted(self, live: LiveSession, turn: Event | None) -> None:
         """End what a process has left that is gone, but for a ``turn`` that is resumed: nobody else has
         the lane."""
         if live.view.open_turns or live.open_children:

@@ -232,7 +232,7 @@ class Basis(NamedTuple):
     summary: tuple[Piece, ...] = ()
 
 
-class Taken(NamedTuple):
+class NewSnapshot(NamedTuple):
     payload: dict[str, Any]
     basis: Basis
 
@@ -246,7 +246,7 @@ class Loaded(NamedTuple):
     moment: float
 
 
-def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken | None:
+def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> NewSnapshot | None:
     """Return a snapshot of ``view``, behind event number ``until``; ``log(seq)`` returns the events from that
     number on. None while a turn is open, and for a window that can't be named (`spans_of`)."""
     now = view.window
@@ -284,7 +284,7 @@ def take(strategy: str, view: View, until: int, basis: Basis, log: Log) -> Taken
         moved_seq=view.rewound.at,
         undone=list(view.rewound.leaves),
     )
-    return Taken(from_json(to_json(payload)), Basis(until + 1, spans, summary))
+    return NewSnapshot(from_json(to_json(payload)), Basis(until + 1, spans, summary))
 
 
 def _projections_summary(last: SummaryCut | None, before: tuple[Piece, ...], seq: int) -> tuple[Piece, ...]:
@@ -367,7 +367,7 @@ def _window(found: Projection, shown: list[Event], full_view: Callable[[], View]
             entries.append(event)
         else:
             contexts.append((len(entries), event))
-    window = Window(AppendOnlyList(entries), LazyAppendOnlyList(lambda: full_view().window.asides.items()))
+    window = Window(AppendOnlyList(entries), LazyAppendOnlyList(lambda: full_view().window.notes.items()))
     window.contexts = tuple(contexts)
     window.floor, window.live_before, window.repeated = found.floor, found.live, found.repeated
     window.past = Lazy(lambda: full_view().window.past_entries()), None

@@ -429,7 +429,7 @@ class Stable:
         """Return the facts that the window depends on beside its messages. A call that isn't shown, as it has
         no result, may get one from the log: then other events count, too."""
         window = view.window
-        others = len(window.asides) if self._waits else 0
+        others = len(window.notes) if self._waits else 0
         return window.contexts, window.files, view.pins, others
 
 

@@ -10,7 +10,7 @@ from harnpy.session.errors import ResizeError, SessionConflict
 from harnpy.session.events import COMPACTION_STARTED, EventDraft
 from harnpy.session.registers import REGISTERS, name_of
 from harnpy.session.resize_policy import ResizeReport
-from harnpy.session.strategies import BUILT_IN, Change, Seen, carry_out, size_of
+from harnpy.session.strategies import BUILT_IN, Change, StrategyInput, carry_out, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,17 +56,17 @@ class Pass(NamedTuple):
             return _joined(first, self._limited(name, self._seen()))
         return self._limited(name, seen)
 
-    def _seen(self) -> Seen:
-        def look() -> Seen:
+    def _seen(self) -> StrategyInput:
+        def look() -> StrategyInput:
             self.session.refresh()
-            return Seen(self.session, self.session.settings)
+            return StrategyInput(self.session, self.session.settings)
 
         return self.session.locked(look)
 
     def _replaced(self, name: str) -> bool:
         return name in self.policy.strategies
 
-    def _due(self, seen: Seen) -> str | None:
+    def _due(self, seen: StrategyInput) -> str | None:
         if self.policy.analysis is None:
             return default_analysis(seen.size, self.policy)
         name = self.call(self.policy.analysis, *seen.arguments())
@@ -77,7 +77,7 @@ class Pass(NamedTuple):
             )
         return name
 
-    def _limited(self, name: str, seen: Seen) -> ResizeReport | None:
+    def _limited(self, name: str, seen: StrategyInput) -> ResizeReport | None:
         """Run a strategy, and then the hard limit's if need be."""
         report = self._strategy(name, seen)
         hard, limit = self.policy.hard_limit_strategy, self.policy.hard_limit_tokens
@@ -85,7 +85,7 @@ class Pass(NamedTuple):
             return report
         return _joined(report, self._strategy(hard, self._seen()))
 
-    def _strategy(self, name: str, seen: Seen) -> ResizeReport | None:
+    def _strategy(self, name: str, seen: StrategyInput) -> ResizeReport | None:
         """Run one strategy. None if there is none of that name, and the policy only warns of it."""
         own = self.policy.strategies.get(name)
         built_in = BUILT_IN.get(name)
@@ -104,7 +104,7 @@ class Pass(NamedTuple):
         after = self.session.locked(lambda: size_of(self.session))
         return ResizeReport(self.session.id, name, seen.size, after, events or 0, stale=events is None)
 
-    def _used(self, name: str, seen: Seen) -> dict[str, Any]:
+    def _used(self, name: str, seen: StrategyInput) -> dict[str, Any]:
         """Return what the log says of a resize: the settings that it went by."""
         policy = self.policy
         used: dict[str, Any] = {"strategy": name, "current_tokens": seen.size.tokens}

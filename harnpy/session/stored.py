@@ -19,7 +19,7 @@ from harnpy.session.history import ANY
 from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, SessionInfo, info_of
 from harnpy.session.log import KIND, Session, why_forked
 from harnpy.session.past import PastStream, past
-from harnpy.session.projections import EVENTS, Basis, Taken, load, take
+from harnpy.session.projections import EVENTS, Basis, NewSnapshot, load, take
 from harnpy.session.view import View, replay
 from harnpy.session.watch import CHUNK
 from harnpy.storage.contract import HeadQuery
@@ -257,13 +257,13 @@ class StoredSession(Session):
 
     def refresh(self) -> None:
         """Take notice of what others have appended."""
-        if self.audience is not None:
-            self.audience.check()
+        if self.observers is not None:
+            self.observers.check()
         if self.stream.refresh() > self.version:
             news = self._apply_new()
             self._head = None
-            if self.audience is not None:
-                self.audience.pass_on(news)
+            if self.observers is not None:
+                self.observers.pass_on(news)
             self._tell(news)
 
     def _tell(self, events: Sequence[Event]) -> None:
@@ -330,18 +330,18 @@ class StoredSession(Session):
     # Writing.
 
     def set(self, key: str, value: Any, **why: Any) -> int:
-        return self._again(lambda: super(StoredSession, self).set(key, value, **why))
+        return self._retry(lambda: super(StoredSession, self).set(key, value, **why))
 
     def set_status(self, status: str, reason: str | None = None) -> None:
-        return self._again(lambda: super(StoredSession, self).set_status(status, reason))
+        return self._retry(lambda: super(StoredSession, self).set_status(status, reason))
 
     def pin(self, event_id: str) -> bool:
-        return self._again(lambda: super(StoredSession, self).pin(event_id))
+        return self._retry(lambda: super(StoredSession, self).pin(event_id))
 
     def unpin(self, event_id: str) -> bool:
-        return self._again(lambda: super(StoredSession, self).unpin(event_id))
+        return self._retry(lambda: super(StoredSession, self).unpin(event_id))
 
-    def _again(self, change: Callable[[], T]) -> T:
+    def _retry(self, change: Callable[[], T]) -> T:
         """Make a change of what was seen; when somebody else wrote first, once more on the newer log."""
         while True:
             try:
@@ -403,8 +403,8 @@ class StoredSession(Session):
 
     def _store(self, written: Sequence[Event], seen: int) -> None:
         """Append events behind number ``seen``, and a snapshot of what they lead to, if one is due."""
-        if self.audience is not None:
-            self.audience.check()
+        if self.observers is not None:
+            self.observers.check()
         events, basis = [*written], self._basis
         taken = self._due(events, seen)
         if taken is not None:
@@ -423,8 +423,8 @@ class StoredSession(Session):
         self._digest, self._head, self._basis = digest, head, basis
         self._apply(events)
         try:
-            if self.audience is not None:
-                self.audience.appended(events)
+            if self.observers is not None:
+                self.observers.appended(events)
         finally:
             if self.stream.version > self.version:
                 self.refresh()  # the store has something to add: that it was repaired
@@ -477,7 +477,7 @@ class StoredSession(Session):
             return "time"
         return None
 
-    def _due(self, events: Sequence[Event], seen: int) -> Taken | None:
+    def _due(self, events: Sequence[Event], seen: int) -> NewSnapshot | None:
         """Return the snapshot that goes with an append of these events, if one is due."""
         until = seen + len(events)
         if until - self._digest.snapshot_seq < EVENTS or seen != self.version:

@@ -48,7 +48,7 @@ T = TypeVar("T")
 # What one resize works on: the session as it stood when the resize began. Spec: 10 §C8.
 
 
-class Seen:
+class StrategyInput:
     """``entries`` are those of the window up to an assistant's message whose calls are still open, which
     stays with all that follows.
 
@@ -149,7 +149,7 @@ def _open_at(session: Session, shown: list[Event]) -> int:
 
 def carry_out(
     session: Session,
-    seen: Seen,
+    seen: StrategyInput,
     strategy: str,
     outcome: Change | Compaction,
     started: EventDraft,
@@ -185,7 +185,7 @@ def carry_out(
             continue  # made again for what the log is now
 
 
-def _compaction(session: Session, seen: Seen, compaction: Compaction) -> list[EventDraft] | None:
+def _compaction(session: Session, seen: StrategyInput, compaction: Compaction) -> list[EventDraft] | None:
     if not session.view.window.begins_with(seen.entries[: compaction.split]):
         return None
     return [EventDraft(kinds.COMPACTION_TRIGGERED, session.compaction_cut(compaction))]
@@ -194,7 +194,7 @@ def _compaction(session: Session, seen: Seen, compaction: Compaction) -> list[Ev
 class _Wanted:
     """A change whose messages are told apart: the session's own, and new ones."""
 
-    def __init__(self, session: Session, seen: Seen, change: Change) -> None:
+    def __init__(self, session: Session, seen: StrategyInput, change: Change) -> None:
         known = {id(copy): (copy, entry) for copy, entry in seen.given()}
 
         def entries(messages: list[Any] | None, before: str) -> list[Event] | None:
@@ -423,7 +423,7 @@ _PROMPT = (
 _UPDATE = "It goes on from this summary: keep what still holds of it, and add what is new."
 
 
-def older_turns(seen: Seen, keep_turns: int) -> int:
+def older_turns(seen: StrategyInput, keep_turns: int) -> int:
     """Return how many messages stand before the last ``keep_turns`` users' turns; 0 if there are no more."""
     starts = [number for number, message in enumerate(seen.window) if _begins_turn(seen, number, message)]
     if len(starts) <= keep_turns:
@@ -431,14 +431,14 @@ def older_turns(seen: Seen, keep_turns: int) -> int:
     return starts[-keep_turns] if keep_turns else len(seen.window)
 
 
-def _begins_turn(seen: Seen, number: int, message: Message) -> bool:
+def _begins_turn(seen: StrategyInput, number: int, message: Message) -> bool:
     return message.get("role") == "user" and number not in seen.made and results_of(message) is None
 
 
 # Offload.
 
 
-def offload(seen: Seen, policy: ResizePolicy) -> tuple[list[Message], list[dict[str, Any]]]:
+def offload(seen: StrategyInput, policy: ResizePolicy) -> tuple[list[Message], list[dict[str, Any]]]:
     """Put long tool outputs of older turns into artifacts. Return the window's messages with references to
     them, and the artifacts' descriptors."""
     if policy.artifacts is None:
@@ -489,7 +489,7 @@ def _is_result(block: Any) -> bool:
 # Summarize.
 
 
-def summarize(seen: Seen, policy: ResizePolicy, ask: Callable[[str], str]) -> Compaction | None:
+def summarize(seen: StrategyInput, policy: ResizePolicy, ask: Callable[[str], str]) -> Compaction | None:
     """Replace older turns with a summary that ``ask(prompt)`` writes, going on from an earlier one. None when
     there are too few turns."""
     older = older_turns(seen, policy.min_keep_turns)
@@ -512,7 +512,7 @@ def _said(summary: str) -> str:
     return f"<conversation_summary>\n{summary}\n</conversation_summary>"
 
 
-def _former_summary(seen: Seen, older: int) -> str | None:
+def _former_summary(seen: StrategyInput, older: int) -> str | None:
     for number in sorted(seen.made):
         content = seen.window[number].get("content")
         found = _SUMMARY.search(content) if number < older and isinstance(content, str) else None
@@ -583,32 +583,32 @@ class Change(NamedTuple):
     facts: tuple[EventDraft, ...] = ()
 
 
-def _simple_cut(seen: Seen, policy: ResizePolicy) -> Change:
+def _simple_cut(seen: StrategyInput, policy: ResizePolicy) -> Change:
     limit = policy.max_length
     if limit is None:
         return Change()
     return Change(window=simple_cut(seen.window, limit, seen.room(limit), seen.pinned))
 
 
-def _trim(seen: Seen, policy: ResizePolicy) -> Change:
+def _trim(seen: StrategyInput, policy: ResizePolicy) -> Change:
     start = Pairs(seen.window).open_cut(max(0, len(seen.window) - policy.keep_last))
     return Change(window=seen.window[start:])
 
 
-def _offload(seen: Seen, policy: ResizePolicy) -> Change:
+def _offload(seen: StrategyInput, policy: ResizePolicy) -> Change:
     window, descriptors = offload(seen, policy)
     facts = (EventDraft(ARTIFACT_RECORDED, {"artifact": descriptor}) for descriptor in descriptors)
     return Change(window=window, facts=tuple(facts))
 
 
-def _summarize(seen: Seen, policy: ResizePolicy) -> Compaction | None:
+def _summarize(seen: StrategyInput, policy: ResizePolicy) -> Compaction | None:
     return summarize(seen, policy, _model(policy, "summarize"))
 
 
-def compacting(name: str) -> Callable[[Seen, ResizePolicy], Compaction | None]:
+def compacting(name: str) -> Callable[[StrategyInput, ResizePolicy], Compaction | None]:
     """Return the strategy of the compaction engine (08 §4) with that name."""
 
-    def run(seen: Seen, policy: ResizePolicy) -> Compaction | None:
+    def run(seen: StrategyInput, policy: ResizePolicy) -> Compaction | None:
         hard = policy.hard_limit_strategy
         if name == "llm":
             _model(policy, name)
@@ -637,7 +637,7 @@ def _model(policy: ResizePolicy, name: str) -> Callable[[str], str]:
     return policy.summarize
 
 
-BUILT_IN: dict[str, Callable[[Seen, ResizePolicy], Change | Compaction | None]] = {
+BUILT_IN: dict[str, Callable[[StrategyInput, ResizePolicy], Change | Compaction | None]] = {
     "simple_cut": _simple_cut,
     "trim": _trim,
     "offload": _offload,

@@ -181,12 +181,12 @@ HISTORY: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.HIST
 _BOUND: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
 
-def _again(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate[Txn, P], R]:
+def _retried(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate[Txn, P], R]:
     """Return a method that cuts as one that is carried out again when somebody else wrote first, as long as
     that commutes: children of the turn do."""
 
     @wraps(method)
-    def again(txn: Txn, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def retried(txn: Txn, /, *args: P.args, **kwargs: P.kwargs) -> R:
         while True:
             try:
                 return method(txn, *args, **kwargs)
@@ -194,7 +194,7 @@ def _again(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate
                 if not txn.can_retry:
                     raise
 
-    return again
+    return retried
 
 
 class Txn(Session):
@@ -355,13 +355,13 @@ class Txn(Session):
         if self._live.version != self._overlay.start:
             self.refresh()
 
-    set_history = _again(Session.set_history)
-    reset = _again(Session.reset)
-    clean_window = _again(Session.clean_window)
-    trim = _again(Session.trim)
-    rewind = _again(Session.rewind)
-    redo = _again(Session.redo)
-    move_leaf = _again(Session.move_leaf)
+    set_history = _retried(Session.set_history)
+    reset = _retried(Session.reset)
+    clean_window = _retried(Session.clean_window)
+    trim = _retried(Session.trim)
+    rewind = _retried(Session.rewind)
+    redo = _retried(Session.redo)
+    move_leaf = _retried(Session.move_leaf)
 
     def refresh(self) -> None:
         """Take notice of what others have appended, in a stream action. Raises `SessionConflict` where the

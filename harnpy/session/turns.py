@@ -56,7 +56,7 @@ def closing(turn: Iterable[Fact], agent: str, reason: str, error: str) -> list[F
     facts = list(turn)
     missing = _ends_of_calls(facts, reason)
     missing += _text_results([*facts, *missing])
-    missing += _called_off(facts, error)
+    missing += _canceled(facts, error)
     steps = sum(fact.type == kinds.STEP_COMPLETED and "reply" in fact.payload for fact in facts)
     end: Dict = {"agent_id": agent, "steps": steps}
     used = usage(facts)
@@ -196,9 +196,9 @@ _AWAITED: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 _COPIED = ("id", "tool", "external_id", "child_id", "child_session_id")
 
 
-def _called_off(facts: list[Fact], error: str) -> list[Fact]:
-    called_off: list[Fact] = []
-    for begins, key, ends, calls_off in _AWAITED:
+def _canceled(facts: list[Fact], error: str) -> list[Fact]:
+    canceled: list[Fact] = []
+    for begins, key, ends, cancels in _AWAITED:
         open_ones: Dict = {}
         for type, payload in facts:
             if type == begins:
@@ -209,8 +209,8 @@ def _called_off(facts: list[Fact], error: str) -> list[Fact]:
             if payload.get("metadata", {}).get("detached"):
                 continue
             copied = {name: payload[name] for name in _COPIED if name in payload}
-            called_off.append(Fact(calls_off, {**copied, "reason": error}))
-    return called_off
+            canceled.append(Fact(cancels, {**copied, "reason": error}))
+    return canceled
 
 
 # Turns that nobody will end: of a process that is gone, or of the session that this one was forked from.

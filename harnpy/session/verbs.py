@@ -457,7 +457,7 @@ def _refork(registry: Registry, child: Session, src: str, view: View) -> None:
     former = child.view.parent_id
     if former is not None and former != src and former in registry.by_id:
         registry.by_id[former].child_ids.pop(child.id, None)
-    child.bring(src, view)
+    child.become_fork_of(src, view)
 
 
 def _link(registry: Registry, parent_id: str, child_id: str) -> None:

@@ -258,11 +258,11 @@ def _summary_cut(view: View, event: Event) -> SummaryCut | None:
 def _show(view: View, event: Event) -> None:
     """Put an event among the lifecycle events, if transcripts show it."""
     if is_in_transcript(event.type, event.body):
-        view.window.asides.append((len(view.window.entries), event))
+        view.window.notes.append((len(view.window.entries), event))
 
 
-def _aside(view: View, event: Event) -> None:
-    view.window.asides.append((len(view.window.entries), event))
+def _note(view: View, event: Event) -> None:
+    view.window.notes.append((len(view.window.entries), event))
     if event.seq <= view.linked_at:
         return  # a parent's clients stay with the parent
     changed = event.metadata.get(kinds.LIVE_CLIENTS)
@@ -279,7 +279,7 @@ def _context(view: View, event: Event) -> None:
 def _fact(view: View, event: Event) -> None:
     window = view.window
     for shown in view.transcript_order.add(event.type, event.body, event):
-        window.asides.append((len(window.entries), shown))
+        window.notes.append((len(window.entries), shown))
 
 
 def _register(view: View, event: Event) -> None:
@@ -337,7 +337,7 @@ def _leaf_moved(view: View, event: Event) -> None:
 
 _EFFECTS: dict[str, Callable[[View, Event], None]] = {
     kinds.SESSION_CREATED: _created,
-    kinds.TRANSCRIPT_EVENT: _aside,
+    kinds.TRANSCRIPT_EVENT: _note,
     kinds.STEP_COMPLETED: _fact,
     kinds.TOOL_STARTED: _fact,
     kinds.TOOL_COMPLETED: _fact,

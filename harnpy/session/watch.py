@@ -62,7 +62,7 @@ class OwnTail:
 # Spec: 10 §A1.12, §C10.
 
 
-class Audience:
+class Observers:
     """The observers and watches of one `Session` object. Members may come and go in any thread."""
 
     def __init__(self, session_id: str) -> None:
@@ -253,11 +253,11 @@ class Watch:
     nobody holds it any more.
     """
 
-    def __init__(self, feed: Feed, tail: Tail, audience: Audience) -> None:
+    def __init__(self, feed: Feed, tail: Tail, observers: Observers) -> None:
         self._feed = feed
         self._tail = tail
         self._read: deque[Event] = deque()
-        self._leave = finalize(self, audience.leave, feed)
+        self._leave = finalize(self, observers.leave, feed)
         self._leave.atexit = False
 
     @property
@@ -331,7 +331,7 @@ class Watch:
 def started(
     version: Callable[[], int],
     tail: Tail,
-    audience: Audience,
+    observers: Observers,
     buffer: int,
     after: int | None,
     types: Iterable[str] | None,
@@ -349,12 +349,12 @@ def started(
     if types is not None and (isinstance(types, str) or not hasattr(types, "__iter__")):
         raise InvalidArgument(f"watch: types must be a list of event types, got {types!r}")
     feed = Feed(buffer, None if types is None else frozenset(types), lossy=lossy, pushed=tail.is_told)
-    audience.join(feed)
+    observers.join(feed)
     # Joined first: what is appended from here on is told, or is behind ``seen``.
     feed.has_read(version() if after is None else after)
     if after is not None:
         feed.fall_behind(version())
-    return Watch(feed, tail, audience)
+    return Watch(feed, tail, observers)
 
 
 def _is_count(value: object) -> bool:
@@ -370,7 +370,7 @@ BUFFER = 64
 
 def has_watchers(session: Session) -> bool:
     """Return whether somebody watches or observes."""
-    return bool(session.audience)
+    return bool(session.observers)
 
 
 def watch(
@@ -388,8 +388,8 @@ def watch(
     append to this object if it isn't. Raises `InvalidArgument`.
     """
 
-    audience = session._listened()
-    return started(lambda: session.version, session.tail(), audience, buffer, after, types, lossy=lossy)
+    observers = session._ensure_observers()
+    return started(lambda: session.version, session.tail(), observers, buffer, after, types, lossy=lossy)
 
 
 def observe(session: Session, fn: Callable[[Event], Any]) -> Callable[[], None]:
@@ -403,7 +403,7 @@ def observe(session: Session, fn: Callable[[Event], Any]) -> Callable[[], None]:
 
     if iscoroutinefunction(fn):
         raise InvalidArgument("observe: an observer must be a plain function, not an async one", session.id)
-    return session._listened().observe(fn)
+    return session._ensure_observers().observe(fn)
 
 
 def tail(session: Session) -> Tail:

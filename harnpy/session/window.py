@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.events import Event
-    from harnpy.session.lifecycle import Aside
+    from harnpy.session.lifecycle import PlacedNote
 
     Turn = int | str
     Message = dict[str, Any]
@@ -106,7 +106,7 @@ def originals(entries: list[Event]) -> list[Event]:
 class Window:
     """A transcript's contents.
 
-    ``entries`` are the events of the messages. ``asides`` are lifecycle events, each with the number of
+    ``entries`` are the events of the messages. ``notes`` are lifecycle events, each with the number of
     messages before it; a `Pack` is many at one position. A position below ``floor`` counts as ``floor``: a
     turn of an agent loop moves all lifecycle events behind its messages (08 §1.12), and this way it need
     not touch them.
@@ -115,18 +115,18 @@ class Window:
     """
 
     __slots__ = (
-        "_columns", "_lists", "_live", "_totals", "asides", "assets", "contexts", "entries", "files", "floor",
+        "_columns", "_lists", "_live", "_totals", "notes", "assets", "contexts", "entries", "files", "floor",
         "groups", "live_before", "metadata", "past", "repeated", "state", "summary"
     )  # fmt: skip
 
     def __init__(
         self,
         entries: AppendOnlyList[Event] | None = None,
-        asides: AppendOnlyList[Aside] | None = None,
+        notes: AppendOnlyList[PlacedNote] | None = None,
         like: Window | None = None,
     ) -> None:
         self.entries: AppendOnlyList[Event] = AppendOnlyList() if entries is None else entries
-        self.asides: AppendOnlyList[Aside] = AppendOnlyList() if asides is None else asides
+        self.notes: AppendOnlyList[PlacedNote] = AppendOnlyList() if notes is None else notes
         self._columns: dict[Callable[[Any], Any], list[Any]] = {}
         self._totals: dict[Callable[[Any], int], tuple[int, int]] = {}
         self._lists: tuple[tuple[int, int, int], list[Message], list[dict[str, Any]]] | None = None
@@ -155,7 +155,7 @@ class Window:
 
     def branch(self) -> Window:
         """Return the same window, to grow on its own. Costs nothing until it is read."""
-        branch = Window(self.entries.branch(), self.asides.branch(), like=self)
+        branch = Window(self.entries.branch(), self.notes.branch(), like=self)
         branch.floor, branch.repeated = self.floor, self.repeated
         branch.groups = self.groups.branch()
         branch.contexts = self.contexts
@@ -197,7 +197,7 @@ class Window:
     def settle(self) -> None:
         """Become independent of the window that this one was branched from."""
         self.entries.settle()
-        self.asides.settle()
+        self.notes.settle()
 
     # Reading. The lists are the window's own: read them, don't change them, don't keep them.
 
@@ -231,7 +231,7 @@ class Window:
     def lists(self) -> tuple[list[Message], list[dict[str, Any]]]:
         """Return the messages and the events in lists that never change: the same ones until something
         is added."""
-        stand = (len(self.entries), len(self.asides), self.floor)
+        stand = (len(self.entries), len(self.notes), self.floor)
         if self._lists is None or self._lists[0] != stand:
             self._lists = stand, list(self.messages()), self.events()
         return self._lists[1:]
@@ -241,8 +241,8 @@ class Window:
         shown = self.message_events()
         merged: list[dict[str, Any]] = []
         done = 0
-        asides = self.asides.items()
-        for (position, _), events in zip(asides, self._column(values_of, asides), strict=True):
+        notes = self.notes.items()
+        for (position, _), events in zip(notes, self._column(values_of, notes), strict=True):
             position = max(position, self.floor)
             merged += shown[done:position]
             merged += events
@@ -272,19 +272,19 @@ class Window:
 
     def live_events(self) -> list[dict[str, Any]]:
         """Return the lifecycle events about live clients, in order."""
-        if self.asides.is_lazy and not self.live_before:
-            return [lifecycle_value(event) for event in events_of(self.asides.loaded()) if is_live(event)]
+        if self.notes.is_lazy and not self.live_before:
+            return [lifecycle_value(event) for event in events_of(self.notes.loaded()) if is_live(event)]
         done, found = self._live
-        asides = self.asides.items()
-        if done < len(asides):
-            found += [lifecycle_value(event) for event in events_of(asides[done:]) if is_live(event)]
-            self._live = len(asides), found
+        notes = self.notes.items()
+        if done < len(notes):
+            found += [lifecycle_value(event) for event in events_of(notes[done:]) if is_live(event)]
+            self._live = len(notes), found
         return found
 
     @property
     def has_live_events(self) -> bool:
         """Return whether a lifecycle event is about live clients."""
-        return (self.asides.is_lazy and self.live_before) or bool(self.live_events())
+        return (self.notes.is_lazy and self.live_before) or bool(self.live_events())
 
     def visible(self) -> list[Event]:
         """Return the events that a model is shown: messages, and the context between them."""
@@ -316,8 +316,8 @@ class Window:
     def branch_index(self, keep_first: int) -> int:
         """Return the number of events up to and including message number ``keep_first`` (08 §1.4)."""
         everything = keep_first > len(self)
-        asides = (what.size for position, what in self._placed() if everything or position < keep_first)
-        return min(keep_first, len(self)) + sum(asides)
+        notes = (what.size for position, what in self._placed() if everything or position < keep_first)
+        return min(keep_first, len(self)) + sum(notes)
 
     # Other windows made from this one.
 
@@ -325,8 +325,8 @@ class Window:
         """Return the newest messages. Lifecycle events stay between those that remain."""
         dropped = max(0, len(self) - keep_last)
         entries = self.entries.items()
-        asides = self.moved_asides(lambda position: max(0, position - dropped))
-        window = Window(AppendOnlyList(entries[dropped:]), asides, like=self)
+        notes = self.moved_notes(lambda position: max(0, position - dropped))
+        window = Window(AppendOnlyList(entries[dropped:]), notes, like=self)
         window.groups = self.groups.moved(lambda end: max(0, end - dropped))
         window.contexts = self.kept_contexts(lambda position: max(0, position - dropped))
         window.repeated = max(0, self.repeated - dropped)
@@ -346,7 +346,7 @@ class Window:
 
         entries = self.entries.items()
         kept = AppendOnlyList([*entries[:start], summary, *entries[split:]])
-        window = Window(kept, self.moved_asides(place), like=self)
+        window = Window(kept, self.moved_notes(place), like=self)
         window.groups = self.groups.moved(place)
         window.contexts = self.kept_contexts(place)
         window.repeated = self.repeated
@@ -372,26 +372,26 @@ class Window:
             window.past = None  # a branch that begins before the first message has no past
         return window
 
-    def beginning(self, entries: list[Event], asides: int) -> Window:
-        """Return a window with these messages, and the first ``asides`` lifecycle events."""
-        kept: list[Aside] = []
-        for aside in self._placed():
-            asides -= aside[1].size
-            if asides < 0:
+    def beginning(self, entries: list[Event], notes: int) -> Window:
+        """Return a window with these messages, and the first ``notes`` lifecycle events."""
+        kept: list[PlacedNote] = []
+        for note in self._placed():
+            notes -= note[1].size
+            if notes < 0:
                 break
-            kept.append(aside)
+            kept.append(note)
         window = Window(AppendOnlyList(entries), AppendOnlyList(kept), like=self)
         window.repeated = min(self.repeated, len(entries))
         return window
 
     def with_entries(self, entries: list[Event]) -> Window:
         """Return a window with other messages, followed by the lifecycle events."""
-        return Window(AppendOnlyList(entries), self.moved_asides(lambda position: len(entries)), like=self)
+        return Window(AppendOnlyList(entries), self.moved_notes(lambda position: len(entries)), like=self)
 
-    def _placed(self) -> list[Aside]:
-        return [(max(position, self.floor), what) for position, what in self.asides.items()]
+    def _placed(self) -> list[PlacedNote]:
+        return [(max(position, self.floor), what) for position, what in self.notes.items()]
 
-    def moved_asides(self, place: Callable[[int], int]) -> AppendOnlyList[Aside]:
+    def moved_notes(self, place: Callable[[int], int]) -> AppendOnlyList[PlacedNote]:
         """Move each lifecycle event to ``place(position)``, and pack those at one position.
 
         So a cut costs what came since the last one, however many events there are in all.

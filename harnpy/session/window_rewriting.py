@@ -60,7 +60,7 @@ def rewritten(window: Window, entries: Sequence[Event]) -> Window:
             return position
         return len(entries) - tail if position <= end else position + len(entries) - len(former)
 
-    made = Window(AppendOnlyList(entries), window.moved_asides(place), like=window)
+    made = Window(AppendOnlyList(entries), window.moved_notes(place), like=window)
     made.groups = window.groups.moved(place)
     made.contexts = window.kept_contexts(place)
     end = max(end, window.repeated)

@@ -213,7 +213,7 @@ def test_a_cut_costs_what_came_since_the_last_one() -> None:
         store.trim("s", 5)
     session = store.session("s")
     assert session
-    assert len(session.view.window.asides) <= 6
+    assert len(session.view.window.notes) <= 6
     texts = [event["text"] for event in session.view.window.events() if event["kind"] == "note"]
     assert texts == [str(n) for n in range(300)]
 

@@ -86,7 +86,7 @@ def test_the_end_of_an_actions_lease_keeps_no_child_from_being_told_of(
         gate.entered.acquire()
         lost = runtime.store.lease("other")
         lost.release()
-        with runtime._live.under("p", lost):
+        with runtime._live.fence("p", lost):
             runtime.store.lease("other").release()  # somebody else had it since
             with pytest.raises(LeaseLost):
                 runtime.get("p").set_memo("too late")
