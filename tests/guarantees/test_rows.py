@@ -154,8 +154,8 @@ class TestOnEveryStore:
     def test_a_failed_append_is_seen_by_nobody(self, store: Store) -> None:
         """Persist first: not by memory, views, lists or whoever listens; and the session goes on."""
         session = begun("s", store, "a")
-        heard: list[Event] = []
-        session.heard = heard.extend
+        observed: list[Event] = []
+        session.observe(observed.append)
         before = (session.version, session.view.transcript("s"), session.moment, session.info)
         for number in range(1, 4):
             failing = Failing(session.stream, number)
@@ -171,7 +171,7 @@ class TestOnEveryStore:
             assert shown(loaded("s", store)) == shown(session)
         session.append(said("on"))
         assert texts(loaded("s", store)) == texts(session) == ["a", "2.1", "3.1", "3.2", "on"]
-        assert heard == []
+        assert [event.body["content"] for event in observed] == ["2.1", "3.1", "3.2", "on"]
 
     def test_the_window_is_always_valid_for_a_provider(self, store: Store) -> None:
         numbers = count()
