@@ -162,7 +162,7 @@ class Signals:
         elif self._first and not self._to_raise:
             self._first.clear()
             self._raise_soon()
-        if self.leaving or not self._to_raise:
+        if self.leaving or not self._to_raise or _is_importing(frame):
             return
         # In the middle of writing: `Stopped` would lose what is to be written. `_watch` comes back.
         if _flush(sys.stdout):
@@ -193,6 +193,16 @@ class Signals:
             _end_children()
         finally:
             os._exit(INTERRUPTED)
+
+
+def _is_importing(frame: Any) -> bool:
+    """Return True in the middle of an import: an extension that makes a class there may crash when it is
+    interrupted (msgspec 0.22 does). `_watch` comes back."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _be_quiet() -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,22 @@ def test_what_is_finished_as_soon_as_it_is_begun_delays_nothing(signals: main.Si
     signals.before(lambda done: done(), 60.0)
     with pytest.raises(Stopped):
         signals._handle(signal.SIGINT, None)
+
+
+def test_an_import_is_made_whole_first(
+    signals: main.Signals, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(main, "of_this_test", signals, raising=False)
+    (tmp_path / "interrupted_import.py").write_text(
+        "import signal, sys\n"
+        "from harnpy.cli import main\n"
+        "main.of_this_test._handle(signal.SIGINT, sys._getframe())\n"
+        "is_whole = True\n"
+    )
+    assert import_module("interrupted_import").is_whole
+    with pytest.raises(Stopped):
+        signals._handle(signal.SIGTERM, None)
 
 
 def test_what_was_printed_is_not_lost(tmp_path: Path) -> None:
