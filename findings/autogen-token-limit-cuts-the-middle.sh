@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # autogen-core 0.7.5: TokenLimitedChatCompletionContext takes messages out of the middle.
 #
-# Its docstring speaks of at most so many tokens "in recent messages". While the history is over the limit, it removes the
+# It is described as a limit on what the newest messages hold. While the history is over the limit, it removes the
 # message at half the length, again and again: the oldest ones stay, and what goes is neither old nor new. It removes
 # one message at a time without looking at tool calls, so a result may stay whose call is gone.
 #

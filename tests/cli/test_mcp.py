@@ -38,7 +38,7 @@ def test_a_file_that_cannot_be_served(
         (("--bind", "localhost:99999"), "'localhost:99999' is no HOST:PORT"),
         (("--cert", __file__), "--cert and --key are given together or not at all"),
         (("--path", "mcp"), "'mcp' does not begin with /"),
-        (("--transport", "sse"), "'sse' is not one of 'stdio', 'http'"),
+        (("--transport", "sse"), "invalid value for '--transport': expected one of stdio, http"),
         (("--api-keys", "x"), "--api-key"),
     ],
 )
