@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from harnpy.vm.declare import BuiltinTable
     from harnpy.vm.emit.program import UnitDraft
-    from harnpy.vm.emit.source_map import Line, Stretch
+    from harnpy.vm.emit.source_map import Line, SourceRange
     from harnpy.vm.front_end import Resolved
     from harnpy.vm.imports import Imports
     from harnpy.vm.resolve import Declared
 
-    Written = tuple[UnitDraft, list[Line], list[Stretch], CodeType]
+    Written = tuple[UnitDraft, list[Line], list[SourceRange], CodeType]
 
 #: The parts of a unit that are kept, in the order of its parameters; its warnings come after them.
 _KEPT = ("code", "called", "valued", "globals", "methods", "helpers")
@@ -152,8 +152,8 @@ def _written(tree: Resolved, table: BuiltinTable, file: str) -> Written:
         draft = draft_of(tree.program, tree.resolution, table, walked)
         try:
             lines = unit_lines(draft, tree.role, tree.entry)
-            text, stretches = render(lines)
-            return draft, lines, stretches, _code(text, file)
+            text, ranges = render(lines)
+            return draft, lines, ranges, _code(text, file)
         except TooDeep as deep:
             walked.add(id(deep.function))
         except (SyntaxError, RecursionError, MemoryError) as error:
@@ -166,11 +166,11 @@ def _unit(tree: Resolved, table: BuiltinTable, source: str, file: str) -> Compil
     from harnpy.vm.emit import helpers_used
     from harnpy.vm.emit.source_map import Locations
 
-    draft, _, stretches, code = _written(tree, table, file)
+    draft, _, ranges, code = _written(tree, table, file)
     unit = CompiledUnit(
         file,
         source,
-        Locations(source, file, stretches, draft.names).locate(code),
+        Locations(source, file, ranges, draft.names).locate(code),
         [(python, name, table.module_of(name)) for python, name in sorted(draft.called)],
         [(python, name, table.module_of(name)) for python, name in sorted(draft.valued)],
         sorted(draft.globals),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from harnpy.syntax import ast
 from harnpy.syntax.names import enum_variant
 from harnpy.vm.emit import CONSTANT, NIL, Operand, constant, joined, reading
-from harnpy.vm.resolve.types import RING
+from harnpy.vm.resolve.types import WRAPPING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ _NUMBERS = ("int", "num")
 _MOST_LEAVES = 12
 
 
-def ring(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
+def wrapping(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     """A tree of `+ - *`. ``a + b * 2`` of values that may be anything:
 
     if type(a_1) is int and type(b_2) is int:
@@ -335,7 +335,7 @@ def wrap_line(e: Emitter, node: ast.Binary, slot: Operand, pad: str) -> None:
 
 
 def collect(e: Emitter, node: ast.Node, leaves: list[ast.Node], ops: set[str]) -> None:
-    """The leaves of a ring tree, in order, and its operators.
+    """The leaves of a wrapping tree, in order, and its operators.
 
     A subtree whose errors must come first stays one leaf.
     """
@@ -349,7 +349,7 @@ def collect(e: Emitter, node: ast.Node, leaves: list[ast.Node], ops: set[str]) -
 
 
 def is_ring(node: ast.Node) -> bool:
-    return isinstance(node, ast.Binary) and node.op in RING
+    return isinstance(node, ast.Binary) and node.op in WRAPPING
 
 
 def fuses(e: Emitter, parent: ast.Binary, side: ast.Node) -> bool:
@@ -367,7 +367,7 @@ def leaf_count(node: ast.Node) -> int:
     count, stack = 0, [node]
     while stack and count < _MOST_LEAVES:
         top = stack.pop()
-        if isinstance(top, ast.Binary) and top.op in RING:
+        if isinstance(top, ast.Binary) and top.op in WRAPPING:
             stack.extend((top.left, top.right))
         else:
             count += 1
@@ -376,7 +376,7 @@ def leaf_count(node: ast.Node) -> int:
 
 def all_simple(e: Emitter, node: ast.Node) -> bool:
     """Return True if ``node`` only reads constants, and variables that are surely there."""
-    if isinstance(node, ast.Binary) and node.op in RING:
+    if isinstance(node, ast.Binary) and node.op in WRAPPING:
         return all_simple(e, node.left) and all_simple(e, node.right)
     if isinstance(node, ast.Name):
         ref = e.refs[id(node)]
@@ -388,7 +388,7 @@ def fast_tree(e: Emitter, node: ast.Binary, atoms: Iterator[Text], whole: bool) 
     """The tree in Python operators; unless ``whole``, its top alone."""
 
     def side(child: ast.Node) -> Text:
-        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(e, node, child):
+        if whole and isinstance(child, ast.Binary) and child.op in WRAPPING and fuses(e, node, child):
             return f"({fast_tree(e, child, atoms, whole)})"
         return next(atoms)
 
@@ -400,7 +400,7 @@ def slow_tree(e: Emitter, node: ast.Binary, atoms: Iterator[Text], whole: bool) 
     """The tree operator by operator, each with its place in the source; unless ``whole``, its top alone."""
 
     def side(child: ast.Node) -> Text:
-        if whole and isinstance(child, ast.Binary) and child.op in RING and fuses(e, node, child):
+        if whole and isinstance(child, ast.Binary) and child.op in WRAPPING and fuses(e, node, child):
             return slow_tree(e, child, atoms, whole)
         return next(atoms)
 
@@ -509,8 +509,8 @@ def branch(e: Emitter, cond: Text, then: Choice, otherwise: Choice) -> Operand:
 
 def binary(e: Emitter, node: ast.Binary, into: Operand | None) -> Text:
     op = node.op
-    if op in RING:
-        return ring(e, node, into)
+    if op in WRAPPING:
+        return wrapping(e, node, into)
     if op in ("&&", "||"):
         return logic_value(e, node)
     if op == "??":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harnpy.syntax import ast
 
     #: The offsets of a node in the source: its start and its end.
-    Stretch = tuple[int, int]
+    SourceRange = tuple[int, int]
     #: What a generated function is called: by Python's tools, and in Harn's own backtraces.
     Names = tuple[str, str]
 
@@ -57,32 +57,32 @@ def plain(line: Line) -> str:
     return head + "".join(piece.partition(_CLOSE)[2] for piece in marked)
 
 
-def render(lines: Iterable[Line]) -> tuple[str, list[Stretch]]:
+def render(lines: Iterable[Line]) -> tuple[str, list[SourceRange]]:
     """The program text, and what each of its lines stands for."""
     text: list[str] = []
-    stretches: list[Stretch] = []
+    ranges: list[SourceRange] = []
     for line in lines:
         if not line.text:
             continue
         head, *marked = line.text.split(_OPEN)
         text.append(" " * line.indent + head)
-        stretches.append((line.node.start, line.node.end))
+        ranges.append((line.node.start, line.node.end))
         for piece in marked:
             place, _, rest = piece.partition(_CLOSE)
             start, _, end = place.partition(_BETWEEN)
             text.append(rest)
-            stretches.append((int(start), int(end)))
-    return "\n".join(text) + "\n", stretches
+            ranges.append((int(start), int(end)))
+    return "\n".join(text) + "\n", ranges
 
 
 # Code that was compiled from generated text, made to say where it is in the Harn source.
 #
 # A code object has a table with the position of each instruction. It is written anew here: what stands on
-# line N of the generated text is where that line's stretch of the source is, line, columns and end. Names
+# line N of the generated text is where that line's range of the source is, line, columns and end. Names
 # become those of the Harn functions, the file that of the program. So whoever asks Python is told Harn:
 # tracebacks, pdb, profilers, tracers, faulthandler.
 #
-# A line of the text stands for one stretch, so the table needs no more than a line's number. Moving the
+# A line of the text stands for one range, so the table needs no more than a line's number. Moving the
 # nodes of a parsed tree before it is compiled would come to the same, and takes twice as long as compiling.
 
 
@@ -99,17 +99,17 @@ class Locations:
     """
 
     def __init__(
-        self, source: str, file: str, stretches: Sequence[Stretch], names: Mapping[str, Names]
+        self, source: str, file: str, ranges: Sequence[SourceRange], names: Mapping[str, Names]
     ) -> None:
         self._source = source
         self._file = file
         self._names = names
         self._ascii = source.isascii()
         self._line_starts = [0, *_after_line_feeds(source)]
-        # Several lines stand for one stretch, most steps from line to line are one of a few.
-        places = {stretch: self._place(*stretch) for stretch in set(stretches)}
+        # Several lines stand for one range, most steps from line to line are one of a few.
+        places = {piece: self._place(*piece) for piece in set(ranges)}
         #: For each generated line its line in the source, and the rest of its place as it is written.
-        self._places = [places[stretch] for stretch in stretches]
+        self._places = [places[piece] for piece in ranges]
         self._steps: dict[int, bytes] = {}
 
     def locate(self, code: CodeType) -> CodeType:

@@ -12,7 +12,7 @@ from harnpy.vm.emit import NIL, Operand, reading
 from harnpy.vm.emit.emitter import release
 from harnpy.vm.emit.expressions import all_simple, mapping, sequence, wrap_line
 from harnpy.vm.emit.source_map import Line
-from harnpy.vm.resolve.types import RING
+from harnpy.vm.resolve.types import WRAPPING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Sum(Form):
 
     def fits(self, e: Emitter) -> bool:
         """Return True if it may be more than arithmetic, and its strings can be put together first."""
-        if any(isinstance(node, ast.Binary) and node.op in RING for node in self.added):
+        if any(isinstance(node, ast.Binary) and node.op in WRAPPING for node in self.added):
             return False
         if len(self.added) > 1:
             return "str" in self.grows and all(all_simple(e, node) for node in self.added[1:])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # from the best guess and only ever widens. `+ - *` on ints stay ints because they wrap (02 §2.1).
 
 
-RING = frozenset("+-*")
+WRAPPING = frozenset("+-*")
 _COMPARISONS = frozenset(["==", "!=", "<", ">", "<=", ">=", "in", "not in", "&&", "||"])
 _KINDS_OF_LITERALS: dict[type[ast.Node], str] = {
     ast.Int: "int",
@@ -95,8 +95,8 @@ class Kinds:
             case ast.Name():
                 ref = self.refs.get(id(node))
                 return ref.variable.kind if ref and ref.kind == "local" and ref.variable else "any"
-            case ast.Binary(op=op) if op in RING:
-                return self.ring(node)
+            case ast.Binary(op=op) if op in WRAPPING:
+                return self.wrapping(node)
             case ast.Binary(op=op):
                 return "bool" if op in _COMPARISONS else "any"
             case ast.Unary(op="!"):
@@ -109,7 +109,7 @@ class Kinds:
                 return _BUILTINS.get(name, "any") if ref and ref.kind == "builtin" else "any"
         return "any"
 
-    def ring(self, node: ast.Binary) -> str | None:
+    def wrapping(self, node: ast.Binary) -> str | None:
         ask = self.kind if self.settled else self.kind_or_none
         left, right = ask(node.left), ask(node.right)
         if left is None or right is None:

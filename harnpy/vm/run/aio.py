@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 #
 # Between two waits a program has the thread to itself: a `while true { }` would block the asyncio loop, and
 # nothing could cancel it. A second thread asks for a turn now and then. To start it costs more than most
-# spells between two waits take, so it is started only for one that has polled a thousand times.
+# time slices between two waits take, so it is started only for one that has polled a thousand times.
 
 
 #: Seconds for which a program computes before the loop has a turn.
-_SPELL = 0.01
-#: Polls of a spell that look at the time themselves, before a thread does.
+_TIME_SLICE = 0.01
+#: Polls of a time slice that look at the time themselves, before a thread does.
 _FEW = 1000
 
 
 class Turns:
-    """The spells of one run: `begin` when the program goes on, `end` when the loop does."""
+    """The time slices of one run: `begin` when the program goes on, `end` when the loop does."""
 
     def __init__(self, scheduler: Scheduler, give_way: Callable[[], object]) -> None:
         """``give_way()`` lets the loop go on, and returns when it has had its turn."""
@@ -50,7 +50,7 @@ class Turns:
         self._left = 0
         self._watch = Stopwatch()
         self._ticker: Ticker | None = None
-        """Runs while a spell is timed."""
+        """Runs while a time slice is timed."""
         self._due = False
 
     def begin(self) -> None:
@@ -71,12 +71,12 @@ class Turns:
             self._scheduler.refresh()
         elif self._left:
             self._left -= 1
-            self._due = self._watch.has_passed(_SPELL)
+            self._due = self._watch.has_passed(_TIME_SLICE)
         elif self._ticker is None:
             self._signal.watched = self._scheduler.limited
             self._scheduler.refresh()
             # One that ticks again and again: a refresh of the flag at that very moment would undo a tick.
-            self._ticker = Ticker(_SPELL, self._ask)
+            self._ticker = Ticker(_TIME_SLICE, self._ask)
 
     def _ask(self) -> None:
         self._due = True

@@ -21,10 +21,10 @@ from harnpy.vm.unit import LANGUAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from harnpy.vm.emit.source_map import Stretch
+    from harnpy.vm.emit.source_map import SourceRange
 
 
-def drafted(source: str) -> tuple[UnitDraft, str, list[Stretch]]:
+def drafted(source: str) -> tuple[UnitDraft, str, list[SourceRange]]:
     table, program = Vm().builtins, parse(source)
     entry = entry_pipeline(program)
     resolution = Resolver(table.is_builtin, table.is_global).program(program, entry)
@@ -48,10 +48,10 @@ def test_a_function_is_one_python_function_and_its_maker() -> None:
 
 def test_every_line_stands_for_a_place_in_the_source() -> None:
     source = 'let a = {b: 1}\nprintln(a.b.c)\nthrow "x"'
-    _, text, stretches = drafted(source)
+    _, text, ranges = drafted(source)
     lines = text.splitlines()
-    assert len(stretches) == len(lines)
-    (raising,) = [at for line, at in zip(lines, stretches, strict=True) if "raise Thrown" in line]
+    assert len(ranges) == len(lines)
+    (raising,) = [at for line, at in zip(lines, ranges, strict=True) if "raise Thrown" in line]
     assert source[slice(*raising)] == 'throw "x"'
 
 
