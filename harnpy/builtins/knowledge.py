@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import cache
 
 from harnpy import shipped
-from harnpy.vm.declare import Signature
 from harnpy.vm.run import methods
+from harnpy.vm.signatures import Signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

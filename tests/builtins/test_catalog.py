@@ -12,7 +12,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.builtins import catalog, knowledge
-from harnpy.vm.declare import Signature
+from harnpy.vm.signatures import Signature
 
 SOURCES = Path(catalog.__file__).parent
 

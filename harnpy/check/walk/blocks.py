@@ -5,8 +5,9 @@ Spec: 03 §5, §6, §8, §10.
 
 from __future__ import annotations
 
+from harnpy.check.exhaustiveness import check_coverage, check_exhaustive
 from harnpy.check.findings import declared_here
-from harnpy.check.narrowing import after_if, arm_facts, check_arm, check_coverage, check_exhaustive
+from harnpy.check.narrowing import after_if, arm_facts, check_arm
 from harnpy.check.scopes import assigned
 from harnpy.check.types.type_nodes import shown
 from harnpy.check.walk.undeclared_names import foreign_type_hint

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harnpy.check.exhaustiveness import check_coverage, check_exhaustive
 from harnpy.check.findings import Findings
-from harnpy.check.narrowing import arm_facts, check_arm, check_coverage, check_exhaustive
+from harnpy.check.narrowing import arm_facts, check_arm
 from harnpy.check.types.type_nodes import shown
 from harnpy.syntax import ast
 from tests.check.types.written import expression, types, written
