@@ -230,8 +230,8 @@ class Lanes:
             if self._may_go(ticket):
                 return wait
             pause = ticket.pause = waiter.pause()
-        gives_up = waiter.now() + wait
         try:
+            gives_up = waiter.now() + wait
             while True:
                 with self._lock:
                     if self._may_go(ticket):

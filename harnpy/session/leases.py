@@ -132,17 +132,16 @@ class Leases:
             self._release_if_unused(key, held)
 
     def _reused(self, key: str, call: Caller) -> Held | None:
+        now = monotonic()
         with self._changed:
             held = self._held.get(key)
             if held is None:
                 return None
-            is_shared = bool(held.callers)
-            held.callers.append(call)
-        used, held.used = held.used, monotonic()
-        if is_shared or held.used - used < self._ttl / 3:
-            return held
-        with self._changed:  # the process has stood still: somebody else may have it
-            del self._held[key]
+            if held.callers or now - held.used < self._ttl / 3:
+                held.used = now
+                held.callers.append(call)
+                return held
+            del self._held[key]  # the process has stood still: somebody else may have it
         held.release()
         return None
 
@@ -153,11 +152,17 @@ class Leases:
             call.check()
             check()
 
-        held = Held(self._lease(key, wait, waiter, both))
-        held.callers.append(call)
-        with self._changed:
-            self._held[key] = held
-            self._wake()
+        lease = self._lease(key, wait, waiter, both)
+        try:
+            held = Held(lease)
+            held.callers.append(call)
+            with self._changed:
+                self._held[key] = held
+                self._wake()
+        except BaseException:  # a signal: nobody would let it go
+            self._held.pop(key, None)
+            lease.release()
+            raise
         return held
 
     def _lease(self, key: str, wait: float, waiter: Waiter, check: Callable[[], None]) -> Lease:
@@ -173,12 +178,11 @@ class Leases:
             pause.wait(LEAST_WAIT)
 
     def _leave(self, key: str, held: Held, call: Caller) -> None:
-        is_over = held.is_wanted() or held.lost is not None
-        held.used = monotonic()
         with self._changed:
             held.callers.remove(call)
             self._wake()
-        if is_over:
+        held.used = monotonic()
+        if held.lost is not None or held.is_wanted():
             self._release_if_unused(key, held)
 
     def _release_if_unused(self, key: str, held: Held) -> None:

@@ -168,12 +168,12 @@ class LiveSessions:
     recently used first to go.
     """
 
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, lanes: Lanes, leases: Leases | None) -> None:
+        """``leases`` is None where nobody else can have the store."""
         self.store = store
         self.world = world
-        self.lanes = Lanes()
-        #: None: nobody else can have the store.
-        self.leases = None if store.url.startswith("memory:") else Leases(store)
+        self.lanes = lanes
+        self.leases = leases
         self._lock = RLock()
         self._known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
@@ -266,20 +266,26 @@ class LiveSessions:
             return self._known.pop(id, None) is not None
 
 
-class _TableSlot:
-    """A store's table, as long as somebody uses it: a store may outlive the programs that worked on it."""
+class _Slot:
+    """What a store carries: its lanes, its leases, and its table as long as somebody uses that.
 
-    __slots__ = ("_lock", "_table")
+    A store may outlive the programs that worked on it, and keeps none of them alive.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_lanes", "_lock", "_store", "_table", "leases")
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lanes = Lanes()
+        self.leases = None if store.url.startswith("memory:") else Leases(store)
         self._lock = Lock()
         self._table: Callable[[], LiveSessions | None] = lambda: None
 
-    def table(self, store: Store, world: World) -> LiveSessions:
+    def table(self, world: World) -> LiveSessions:
         with self._lock:
             table = self._table()
             if table is None:
-                table = LiveSessions(store, world)
+                table = LiveSessions(self._store, world, self._lanes, self.leases)
                 self._table = ref(table)
             return table
 
@@ -289,8 +295,17 @@ def live_sessions(store: Store, world: World) -> LiveSessions:
 
     Whoever asks first gives it the ``world`` of its sessions. A store that wraps another one has its own.
     """
-    slot: _TableSlot = vars(store).setdefault(_SLOT, _TableSlot())
-    return slot.table(store, world)
+    slot: _Slot | None = vars(store).get(_SLOT)
+    if slot is None:
+        slot = vars(store).setdefault(_SLOT, _Slot(store))
+    return slot.table(world)
+
+
+def release_leases(store: Store) -> None:
+    """Let go of the leases that no turn has, of a store that is about to be closed."""
+    slot: _Slot | None = vars(store).get(_SLOT)
+    if slot is not None and slot.leases is not None:
+        slot.leases.release_unused()
 
 
 class Turns:

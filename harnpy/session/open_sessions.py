@@ -292,13 +292,13 @@ def begin_turn(registry: Registry, opened: OpenSession, follower: Follower) -> N
 
     live, waiter = live_sessions(session.store, registry.world), registry.waiter or ThreadWaiter()
     turns = Turns(live, waiter, registry.lease_wait)
-    turn = ExitStack()
-    try:
-        turn.enter_context(turns.turn(session.id, _DirectCaller(), LOOP, shared=True))
-    except LeaseHeld as held:
-        raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
-    opened.turns[follower] = turn
-    session.refresh()
+    with ExitStack() as turn:
+        try:
+            turn.enter_context(turns.turn(session.id, _DirectCaller(), LOOP, shared=True))
+        except LeaseHeld as held:
+            raise SessionLeased(f"{held.message}{_WHAT_TO_DO}", session.id) from held
+        session.refresh()
+        opened.turns[follower] = turn.pop_all()
 
 
 # Everything that a verb does to a session starts with its registry. Reading a session leaves the order of use

@@ -6,6 +6,7 @@ Spec: 10 §C6, §C9; 07 §8.5.
 from __future__ import annotations
 
 import os.path
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
@@ -125,5 +126,9 @@ class Stores:
 
 def _close(stores: dict[str, Store]) -> None:
     for store in stores.values():
+        if "harnpy.session.live" in sys.modules:  # else it has no leases
+            from harnpy.session.live import release_leases
+
+            release_leases(store)
         store.close()
     stores.clear()

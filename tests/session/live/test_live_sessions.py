@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import closing
 from pathlib import Path
 from weakref import ref
 
@@ -10,6 +11,7 @@ import pytest
 
 from harnpy import Vm
 from harnpy.session import SessionRegistry, SessionRuntime
+from harnpy.session.conversation import SessionConversation
 from harnpy.session.live import live_sessions
 from harnpy.session.log import KIND
 from harnpy.storage import open_store
@@ -62,3 +64,16 @@ def test_a_store_keeps_no_program_alive(tmp_path: Path) -> None:
     del vm
     gc.collect()
     assert (program(), table()) == (None, None)
+
+
+@pytest.mark.parametrize("url", STORES[1:])
+def test_what_a_program_had_is_free_when_it_ends(url: str, tmp_path: Path) -> None:
+    url = url.format(tmp_path)
+    registry = SessionRegistry()
+    registry.open("s", {"store": url})
+    loop = SessionConversation("s", registry)
+    loop.begin(None, "text")
+    loop.end("completed")
+    registry.stores.close()
+    with closing(open_store(url)) as other:
+        other.lease("session:s", wait=0).release()
