@@ -57,6 +57,7 @@ EXCEPTIONS = {
     "serve/mcp_stdio.py": "threads between the streams of a client and the loop; no program sees either",
     "isolation/": "starts a process for a Vm, bounds it and speaks to it: the embedder's means, no program's",
     "mcp/": "the SDK of MCP speaks HTTP in the words of httpx2; its clients come from the world",
+    "builtins/bridge/agent_tasks.py": "a task waits for a session that another thread may let go of",
     "builtins/catalog.py": "the index of the interpreter's own modules, kept in the same cache",
 }
 
