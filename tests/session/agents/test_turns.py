@@ -8,6 +8,7 @@ import pickle
 from collections.abc import AsyncIterator, Iterator
 from functools import partial, wraps
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -437,15 +438,19 @@ def test_a_turn_costs_one_copy_of_each_message_before_it() -> None:
 
 
 def test_what_a_turn_needed_goes_with_it() -> None:
+    turns: list[ref[Turn]] = []
+
+    def agent(messages: Any, turn: Turn) -> str:
+        turns.append(ref(turn))
+        return "done"
+
     with SessionRuntime("memory:") as runtime:
         runtime.create(id="s")
-        runtime.send("s", "first", agent=one)
-        gc.collect()
         gc.disable()
         try:
             for _ in range(10):
-                runtime.send("s", "go", agent=one)
-            assert gc.collect() < 10, "an action is in a cycle"
+                runtime.send("s", "go", agent=agent)
+            assert [turn() for turn in turns] == [None] * 10, "a turn is in a cycle"
         finally:
             gc.enable()
 
