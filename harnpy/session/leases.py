@@ -161,7 +161,8 @@ class Leases:
                 self._wake()
         except BaseException:  # a signal: nobody would let it go
             self._held.pop(key, None)
-            lease.release()
+            with suppress(StorageError):  # it ends by itself
+                lease.release()
             raise
         return held
 
