@@ -10,7 +10,17 @@ from harnpy.session import events as kinds
 from harnpy.session.arguments import checked, mapping, text
 from harnpy.session.cuts import BranchSummary, Cut
 from harnpy.session.errors import EventNotFound, EventRejected
-from harnpy.session.events import MICROS, TURN_STARTED, Event, EventDraft, Payload, Place, TurnRef, read_stamp
+from harnpy.session.events import (
+    MICROS,
+    TURN_COMPLETED,
+    TURN_STARTED,
+    Event,
+    EventDraft,
+    Payload,
+    Place,
+    TurnRef,
+    read_stamp,
+)
 from harnpy.session.past import number_of
 from harnpy.session.rewind import LeafMoved, leaf_of
 
@@ -279,12 +289,13 @@ def _number(log: Log, id: str) -> int:
 
 
 def place(drafts: Sequence[EventDraft], events: Sequence[Event], view: View, moment: float) -> None:
-    """Give the events of one append their turns by name, and the times that their drafts say.
+    """Give the events of one append their turns by name, and the times that their drafts say. An end that
+    names no turn ends the open one that began last.
 
     ``moment`` is that of the event before: times of one log never go back. Raises `EventRejected` for a
     number that isn't the next, or for what is no time stamp.
     """
-    open_turns = list(view.open_turns.values())
+    open_turns = {seq: events[0].owner.own(turn) for seq, turn in view.open_turns.items()}
     for draft, event in zip(drafts, events, strict=True):
         if draft.place is not None:
             _, timestamp, seq = draft.place
@@ -293,12 +304,16 @@ def place(drafts: Sequence[EventDraft], events: Sequence[Event], view: View, mom
             if timestamp is not None:
                 event.moment = _moment(timestamp, event)
         event.moment = moment = max(moment, event.moment)
-        if isinstance(draft.turn, str):
-            begun = (each for each in reversed(open_turns) if draft.turn in (each.turn_name, each.id))
-            if event.type != TURN_STARTED and (turn := next(begun, None)) is not None:
-                event.turn = turn
         if event.type == TURN_STARTED:
-            open_turns.append(event)
+            open_turns[event.seq] = event
+        elif isinstance(draft.turn, str):
+            begun = reversed(open_turns.values())
+            named = (turn for turn in begun if draft.turn in (turn.turn_name, turn.id))
+            event.turn = next(named, event.turn)
+        elif event.type == TURN_COMPLETED and draft.turn is None:
+            event.turn = next(reversed(open_turns.values()), None)
+        if event.type == TURN_COMPLETED and event.turn is not None:
+            open_turns.pop(event.turn.seq, None)
 
 
 def asked_for(drafts: Sequence[EventDraft], events: Sequence[Event]) -> list[Event]:

@@ -238,7 +238,12 @@ class Session:
         for seq, draft in enumerate(drafts, seen + 1):
             left -= 1
             events.append(Event.drafted(draft, origin, seq, now, left))
-            if draft.place is not None or draft.turn.__class__ is str:
+            turn = draft.turn
+            if (
+                draft.place is not None
+                or turn.__class__ is str
+                or (turn is None and draft.type == kinds.TURN_COMPLETED)
+            ):
                 say_more = True
         if say_more:
             place(drafts, events, self.view, self.moment)

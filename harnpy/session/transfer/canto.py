@@ -202,7 +202,7 @@ class Foreign:
         self._tip: int | None = None
         #: The number of each turn's begin, by the turn's id there.
         self.turns: dict[str, int] = {}
-        self.last_turn: int | None = None
+        self.open_turns: list[int] = []
 
     def alias(self, id: str) -> None:
         """Note a line that stands for no event of its own."""
@@ -236,7 +236,7 @@ class Foreign:
         else:
             found = {"data": data}
         if type == kinds.TURN_STARTED:
-            self.last_turn = number
+            self.open_turns.append(number)
             if envelope.get("turn_id"):
                 self.turns[envelope["turn_id"]] = number
         return found
@@ -541,8 +541,12 @@ class Reader:
         self._time = max(self._time, read_stamp(envelope["timestamp"]))
         turn = envelope.get("turn_id")
         known = self._foreign.turns.get(turn) if turn else None
-        if row["type"] == kinds.TURN_COMPLETED and known is None:
-            known = self._foreign.last_turn
+        if row["type"] == kinds.TURN_COMPLETED:
+            open_turns = self._foreign.open_turns
+            if not turn and open_turns:
+                known = open_turns[-1]
+            if known in open_turns:
+                open_turns.remove(known)
         if row["id"] is None:
             row["id"] = event_id(self._session_id, number, self._time)
         shown: Json = {

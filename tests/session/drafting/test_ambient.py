@@ -59,6 +59,34 @@ def test_a_turn_by_its_name(store: Store) -> None:
         ]  # fmt: skip
 
 
+def test_an_end_that_names_no_turn_ends_the_open_one_that_began_last(store: Store) -> None:
+    with SessionRuntime(store) as runtime:
+        session = runtime.create(id="s")
+        begins = session.append(drafts.turn_started("outer"), drafts.turn_started("inner"))
+        assert session.revision == 1
+        (inner,) = session.append(drafts.turn_completed("inner", 1, turn_stop_reason="completed"))
+        assert list(session.view.open_turns) == [begins[0].seq]
+        fork = session.fork("f")
+        for ended in (session, fork):
+            (outer,) = ended.append(drafts.turn_completed("outer", 1, turn_stop_reason="completed"))
+            assert [event.turn_id for event in ended.read(begins[1].seq)] == [
+                ended.event(begin.seq).id for begin in reversed(begins)
+            ]
+            assert ended.view.open_turns == {}
+        assert (inner.turn, outer.turn) != (None, None)
+        session.append(drafts.user("a"))
+        one = (drafts.turn_started("bot"), drafts.user("b"), drafts.turn_completed("bot", 1))
+        session.append(*one)
+        (nothing_open,) = session.append(drafts.turn_completed("bot"))
+        assert nothing_open.turn is None
+        assert runtime.evict("s")
+        known = runtime.get("s")
+        assert [turn.status for turn in known.turns()] == ["completed", "completed", "stopped"]
+        assert (known.revision, known.view.open_turns, known.is_waiting) == (6, {}, False)
+        assert known.snapshot()
+        assert known.rewind() == [{"role": "user", "content": "b"}]
+
+
 def test_ensure_turn_keeps_the_one_that_is_there() -> None:
     assert current_turn() is None
     with ensure_turn() as outer, ensure_turn() as inner:

@@ -103,6 +103,14 @@ def test_a_log_of_canto() -> None:
     assert session.view.transcript("c")["events"]
 
 
+def test_an_end_without_a_turn_ends_the_open_one_that_began_last() -> None:
+    ends = [line(id, "turn_completed", {"agent_id": "a", "turn_stop_reason": "completed"}) for id in (C, D)]
+    begins = [line(id, "turn_started", {"agent_id": id}) for id in (A, B)]
+    session = load(*begins, *ends)
+    assert ([turn.status for turn in session.turns()], session.view.open_turns) == (["completed"] * 2, {})
+    assert [event.turn_id for event in session.events(after=3)] == [B, A]
+
+
 def test_numbers_with_gaps_are_counted_anew() -> None:
     session = load(said(A, "user", "a", seq=1), said(B, "user", "b", seq=7), said(C, "user", "c"))
     assert [event.seq for event in session.events()] == [1, 2, 3, 4]
