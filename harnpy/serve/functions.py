@@ -5,9 +5,9 @@ Spec: 07 §4.3, 08 §1, 09 §11.4.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.builtins import catalog
 from harnpy.builtins.documentation import documentation, without_citation
 from harnpy.syntax import ast
 from harnpy.syntax.parser import parse_cached
@@ -15,7 +15,7 @@ from harnpy.vm.resolve.types import json_schema
 from harnpy.vm.run.calls import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from harnpy import Vm
     from harnpy.vm.declare import Declaration
@@ -132,27 +132,62 @@ def doc_comment(source: str, start: int) -> str:
 
 
 _PREFIX = "agent_session_"
-#: Which loop is running is the running program's to ask, and files of the server are no client's.
-_LEFT_OUT = frozenset((f"{_PREFIX}current_id", f"{_PREFIX}seed_from_jsonl"))
+#: The parameter of a verb that takes options.
+_OPTIONS = "opts"
+#: The verbs that clients may call, each with the options that they may give; all else is refused. Safe is
+#: what stays within the program's sessions: it names no store, no path of this machine and nothing to call,
+#: and asks no model.
+CLIENT_VERBS: Mapping[str, str] = {
+    "ancestry": "",
+    "attach": "mode takeover metadata can_inject_prompt can_route_permission",
+    "clear_scratchpad": "source reason metadata",
+    "client_inject_prompt": "metadata",
+    "close": "",
+    "compact": "keep_last token_threshold tool_output_max_chars",
+    "detach": "reason metadata",
+    "exists": "",
+    "fork": "",
+    "fork_at": "",
+    "heartbeat": "metadata",
+    "history": "include_reset",
+    "inject": "",
+    "length": "",
+    "list_roots": "",
+    "live_clients": "",
+    "open": "",
+    "reset": "",
+    "route_permission": "metadata",
+    "scratchpad": "",
+    "set_scratchpad": "source reason metadata",
+    "snapshot": "",
+    "takeover": "metadata can_inject_prompt can_route_permission",
+    "trim": "",
+    "workspace_anchor": "",
+    "workspace_policy": "",
+}
 
 
 def session_verbs(vm: Vm) -> dict[str, Function]:
-    """The verbs by name."""
-    names = sorted(name for name in catalog.names() if name.startswith(_PREFIX) and name not in _LEFT_OUT)
+    """Return the verbs that clients may call, by name."""
+    names = (f"{_PREFIX}{verb}" for verb in CLIENT_VERBS)
     return {name: _function(vm, vm.builtins.declaration(name)) for name in names}
 
 
 def _function(vm: Vm, declaration: Declaration) -> Function:
     signature = declaration.signature()
     text = without_citation(documentation(declaration).prose)
-    parameters = {parameter.name: _schema(parameter) for parameter in signature.parameters}
+    options = CLIENT_VERBS[declaration.name.removeprefix(_PREFIX)].split()
+    parameters = {parameter.name: _schema(parameter, options) for parameter in signature.parameters}
     returns = returned(_type(signature.returns), {})
     call = vm.builtins.bound(declaration.name)
     return Function(declaration.name, text, parameters, signature.rest, returns, call, absent=None)
 
 
-def _schema(parameter: Parameter) -> dict[str, object]:
+def _schema(parameter: Parameter, options: Sequence[str]) -> dict[str, object]:
     schema = json_schema(_type(parameter.type), {})
+    if parameter.name == _OPTIONS:
+        known: Schema = {option: {} for option in options}
+        schema = {"type": "object", "properties": known, "additionalProperties": False}
     return {**schema, "required": False} if parameter.optional or parameter.has_default else schema
 
 
