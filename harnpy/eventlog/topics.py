@@ -36,7 +36,6 @@ from harnpy.world.files import RealFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from contextvars import Context
     from os import PathLike
 
     from harnpy.eventlog.contract import Numbered
@@ -298,9 +297,9 @@ def install_event_log(log: StoreEventLog) -> None:
     _INSTALLED.set(log)
 
 
-def installed_event_log(context: Context | None = None) -> StoreEventLog | None:
-    """Return the log that was installed in ``context``, None: in the current one; None when there is none."""
-    return _INSTALLED.get() if context is None else context.get(_INSTALLED)
+def installed_event_log() -> StoreEventLog | None:
+    """Return the log that was installed here; None when there is none."""
+    return _INSTALLED.get()
 
 
 def active_event_log() -> StoreEventLog:

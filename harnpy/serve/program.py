@@ -8,6 +8,7 @@ between two waits a call sees nothing of another.
 from __future__ import annotations
 
 import asyncio
+from contextvars import copy_context
 
 from harnpy.agent.people import HumanCancelled
 from harnpy.builtins import settings_of
@@ -55,13 +56,15 @@ class Call:
         self._work = work
         self._outcome = outcome
         self._task: Task | None = None
+        self._variables = copy_context()
         self.caller = caller
         self.gauge = None if caller is None else Gauge(caller.report)
 
     def start(self, tasks: Scheduler, running: dict[Task, Call]) -> None:
         """Create the task, as a child of the current one, unless the call was cancelled meanwhile."""
         if not self._outcome.done():
-            self._task = tasks.create(lambda depth: self._run(tasks, running))
+            # In the context variables of whoever asked for it.
+            self._task = self._variables.run(tasks.create, lambda depth: self._run(tasks, running))
 
     def cancel(self, tasks: Scheduler) -> None:
         """Ask the task to end, as `cancel_graceful` does (05 §11)."""

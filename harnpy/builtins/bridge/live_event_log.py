@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from weakref import finalize
 
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, installed_event_log, opened
@@ -81,7 +80,7 @@ def rest(
 
 
 def _opened(vm: Vm) -> StoreEventLog:
-    installed = installed_log()
+    installed = installed_event_log()
     if installed is not None:
         return installed
     settings = event_log_settings(vm.world.unguarded)
@@ -91,16 +90,3 @@ def _opened(vm: Vm) -> StoreEventLog:
     log = StoreEventLog(store, settings.queue_depth, now=lambda: vm.world.clock.now())
     finalize(log, store.close)
     return log
-
-
-def installed_log() -> StoreEventLog | None:
-    """The log that was installed where the run began: tasks are greenlets, each with a context of its own."""
-    found = installed_event_log()
-    if found is None and "greenlet" in sys.modules:
-        from greenlet import getcurrent
-
-        outer = getcurrent().parent
-        while found is None and outer is not None:
-            found = installed_event_log(outer.gr_context)
-            outer = outer.parent
-    return found

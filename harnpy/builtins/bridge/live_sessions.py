@@ -56,10 +56,10 @@ def _installed_sink(vm: Vm, id: str) -> Sink | None:
     """Return the topic of a session's agent events, if an event log is installed. Spec: 08 §1.7."""
     if "harnpy.eventlog" not in sys.modules:  # nobody can have installed one, and it takes its time
         return None
-    from harnpy.builtins.bridge.live_event_log import installed_log
     from harnpy.eventlog.agent_events import AgentEventTopic
+    from harnpy.eventlog.topics import installed_event_log
 
-    log = installed_log()
+    log = installed_event_log()
     return None if log is None else AgentEventTopic(log, id, lambda: vm.world.clock.now(), vm.world.warn)
 
 

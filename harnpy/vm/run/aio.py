@@ -86,8 +86,8 @@ class Turns:
         self._signal.watched = self._signal.pending = True
 
 
-#: The task that waits for the coroutine that is running.
-_WAITING: ContextVar[Task] = ContextVar("waiting")
+#: The task that waits for the coroutine that is running, and the bridge where it does.
+_WAITING: ContextVar[tuple[Bridge, Task] | None] = ContextVar("waiting", default=None)
 
 #: Whether the running code serves the program, without anything to do of its own.
 _SERVING: ContextVar[bool] = ContextVar("serving", default=False)
@@ -105,7 +105,7 @@ class Bridge:
         """The result of ``awaitable``; the current task is suspended until it is there."""
         task = self.scheduler.current
         context = copy_context()
-        context.run(_WAITING.set, task)
+        context.run(_WAITING.set, (self, task))
         future = context.run(asyncio.ensure_future, awaitable, loop=self.loop)
         future.add_done_callback(lambda _: self.arrived(task))
         self.scheduler.abroad += 1
@@ -126,7 +126,17 @@ class Bridge:
 
     def waiting(self) -> Task | None:
         """The task on whose behalf the running code works; None outside any coroutine."""
-        return _WAITING.get(None)
+        found = _WAITING.get()
+        return found[1] if found is not None and found[0] is self else None
+
+    def variables(self) -> Context:
+        """Return the context variables for a new task, which may be started by a coroutine: nobody waits
+        for what it does, and it serves no other."""
+        context = copy_context()
+        if context.get(_WAITING) is not None or context.get(_SERVING):
+            context.run(_WAITING.set, None)
+            context.run(_SERVING.set, False)
+        return context
 
     def is_quiet(self) -> bool:
         """Return True if nothing in the loop can have a task of the program act; False if others use it."""
@@ -227,6 +237,8 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
     outside = getcurrent()
     # The root task waits in its greenlet, or in that of a generator that it is in.
     waiting = runner = greenlet(lambda: _outcome(run))
+    # The same context, not a copy: what the program sets stays set, as with `run` and with any coroutine.
+    runner.gr_context = outside.gr_context
 
     def idle(seconds: float | None) -> None:
         nonlocal waiting

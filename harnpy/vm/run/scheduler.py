@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from contextvars import copy_context
 from heapq import heappop, heappush
 from math import inf
 
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from contextvars import Context
     from types import FrameType
     from typing import Any, Protocol
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
         def wait_for(self, awaitable: Awaitable[Any]) -> Any: ...
         def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
         def waiting(self) -> Task | None: ...
+        def variables(self) -> Context: ...
         def wake(self) -> None: ...
         def is_quiet(self) -> bool: ...
         def close(self) -> None: ...
@@ -315,7 +318,7 @@ class Scheduler:
         from greenlet import getcurrent
 
         here, task = getcurrent(), self.current
-        stack.parent = here
+        stack.parent, stack.gr_context = here, here.gr_context
         if self.hub is None:
             self.hub = here
         hub, own = self.hub, task.greenlet
@@ -454,6 +457,7 @@ class Scheduler:
         if self.meter is not None:
             self.meter.spend("tasks")
         task = Task(body, parent)
+        task.variables = copy_context() if self.bridge is None else self.bridge.variables()
         if starter.context is not None:
             task.context = starter.context.branch()
         if starter.runtime_context:
@@ -489,7 +493,7 @@ class Scheduler:
             if self.hub is None:
                 self.hub = getcurrent()
             worker = greenlet(lambda first: self.vm.enter_worker(lambda: self.work(first)), self.hub)
-        task.greenlet = worker
+        task.greenlet, worker.gr_context = worker, task.variables
         worker.switch(task)
 
     def work(self, task: Task) -> None:

@@ -6,6 +6,8 @@ next is decided when that task ends, so nothing watches over the children in bet
 
 from __future__ import annotations
 
+from contextvars import copy_context
+
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.run.tasks import CANCELLED
 
@@ -166,7 +168,7 @@ class Child:
             supervisor.record(self.spec.name, kind, None)
             return self.spec.body(depth, self.info())
 
-        self.task = task = tasks.create(run, supervisor.owner)
+        self.task = task = supervisor.variables.run(tasks.create, run, supervisor.owner)
         task.batch = self
         if supervisor.owner.context is not None:
             task.context = supervisor.owner.context.branch()
@@ -226,6 +228,7 @@ class Supervisor:
         self.strategy = strategy
         self.drain_ms = drain_ms
         self.owner = tasks.current
+        self.variables = copy_context()
         self.children: list[Child] = []
         self.status = "running"
         self.events: list[dict[str, Value]] = []

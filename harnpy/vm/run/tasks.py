@@ -17,6 +17,7 @@ from harnpy.vm.values import Duration, EnumValue, Stream, TaskHandle, type_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextvars import Context
     from typing import Any, Protocol
 
     from harnpy.spans import Span, Spans
@@ -83,6 +84,8 @@ class Task:
     batch: Group | None = None
     #: What it works under; None until something is.
     context: TaskContext | None = None
+    #: The context variables of Python that it runs in: a copy of its starter's. The root has its caller's.
+    variables: Context | None = None
     #: What it carries for its program; replaced, never changed, as children share it.
     runtime_context: dict[str, Value] = {}  # noqa: RUF012
     #: The span that it is in, while spans are recorded; its children begin in it.
