@@ -54,6 +54,8 @@ class Counts:
     damaged_programs = Size(96, 2_000)
     fuzzed_runs = Size(1_600, 100_000)
     fuzzed_texts = Size(1_000, 50_000)
+    secret_rounds = Size(2, 5)
+    harmless_strings = Size(2_000, 10_000)
     broken_replies = Size(1_000, 50_000)
     #: One of so many prefixes of a program.
     prefix_share = Size(9, 1)

@@ -42,6 +42,7 @@ FORMS = tuple(
         ("Weights and Biases key", "wandb.ai", rf"wandb_v1_{_W}{{8,}}"),
         # Clouds
         ("AWS access key id", "docs.aws.amazon.com", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{8,}"),
+        ("AWS session token", "docs.aws.amazon.com", r"(?:F[wQ]oG|IQoJ|AQoD)(?:ZXIvYXdz|b3JpZ2lu|YXdz)[A-Za-z0-9+/%]{16,}={0,2}"),
         ("AWS Bedrock key", "docs.aws.amazon.com", r"(?:ABSK|bedrock-api-key-)[A-Za-z0-9+/]{32,}={0,2}"),
         ("Google API key", "cloud.google.com", rf"AIza{_W}{{20,}}"),
         ("Google OAuth token", "developers.google.com", r"ya29\.[A-Za-z0-9._-]{8,}"),
@@ -77,7 +78,7 @@ FORMS = tuple(
         ("Slack token", "api.slack.com", r"(?:xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{4,}|xapp-[A-Za-z0-9-]{8,})"),
         ("Discord bot token", "discord.com", rf"[MNO]{_W}{{22,27}}\.{_W}{{6,7}}\.{_W}{{24,}}"),
         ("Telegram bot token", "core.telegram.org", rf"(?:bot)?\d{{6,11}}:AA{_W}{{30,}}"),
-        ("Twilio key", "twilio.com", r"(?:SK|AC)[0-9a-f]{32}"),
+        ("Twilio key", "twilio.com", r"(?:SK|AC)[0-9a-f]{32}(?:[^0-9A-Za-z]{1,6}[0-9a-f]{32}(?![0-9A-Za-z]))?"),
         ("SendGrid key", "sendgrid.com", rf"SG\.{_W}{{8,}}\.{_W}{{8,}}"),
         ("Mailgun, Mailchimp, Brevo, Resend", "mailchimp.com", rf"(?:key-[0-9a-f]{{32}}|[0-9a-f]{{32}}-us\d{{1,2}}|xkeysib-{_W}{{16,}}|xsmtpsib-{_W}{{16,}}|re_{_N}{{8,}}_{_N}{{8,}})"),
         ("Webhook signing secret", "docs.stripe.com", r"whsec_[A-Za-z0-9+/]{8,}={0,2}"),

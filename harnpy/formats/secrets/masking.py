@@ -12,8 +12,10 @@ import json
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from functools import cache
+from itertools import groupby, pairwise
 from math import log2
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -55,10 +57,16 @@ _PAIR = (
     + _QUOTED
 )
 _CALL = rf"""(?P<keep>(?<![A-Za-z0-9])(?!get|ask|check)[A-Za-z]{{0,40}}{PASSWORD}\(\\*["'])""" + _QUOTED
+#: A row of a table in Markdown.
+_ROW = (
+    rf"""(?P<keep>\|[ \t]*[`*]{{0,2}}{_WHOLE_NAME}[`*]{{0,2}}[ \t]*\|[ \t]*[`*]{{0,2}})(?!\[redacted)"""
+    r"""(?=[^\s|`]{0,200}[0-9])[^\s|`]{6,400}(?=[`*]{0,2}[ \t]*\|)"""
+)
 _ORACLE = r"(?P<keep>jdbc:oracle:\w{1,20}:[^\s/@]{1,64}/)(?!\[redacted)[^\s@]+(?=@)"
 
 DOCUMENT_RULES = tuple(
-    re.compile(pattern, _FLAGS) for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _ORACLE)
+    re.compile(pattern, _FLAGS)
+    for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _ROW, _ORACLE)
 )
 
 
@@ -76,6 +84,11 @@ BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-F
 _BLANK = r"(?:\s|\\[nrt]|%20|\+)"
 #: A quote, its escapes for JSON inside JSON included.
 _QUOTE = r"""\\*["']"""
+#: A quote, or what begins and ends code in Markdown.
+_MARK = rf"(?:{_QUOTE}|`)"
+#: Where a name begins, also as the last word of a longer one (``sessionSecret``), and what ends it.
+_NAME_BEGIN = rf"(?:{BEGIN}|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
+_NAME_END = rf"(?:{_MARK}|\*\*|__)?"
 #: Not masked before, and no reference to a value elsewhere.
 _FRESH = r"(?!\[redacted|<redacted|\*{3}|\$[A-Za-z_{(]|\{\{|%\(|<[a-z_ -]+>)"
 
@@ -89,7 +102,7 @@ _PEM = re.compile(
 #: A member of a JSON object inside the text, its quotes escaped or not.
 _MEMBER = re.compile(
     rf"""(?P<keep>(?<!\\)(?P<quote>{_QUOTE})(?:(?:[^"'\\]{{0,80}}{BETWEEN})?(?:{NAME}|pwd)
-         |[^"'\\]{{0,80}}{PASSWORD})(?P=quote)\s*(?::|=>)\s*(?:u|b)?(?P=quote))
+         |[^"'\\]{{0,80}}(?:{PASSWORD}|{BETWEEN}(?:pass|pwd|dsn|jwt)))(?P=quote)\s*(?::|=>)\s*(?:u|b)?(?P=quote))
          (?!\[redacted:\w+\](?P=quote)) (?P<value>.+?) (?P<end>(?<!\\)(?P=quote)|\Z)""",
     _FLAGS | re.DOTALL,
 )
@@ -117,25 +130,30 @@ _COOKIES = re.compile(
 #: One without quotes.
 _VALUE = r"""[^\s&"'`;,<>(){}\[\]\\$]"""
 _IS = r"(?:=>|:=|=(?!=)|:(?!//))"
+#: The same in a sentence.
+_SAYS = r"(?::\*\*[ \t]*|(?:[ \t]+(?:for|of|on|in)(?:[ \t]+[\w.-]{1,40}){1,3}?)?[ \t]+(?:is|was|to)[ \t]+)"
 #: A header, variable or parameter with its value. In prose and code words and calls follow, but a key
 #: contains digits.
 _ASSIGNED = re.compile(
-    rf"""(?P<keep>{BEGIN}(?:{NAME})(?:{_QUOTE})?[ \t]{{0,8}}{_IS}[ \t]{{0,8}}(?:{_QUOTE})?(?:token[ \t]+)?)
+    rf"""(?P<keep>{_NAME_BEGIN}(?:{NAME}){_NAME_END}(?:[ \t]{{0,8}}{_IS}[ \t]{{0,8}}|{_SAYS}){_MARK}?
+         (?:token[ \t]+)?)
          (?={_VALUE}{{0,200}}[A-Za-z])(?={_VALUE}{{0,200}}[0-9]){_VALUE}{{6,}}+(?!\()""",
     _FLAGS,
 )
 _CONTEXTS_QUOTED = re.compile(
-    rf"""(?P<keep>{BEGIN}(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|pwd|pass)|{KEY})[ \t]{{0,8}}
-         (?::[ ]{{0,2}}[A-Za-z]{{1,40}}[ ]{{0,2}}=|{_IS})[ \t]{{0,8}}(?P<quote>{_QUOTE}))
-         {_FRESH}(?P<value>[^"'\n\\]{{3,400}})(?=(?P=quote))""",
+    rf"""(?P<keep>{_NAME_BEGIN}(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|pwd|pass)|{KEY}){_NAME_END}
+         (?:[ \t]{{0,8}}(?::[ ]{{0,2}}[A-Za-z]{{1,40}}[ ]{{0,2}}=|{_IS})[ \t]{{0,8}}|{_SAYS})
+         (?P<quote>{_MARK}))
+         {_FRESH}(?P<value>[^"'`\n\\]{{3,400}})(?=(?P=quote))""",
     _FLAGS,
 )
 #: Words: people choose them as passwords, and keys without digits exist. Not what continues a sentence.
 _WORDS = re.compile(
-    rf"""(?P<keep>(?<![A-Za-z0-9])(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|(?<=[_-])pass
-         |(?<=[;_-])pwd|(?<=user=)pwd)|{KEY})
-         (?:{_QUOTE})?(?:[ \t]{{0,8}}(?:=>|:=|=(?!=)|:(?!//|:))[ \t]{{0,8}}))
-         {_FRESH}(?P<value>[^\s"'`,;&\\()\[\]{{}}<>]{{4,200}}+)(?![(\["'`])""",
+    rf"""(?P<keep>(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])))
+         (?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|(?<=[_-])pass|(?<=[;_-])pwd|(?<=user=)pwd
+         |(?:pass|pwd)(?=:[ ]))|{KEY})
+         {_NAME_END}(?:[ \t]{{0,8}}(?:=>|:=|=(?!=)|:(?!//|:))[ \t]{{0,8}}|(?P<says>{_SAYS})))
+         {_FRESH}(?P<value>[^\s"'`,;&\\()\[\]{{}}<>|]{{4,200}}+)(?![(\["'`])""",
     _FLAGS,
 )
 _MORE_WORDS = re.compile(r"[ \t]+[A-Za-z]{2,}")
@@ -148,6 +166,12 @@ _NO_VALUES = frozenset(
     "enum function option flag argument parameter user acct uname with instead and changed change reset "
     "length policy manager hash hashed strength forgot forgotten".split()
 )
+#: What a sentence says of a password.
+_SAID = re.compile(
+    r"\w+(?:ed|ing|[ai]ble|ly|ive)|(?:in)?correct|right|good|bad|ok|weak|strong|short|long|safe|secret|different|here"
+    r"|there|blank|plain|public|private|unique|also|always|never|only|still|already|written|given|your(?:s|self)",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(
     r"(?:[A-Za-z_]\w*[.:])+[A-Za-z_]\w*[.:!?]?|[A-Za-z]+_\w*[A-Za-z]|(?:[A-Z][a-z]+){2,}|[A-Z]+_[A-Z_]+|[A-Z]{2,5}|[./~].*"
 )
@@ -155,6 +179,12 @@ _REFERENCE = re.compile(
 _PARAMETER = re.compile(
     rf"""(?P<keep>[?&](?:[\w.-]{{0,40}}[_-])?(?:key|sig|signature|auth|pwd|jwt|assertion|{NAME})=)
          {_FRESH}[^&\s"'<>\#\\]{{8,}}""",
+    _FLAGS,
+)
+#: A digest is none; with the name of a secret just before it, it is one.
+_DIGITS = re.compile(
+    rf"""(?P<keep>{_NAME_BEGIN}{NAME}{_NAME_END}[ \t:=]{{1,8}}{_MARK}?(?:0x)?)
+         [0-9a-f]{{32,}}(?![0-9a-z_-])""",
     _FLAGS,
 )
 _SIGNATURE = re.compile(r"(?P<keep>\bSignature=)[0-9a-f]{64}", re.IGNORECASE)
@@ -217,6 +247,8 @@ def _quoted(found: re.Match[str]) -> str:
 def _words(found: re.Match[str]) -> str:
     value = found["value"].rstrip(".!?:")
     least = 12 if found["password"] is None else 4
+    if found["says"] and (found["password"] is None or _SAID.fullmatch(value)):
+        return found[0]
     # After a blank, more words make it a sentence; `a=b and c` is an assignment.
     if found["keep"][-1].isspace() and _MORE_WORDS.match(found.string, found.end()):
         return found[0]
@@ -258,6 +290,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_CONTEXTS_QUOTED, _quoted),
     (_WORDS, _words),
     (_PARAMETER, _mask),
+    (_DIGITS, _mask),
     (_SIGNATURE, _mask),
     (_FLAG, _flag),
     (_CURL_USER, _mask),
@@ -292,8 +325,69 @@ def mask_encoded(text: str, has_secret: Callable[[str], bool], mask: str) -> str
     return _PERCENT.sub(percent_run, text) if "%" in text else text
 
 
+# Secrets whose check digits or dictionary give them away: numbers of cards, phrases of wallets (BIP-39).
+
+_CARD = re.compile(
+    r"(?:(?<![\w.-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))[2-6]\d{3}"
+    r"(?:(?P<gap>[ .-]|%20|\+|)(?:\d{4}(?P=gap)){2}\d{4}(?:\d{3})?"
+    r"|(?P<space>[ .-]|%20|\+|)\d{6}(?P=space)\d{4,5})"
+    r"(?![\w-]|\.\d)"
+)
+#: The first digits by which issuers are known, and how many follow.
+_ISSUED = re.compile(
+    r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2(?:2[3-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}|2720\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|4[4-9]\d|5\d\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14}(?:\d{3})?"
+)
+_DOUBLED = str.maketrans("0123456789", "0246813579")
+
+
+def is_card_number(text: str) -> bool:
+    """Return whether a text is a card's number: an issuer's first digits, and a right check digit (Luhn)."""
+    digits = re.sub("%20|[^0-9]", "", text)
+    checked = digits[::-2] + digits[-2::-2].translate(_DOUBLED)
+    return _ISSUED.fullmatch(digits) is not None and sum(map(int, checked)) % 10 == 0
+
+
+#: Twelve words or more of the length that those of phrases have, in a row, in a list, numbered.
+_PHRASE = re.compile(
+    r"(?<![A-Za-z])(?:[A-Za-z]{3,8}+(?![A-Za-z])(?:\\[nrt]|[^A-Za-z\\]|\\(?![A-Za-z])){0,8}+){12,}+"
+)
+_PHRASE_WORD = re.compile(r"(?:(?<=\\[nrt])|(?<![A-Za-z\\]))[A-Za-z]{3,8}")
+_FEWEST_WORDS = 12
+
+
+@cache
+def _phrase_words() -> frozenset[str]:
+    return frozenset(Path(__file__).with_name("bip39_words.txt").read_text("ascii").split())
+
+
+def is_phrase(words: Iterable[Any]) -> bool:
+    """Return whether texts are the words of a wallet's phrase."""
+    words = list(words)
+    return len(words) >= _FEWEST_WORDS and all(
+        isinstance(word, str) and word.lower() in _phrase_words() for word in words
+    )
+
+
+def _without_phrases(found: re.Match[str]) -> str:
+    shown, end = "", 0
+    words = _PHRASE_WORD.finditer(found[0])
+    for known, group in groupby(words, lambda word: word[0].lower() in _phrase_words()):
+        row = list(group) if known else []
+        if len(row) >= _FEWEST_WORDS:
+            shown += found[0][end : row[0].start()] + MASK
+            end = row[-1].end()
+    return shown + found[0][end:]
+
+
+#: Base64 of a PNG, GIF, JPEG or WebP, in one run or in lines: random, and harmless.
+_IMAGE = (
+    r"(?P<image>(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|R0lGOD[dl]h|/9j/[24]|UklGR)"
+    r"(?:[A-Za-z0-9+/]{45,74}(?:(?:\r?\n|\\n)[ \t]*[A-Za-z0-9+/]{1,76}={0,2}(?![\w:=.-]))+"
+    r"|[A-Za-z0-9+/]{16,}+={0,2}))"
+)
 _LEAST, _MOST = 20, 180
-_RUN = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+_RUN = re.compile(rf"{_IMAGE}|[A-Za-z0-9+/_=-]{{20,}}")
 
 #: Random, and known by design: ids of calls, messages and models' replies, hashes with their algorithm.
 _HARMLESS = re.compile(
@@ -329,7 +423,7 @@ def mask_random(text: str, mask: str) -> str:
 
 def _is_key(found: re.Match[str]) -> bool:
     run = found[0].strip("=-_/+")
-    if not _LEAST <= len(run) <= _MOST or _HARMLESS.fullmatch(run):
+    if found["image"] or not _LEAST <= len(run) <= _MOST or _HARMLESS.fullmatch(run):
         return False
     if _BEFORE.search(found.string, max(0, found.start() - 24), found.start()):
         return False
@@ -365,7 +459,9 @@ def _bits(text: str) -> float:
 _DEPTH = 2
 
 # The lookahead skips most words at once: no form is shorter.
-_FORMS = re.compile(rf"{BEGIN}(?=[A-Za-z0-9_.:/+=$-]{{6}})(?:{'|'.join(form.pattern for form in FORMS)})")
+_FORMS = re.compile(
+    rf"{_IMAGE}|{BEGIN}(?=[A-Za-z0-9_.:/+=$-]{{6}})(?:{'|'.join(form.pattern for form in FORMS)})"
+)
 _WEBHOOKS = re.compile(
     rf"(?P<keep>https?:(?:\\?/){{2}})(?:{'|'.join(form.pattern for form in WEBHOOKS)})"
     r"(?!\[redacted)[^\s\"'<>\\]+"
@@ -379,7 +475,9 @@ def mask_secrets(text: str) -> str:
 
 def _masked_text(text: str, depth: int) -> str:
     text = _WEBHOOKS.sub(lambda found: found["keep"] + MASK, text)
-    text = _FORMS.sub(MASK, mask_in_context(text))
+    text = _FORMS.sub(lambda found: found["image"] or MASK, mask_in_context(text))
+    text = _CARD.sub(lambda found: MASK if is_card_number(found[0]) else found[0], text)
+    text = _PHRASE.sub(_without_phrases, text)
     if depth:
         text = mask_encoded(text, lambda inner: _masked_text(inner, depth - 1) != inner, MASK)
     return mask_random(text, MASK)
@@ -399,16 +497,30 @@ def mask_value(value: Any) -> Any:
             for key, item in value.items()
         }
     if isinstance(value, list):
-        places = {at + 1 for at, item in enumerate(value) if is_secret_flag(item)}
-        places |= {1} if is_secret_header(value) else set()
+        places = secret_places(value)
         return [_masked(item) if at in places else mask_value(item) for at, item in enumerate(value)]
-    return value
+    return MASK if is_secret_number(value) else value
+
+
+def secret_places(items: list[Any]) -> set[int]:
+    """Return which items of a list are secrets because of the others: flags, headers, phrases."""
+    if is_phrase(items):
+        return set(range(len(items)))
+    places = {at + 1 for at, item in enumerate(items) if is_secret_flag(item)}
+    return places | ({1} if is_secret_header(items) else set())
+
+
+def is_secret_number(value: Any, named: bool = False) -> bool:
+    """Return whether a value is the number of a card; any longer number is a secret that is named as one."""
+    return type(value) is int and value > 999 and (named or is_card_number(str(value)))
 
 
 def _masked(value: Any) -> Any:
     """Mask all texts of a secret's value; in a dict only its own secrets: it may be a schema of one."""
     if isinstance(value, list):
         return [_masked(item) for item in value]
+    if is_secret_number(value, named=True):
+        return MASK
     return MASK if isinstance(value, str) and value else mask_value(value)
 
 

@@ -54,11 +54,12 @@ def _utf8(found: bytes) -> bool:
 PASSWORD = r"(?:passwo?r?d|passphrase|passcode)"
 #: Names of keys, which machines make.
 KEY = (
-    r"(?:api[_-]?(?:key|token|secret)|(?:access|auth|refresh|id|bearer|client)token|token"
+    r"(?:(?:api[ _-]?(?:key|token|secret)|(?:access|auth|refresh|id|bearer|client)[ ]?token|token"
     r"|(?:client|app|consumer)secret|secret"
     r"|authorization|cookie|credential|connection[_-]?string|webhook[_-]?url"
-    r"|(?:private|access|account|secret|master|signing|encryption|shared|storage|service|admin|license|auth)"
-    r"[_-]?key)"
+    r"|mnemonic|(?:seed|recovery|backup)[ _-]?phrase"
+    r"|(?:private|access|account|secret|master|signing|encryption|shared|storage|service|admin|license|auth|hmac|aes"
+    r"|cipher|jwt|deploy)[ _-]?key)(?:[_-](?:base(?:64)?|b64|hex))?)"
 )
 NAME = rf"(?:{PASSWORD}|{KEY})"
 #: Between the words of a name: ``access_token``, ``access-token``, ``accessToken``.

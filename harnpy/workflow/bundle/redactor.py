@@ -13,14 +13,14 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.json import compact_json
-from harnpy.formats.secrets.masking import MASK, SecretValues, mask_secrets
-from harnpy.formats.secrets.names import (
-    is_secret_flag,
-    is_secret_header,
-    is_secret_member,
-    is_secret_name,
-    names_secret,
+from harnpy.formats.secrets.masking import (
+    MASK,
+    SecretValues,
+    is_secret_number,
+    mask_secrets,
+    secret_places,
 )
+from harnpy.formats.secrets.names import is_secret_member, is_secret_name, names_secret
 from harnpy.formats.text_size import fits
 from harnpy.session.strategies import microcompact
 
@@ -259,13 +259,12 @@ class Redactor:
         if isinstance(value, dict):
             return self._dict(self._shapes(value, pointer, self._manifest), pointer)
         if isinstance(value, list):
-            hidden = {at + 1 for at, item in enumerate(value) if is_secret_flag(item)}
-            hidden |= {1} if is_secret_header(value) else set()
+            hidden = secret_places(value)
             return [
                 (self._secret if at in hidden else self.value)(item, pointer_step(pointer, at))
                 for at, item in enumerate(value)
             ]
-        return value
+        return self._secret(value, pointer) if is_secret_number(value) else value
 
     def _dict(self, value: Dict, pointer: str) -> Dict:
         redacted: Dict = {}
@@ -290,7 +289,7 @@ class Redactor:
 
     def _secret(self, value: Any, pointer: str) -> Any:
         """Mask all text below a key that is named like a secret."""
-        if isinstance(value, str) and value and value != MASK:
+        if is_secret_number(value, named=True) or (isinstance(value, str) and value and value != MASK):
             self._manifest.add(pointer, "secret", "masked")
             return MASK
         if isinstance(value, list):

@@ -9,6 +9,7 @@ import base64
 import json
 import string
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from random import Random
 from typing import NamedTuple
 from urllib.parse import quote
@@ -17,6 +18,15 @@ LETTERS, DIGITS, LOWER = string.ascii_letters, string.digits, string.ascii_lower
 B62 = LETTERS + DIGITS
 HEX = "0123456789abcdef"
 WORDS = "swordfish correcthorse opensesame trustnoone letmeinplease monkeybusiness hunterhunter qwertzuiop".split()
+
+
+def passes_luhn(number: str) -> bool:
+    digits = [int(char) for char in reversed(number) if char.isdigit()]
+    return sum(digits[::2] + [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]) % 10 == 0
+
+
+def english_words() -> list[str]:
+    return files("harnpy.formats.secrets").joinpath("bip39_words.txt").read_text().split()
 
 
 class Sample(NamedTuple):
@@ -140,12 +150,51 @@ def _named(random: Random) -> Iterator[Sample]:
             yield Sample(f"words {name}", name, word, word)
 
 
+def named_like_secrets(random: Random) -> Iterator[Sample]:
+    """Values that only their names give away."""
+    for name in (
+        "TWILIO_AUTH_TOKEN", "SECRET_KEY", "ENCRYPTION_KEY", "signing_secret", "sessionSecret", "JWT_SECRET",
+        "wallet_private_key", "HMAC_KEY",
+    ):  # fmt: skip
+        length = 32 if name.startswith("TWILIO") else random.choice((40, 64, 64, 128))
+        value = _run(random, HEX, length)
+        yield Sample(f"{length} digits {name}", name, value, value)
+    for name in ("password", "dbPassword", "REDIS_PASS", "passphrase", "admin_password"):
+        alphabet = random.choice((LOWER, LETTERS))
+        word = "".join(random.choice(alphabet) for _ in range(random.randrange(8, 20)))
+        yield Sample(f"letters {name}", name, word, word)
+
+
+def of_standards(random: Random) -> Iterator[Sample]:
+    session = "FwoGZXIv" + "YXdzE" + base64.b64encode(random.randbytes(270)).decode()
+    yield Sample("aws session", random.choice(("AWS_SESSION_TOKEN", "note")), session, session)
+    account, token = "A" + "C" + _run(random, HEX, 32), _run(random, HEX, 32)
+    yield Sample("twilio url", "CALLBACK", f"https://{account}:{token}@api.twilio.com/2010-04-01", token)
+    words = english_words()
+    for name in ("MNEMONIC", "seed_phrase", "wallet", "note"):
+        phrase = " ".join(random.choice(words) for _ in range(random.choice((12, 15, 24))))
+        yield Sample(f"mnemonic {name}", name, phrase, phrase)
+    for start, length in (
+        ("4", 16),
+        ("5" + random.choice("12345"), 16),
+        ("37", 15),
+        ("6011", 16),
+        ("36", 14),
+    ):
+        number = start + "".join(random.choice(DIGITS) for _ in range(length - 1 - len(start)))
+        number += next(digit for digit in DIGITS if passes_luhn(number + digit))
+        if random.random() < 0.5 and length == 16:
+            number = random.choice(" -").join(number[at : at + 4] for at in range(0, 16, 4))
+        yield Sample("card", random.choice(("card_number", "CARD", "note")), number, number)
+
+
 def corpus(seed: int, rounds: int = 5) -> list[Sample]:
     random = Random(seed)
-    made = [
-        sample for _ in range(rounds) for make in (_prefixed, _structured, _named) for sample in make(random)
-    ]
+    made = [sample for _ in range(rounds) for make in MAKERS for sample in make(random)]
     return [sample if sample.secret else sample._replace(secret=_rarest(sample.text)) for sample in made]
+
+
+MAKERS = (_prefixed, _structured, _named, named_like_secrets, of_standards)
 
 
 def _rarest(text: str) -> str:
@@ -154,19 +203,29 @@ def _rarest(text: str) -> str:
 
 
 CONTEXTS: dict[str, Callable[[str, str], str]] = {
+    "env file": lambda name, text: f"# staging\nDEBUG=1\n{name}={_shell_word(text)}\nPORT=80\n",
+    "yaml": lambda name, text: f"service:\n  user: bo\n  {name}: {text}\n  port: 80\n",
     "json": lambda name, text: json.dumps({"user": "bo", name: text, "n": 1}),
     "json in json": lambda name, text: json.dumps({"body": json.dumps({"inner": json.dumps({name: text})})}),
-    "yaml": lambda name, text: f"service:\n  user: bo\n  {name}: {text}\n  port: 80\n",
-    "shell": lambda name, text: f"#!/bin/sh\nexport {name}={text}\n./run",
+    "toml": lambda name, text: f"[service]\nuser = \"bo\"\n{name} = {json.dumps(text)}\nport = 80\n",
     "url": lambda name, text: f"GET https://api.example.com/v1?user=bo&{name}={quote(text, safe='')}&page=2",
     "header": lambda name, text: f"POST /v1 HTTP/1.1\r\nHost: a.b\r\n{name}: {text}\r\nAccept: */*\r\n",
+    "shell": lambda name, text: f"#!/bin/sh\nexport {name}={_shell_word(text)}\n./run",
+    "python": lambda name, text: f"USER = 'bo'\n{name} = {text!r}\nclient = connect(USER, {name})\n",
+    "markdown": lambda name, text: f"# Setup\n\n- **user**: `bo`\n- **{name}**: `{text}`\n\n| a | b |\n",
+    "log": lambda name, text: f"2026-01-02T03:04:05Z INFO worker started {name}={text} in 3 ms",
+    "prose": lambda name, text: f"Hi Bo, on the staging server the {name} is {text}, please keep it. Thanks!",
+    # More of the same kinds.
     "traceback": lambda name, text: f'File "a.py", line 3, in connect\n    connect({name}={text!r})\nValueError: no route',
     "diff": lambda name, text: f"--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-DEBUG=1\n+{name}={text}\n",
     "base64": lambda name, text: f"data: {base64.b64encode(f'{name}={text}'.encode()).decode()}",
-    "python": lambda name, text: repr({"user": "bo", name: text}),
-    "log": lambda name, text: f"2026-01-02T03:04:05Z INFO worker started {name}={text} in 3 ms",
+    "dict": lambda name, text: repr({"user": "bo", name: text}),
     "ini": lambda name, text: f"[section]\nuser = bo\n{name} = {text}\n",
 }  # fmt: skip
+
+
+def _shell_word(text: str) -> str:
+    return f"'{text}'" if " " in text else text
 
 
 def leaked(secret: str, masked: str) -> bool:
