@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,7 @@ from harnpy.world.ids import RealEntropy
 from harnpy.world.threads import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from harnpy.eventlog.contract import EventLog
 
@@ -201,11 +201,18 @@ class Fold:
 
     def find(self, handle: str) -> Known | None:
         """Return the newest session with that handle, be it over or not."""
+        return self.find_all([handle])[0]
+
+    def find_all(self, handles: Iterable[str]) -> list[Known | None]:
+        """Return the newest session of each handle; the log is read once."""
         with self._lock:
             for id, event in self._log.read_range(self._topic, self._cursor):
                 self._take(id, event)
                 self._cursor = id
-            found = self._sessions.get(handle)
+            return [self._found(handle) for handle in handles]
+
+    def _found(self, handle: str) -> Known | None:
+        found = self._sessions.get(handle)
         if found is None or not equal_in_constant_time(found.handle.encode(), handle.encode()):
             return None
         return found
@@ -233,6 +240,8 @@ class Fold:
 
 
 TOPIC = "orchestrator.sessions"
+#: How long a session counts as seen once that was noted.
+SEEN_EVERY = timedelta(minutes=1)
 _PREFIX = "hs_"
 #: Bytes of chance in a token.
 _STRENGTH = 32
@@ -249,9 +258,15 @@ class BearerSessions:
     """
 
     def __init__(
-        self, event_log: EventLog, *, topic: str = TOPIC, clock: Callable[[], datetime] = utc_now
+        self,
+        event_log: EventLog,
+        *,
+        topic: str = TOPIC,
+        clock: Callable[[], datetime] = utc_now,
+        seen_every: timedelta = SEEN_EVERY,
     ) -> None:
         self._log = event_log
+        self._seen_every = seen_every
         self._topic = topic
         self._clock = clock
         self._fold = Fold(event_log, topic)
@@ -278,8 +293,24 @@ class BearerSessions:
 
     def get(self, id: str, now: datetime | None = None) -> DurableSession | None:
         """Return the session of a token; None when there is none, or it is over at ``now``."""
-        found = self._live(id, self._moment(now))
-        return None if found is None else found.session(Token(id))
+        return self.get_all([id], now).get(id)
+
+    def get_all(self, ids: Iterable[str], now: datetime | None = None) -> dict[str, DurableSession]:
+        """Return the sessions of those tokens that have one at ``now``; the log is read once."""
+        tokens, moment = [*ids], self._moment(now)
+        found = zip(tokens, self._fold.find_all(map(handle_of, tokens)), strict=True)
+        return {id: known.session(Token(id)) for id, known in found if known and known.is_live(moment)}
+
+    def is_due(self, session: DurableSession, now: datetime | None = None) -> bool:
+        """Return whether it is time to note that the session was seen."""
+        return self._moment(now) - session.last_seen_at >= self._seen_every
+
+    def note(self, ids: Iterable[str], now: datetime | None = None) -> None:
+        """Note that sessions were seen, those of them for which that `is_due`."""
+        moment = self._moment(now)
+        for id, session in self.get_all(ids, moment).items():
+            if self.is_due(session, moment):
+                self._touch(handle_of(id), moment)
 
     def touch(self, request: TouchSession) -> DurableSession | None:
         """Note that the session was seen, and return it; None, and nothing noted, when there is none."""
@@ -287,8 +318,7 @@ class BearerSessions:
         found = self._live(request.id, seen)
         if found is None:
             return None
-        moment = max(found.last_seen_at, seen)
-        self._append(TOUCHED, {"handle": found.handle, "last_seen_at": utc_text(moment)})
+        self._touch(found.handle, max(found.last_seen_at, seen))
         found = self._live(request.id, seen)
         return None if found is None else found.session(Token(request.id))
 
@@ -306,6 +336,9 @@ class BearerSessions:
     def _live(self, id: str, now: datetime) -> Known | None:
         found = self._fold.find(handle_of(id))
         return found if found is not None and found.is_live(now) else None
+
+    def _touch(self, handle: str, moment: datetime) -> None:
+        self._append(TOUCHED, {"handle": handle, "last_seen_at": utc_text(moment)})
 
     def _append(self, kind: str, payload: dict[str, Any]) -> int:
         return self._log.append(self._topic, LogEvent(kind, payload))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
-from harnpy.eventlog.bearer import TouchSession
 from harnpy.formats.crypto.primitives import equal_in_constant_time
+from harnpy.net.admission import Admission, Bounds, TurnedAway, reply
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
+    from collections.abc import Collection, Iterable, Mapping, MutableMapping
     from datetime import datetime
 
-    from harnpy.eventlog.bearer import BearerSessions, Token
+    from harnpy.eventlog.bearer import BearerSessions, DurableSession, Token
+    from harnpy.net.admission import App, Incoming, Receive, Send
 
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
-    App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
     Text = str | bytes
     #: As a dict, or as ASGI has them; names in any case.
     Headers = Mapping[str, str] | Iterable[tuple[Text, Text]]
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 #: Whom a static key stands for that has no principal of its own.
 _KEY_HOLDER = "api-key"
 #: Why a WebSocket is closed. The codes from 4000 on are the application's.
-_UNAUTHORIZED = 4401
-_BODY = b'{"error": "unauthorized"}'
+_UNAUTHORIZED, _TRY_AGAIN = 4401, 1013
 
 
 class AuthResult(NamedTuple):
@@ -43,7 +41,8 @@ def authenticate(
 ) -> AuthResult | None:
     """Return who sent the headers; None when they don't say it, or it isn't true.
 
-    A static key never asks ``sessions``. A session is touched at ``now`` (None: by the sessions' clock).
+    A static key never asks ``sessions``. That a session was seen at ``now`` (None: by the sessions' clock) is
+    noted, at most once an interval.
     """
     token = bearer_token(headers)
     if token is None:
@@ -65,7 +64,8 @@ class BearerAuth:
     """Lets through to ``app`` who sends a static key or a live session's token, and paths in ``exempt``.
 
     ``app`` finds ``auth_principal`` and ``auth_session_id`` (None for a static key) in the scope. Others get
-    a 401, a WebSocket the close code 4401 before it is accepted.
+    a 401, a WebSocket the close code 4401 before it is accepted. ``bounds``: how many requests are handled
+    at once, in turn of their principals, and how many may wait.
     """
 
     def __init__(
@@ -75,44 +75,121 @@ class BearerAuth:
         *,
         static_keys: StaticKeys = (),
         exempt: Collection[str] = (),
+        bounds: Bounds | None = None,
     ) -> None:
         self._app = app
         self._sessions = sessions
         self._keys = static_keys
         self._exempt = frozenset(exempt)
+        self._bounds = bounds or Bounds()
+        self._doors: WeakKeyDictionary[asyncio.AbstractEventLoop, _Door] = WeakKeyDictionary()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"] in self._exempt:
             await self._app(scope, receive, send)
             return
-        result = await self._authenticated(scope["headers"])
+        loop = asyncio.get_running_loop()
+        door = self._doors.get(loop) or self._doors.setdefault(loop, _Door(self._sessions, self._bounds))
+        token = bearer_token(scope["headers"])
+        holder = None if token is None else _holder(token, self._keys)
+
+        async def handle(request: Incoming) -> None:
+            result = holder
+            if holder is None and token is not None:
+                result = await request.while_there(door.find(token))
+            if result is None:
+                await reply(send, 401, "unauthorized", [(b"www-authenticate", b"Bearer")])
+            else:
+                known = _known(scope, result)
+                await door.admission.serve(self._app, known, request, send, result.principal)
+
+        if scope["type"] == "http":
+            await door.admission.receive(receive, send, handle)
+            return
+        code = _UNAUTHORIZED
+        try:
+            result = holder if holder or token is None else await door.find(token)
+        except TurnedAway:
+            result, code = None, _TRY_AGAIN
         if result is not None:
-            known = {"auth_principal": result.principal, "auth_session_id": result.session_id}
-            await self._app({**scope, **known}, receive, send)
-        elif scope["type"] == "http":
-            await _refuse(send)
+            await self._app(_known(scope, result), receive, send)
         else:
             await receive()  # websocket.connect
-            await send({"type": "websocket.close", "code": _UNAUTHORIZED})
-
-    async def _authenticated(self, headers: Headers) -> AuthResult | None:
-        token = bearer_token(headers)
-        if token is None:
-            return None
-        from asyncio import to_thread
-
-        # The log may wait for a disk or a server.
-        return _holder(token, self._keys) or await to_thread(_caller, token, self._sessions, None)
+            await send({"type": "websocket.close", "code": code})
 
 
-async def _refuse(send: Send) -> None:
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(_BODY)).encode()),
-        (b"www-authenticate", b"Bearer"),
-    ]
-    await send({"type": "http.response.start", "status": 401, "headers": headers})
-    await send({"type": "http.response.body", "body": _BODY})
+def _known(scope: MutableMapping[str, Any], result: AuthResult) -> MutableMapping[str, Any]:
+    return {**scope, "auth_principal": result.principal, "auth_session_id": result.session_id}
+
+
+class _Door:
+    """Whom requests in one loop are from, and which of them are handled now.
+
+    All tokens that wait are looked up together, with one read of the log, and that their sessions were seen
+    is noted afterwards: no request waits for another one's write.
+    """
+
+    def __init__(self, sessions: BearerSessions, bounds: Bounds) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self.admission = Admission(bounds)
+        self._sessions = sessions
+        self._most = bounds.lines
+        self._asked: dict[str, asyncio.Future[DurableSession | None]] = {}
+        self._due: set[str] = set()
+        self._waiting = 0
+        self._looking: asyncio.Task[None] | None = None
+        self._noting: asyncio.Task[None] | None = None
+        # Not the loop's own threads, which the application may keep busy.
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="bearer")
+
+    async def find(self, token: str) -> AuthResult | None:
+        """Return whose token it is. Raises TurnedAway, and what the log raises."""
+        if self._waiting >= self._most:
+            raise TurnedAway(503, "too many requests")
+        self._waiting += 1
+        try:
+            if token not in self._asked:
+                self._asked[token] = asyncio.get_running_loop().create_future()
+            answer = self._asked[token]
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look())
+            # Others may wait for the same.
+            session = await asyncio.shield(answer)
+        finally:
+            self._waiting -= 1
+        return None if session is None else AuthResult(session.principal, session.id, "session")
+
+    async def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                self._check_notes()
+                found = await loop.run_in_executor(self._threads, self._sessions.get_all, asked)
+            except Exception as error:
+                for answer in asked.values():
+                    answer.set_exception(error)
+                    answer.exception()  # nobody may be there to read it
+                continue
+            for token, answer in asked.items():
+                answer.set_result(found.get(token))
+            self._due |= {token for token, session in found.items() if self._sessions.is_due(session)}
+            if self._due and (self._noting is None or self._noting.done()):
+                self._noting = asyncio.create_task(self._note())
+
+    async def _note(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._due:
+            due, self._due = self._due, set()
+            await loop.run_in_executor(self._threads, self._sessions.note, due)
+
+    def _check_notes(self) -> None:
+        """Raise what the log has raised while it was written to: then nobody is let through."""
+        noting = self._noting
+        if noting is not None and noting.done() and not noting.cancelled():
+            self._noting = None
+            noting.result()
 
 
 def _holder(token: str, keys: StaticKeys) -> AuthResult | None:
@@ -127,8 +204,11 @@ def _holder(token: str, keys: StaticKeys) -> AuthResult | None:
 
 def _caller(token: str, sessions: BearerSessions, now: datetime | None) -> AuthResult | None:
     """Whose live session it is."""
-    session = sessions.touch(TouchSession(token, now))
-    return None if session is None else AuthResult(session.principal, session.id, "session")
+    session = sessions.get(token, now)
+    if session is None:
+        return None
+    sessions.note([token], now)
+    return AuthResult(session.principal, session.id, "session")
 
 
 def _text(value: Text) -> str:

@@ -98,8 +98,11 @@ def test_a_log_that_fails_lets_nobody_through(sessions: BearerSessions) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         raise AssertionError("reached")
 
+    async def nothing() -> Any:
+        await asyncio.get_running_loop().create_future()
+
     sessions._log.close()
     scope = {"type": "http", "path": "/", "headers": [(b"authorization", b"Bearer some-token")]}
     with pytest.raises(Exception, match="is closed") as failed:
-        asyncio.run(BearerAuth(app, sessions)(scope, None, None))  # type: ignore[arg-type]
+        asyncio.run(BearerAuth(app, sessions)(scope, nothing, None))  # type: ignore[arg-type]
     assert "some-token" not in str(failed.value)

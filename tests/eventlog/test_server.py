@@ -69,7 +69,7 @@ def test_a_service_of_two_processes_and_its_restart(tmp_path: Path) -> None:
     url, log = f"sqlite:{tmp_path / 'events.db'}", tmp_path / "service.log"
     sessions = BearerSessions(StoreEventLog(open_store(url)))
     made: list[DurableSession] = []
-    for created, expires in [(0, 1), (0, 1), (-2, -1)]:
+    for created, expires in [(-1, 1), (-1, 1), (-2, -1)]:
         now = datetime.now(UTC)
         made.append(
             sessions.create(CreateSession("ada", now + expires * DAY, created_at=now + created * DAY))

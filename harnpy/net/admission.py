@@ -1,0 +1,287 @@
+"""`Admission`: which of the requests that came are handled now, so that no client keeps the others waiting.
+
+A request takes a place once its body has arrived, and gives it up when it is answered or its client is gone.
+Places that become free go round the callers that wait for one. Spec: 08 §16.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+    from typing import Self
+
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+    App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+    T = TypeVar("T")
+
+#: Where an application finds, in its scope, what is done when its client is gone: a future.
+GONE = "harnpy.gone"
+#: Seconds after which a client that was turned away may come again.
+RETRY_AFTER = 1
+
+
+class Gone(Exception):
+    """The client has left."""
+
+
+class TurnedAway(Exception):
+    """A request that is not handled: 408 its body was slow, 429 its caller has too many, 503 all have."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status = status
+        self.reason = reason
+
+    async def answer(self, send: Send) -> None:
+        # What is left of the body isn't read.
+        headers = (
+            [(b"connection", b"close")] if self.status == 408 else [(b"retry-after", b"%d" % RETRY_AFTER)]
+        )
+        await reply(send, self.status, self.reason, headers)
+
+
+async def reply(send: Send, status: int, error: str, headers: list[tuple[bytes, bytes]]) -> None:
+    """Answer with ``{"error": …}``."""
+    body = b'{"error": "%s"}' % error.encode()
+    own = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": own + headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Bounds(NamedTuple):
+    """How many requests are handled at once, in all and of one caller; how many may wait for that.
+
+    ``ahead``: bytes of a body that are read before a place is taken. ``seconds``: how long those may take,
+    and as many more each, and a client that doesn't read its response.
+    """
+
+    places: int = 256
+    of_one: int = 64
+    line: int = 64
+    lines: int = 1024
+    ahead: int = 1 << 16
+    seconds: float = 30.0
+
+
+class Admission:
+    """The places of one server, in one asyncio loop."""
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self.bounds = bounds or Bounds()
+        self._taken: dict[Hashable, int] = {}
+        self._lines: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        self._in_all = 0
+        self.waiting = 0
+
+    async def receive(
+        self, receive: Receive, send: Send, handle: Callable[[Incoming], Awaitable[None]]
+    ) -> None:
+        """Have ``handle`` take in a request that begins to arrive; answer it if it is turned away."""
+        try:
+            async with Incoming(receive, self.bounds) as request:
+                await handle(request)
+        except Gone:
+            return
+        except TurnedAway as refusal:
+            await refusal.answer(send)
+
+    async def serve(
+        self,
+        app: App,
+        scope: MutableMapping[str, Any],
+        request: Incoming,
+        send: Send,
+        caller: Hashable,
+        *,
+        to_the_end: bool = False,
+    ) -> None:
+        """Have ``app`` handle the request when it is its turn. Raises Gone, and TurnedAway.
+
+        ``to_the_end``: it holds its place until the response has ended, and not only until that begins.
+        """
+        await request.arrive()
+        place = await self._place(caller, request)
+        has_begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            if not to_the_end or not message.get("more_body", message["type"] != "http.response.body"):
+                place.give_up()
+            async with asyncio.timeout(self.bounds.seconds):
+                await send(message)
+
+        try:
+            await app({**scope, GONE: request.gone}, request.receive, sent)
+        except TurnedAway:
+            if has_begun:
+                raise Gone from None
+            raise
+        finally:
+            place.give_up()
+
+    async def _place(self, caller: Hashable, request: Incoming) -> _Place:
+        """Return a place when there is one for the request. Raises Gone, and TurnedAway."""
+        turn = self.ask(caller)
+        place = _Place(self, caller)
+        try:
+            await request.while_there(turn)
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                place.give_up()
+            raise
+        request.gone.add_done_callback(lambda _: place.give_up())
+        return place
+
+    def ask(self, caller: Hashable) -> asyncio.Future[None]:
+        """Return what is done when the caller has a place, which `leave` gives up. Raises TurnedAway.
+
+        Cancelled, it waits no longer.
+        """
+        turn = asyncio.get_running_loop().create_future()
+        line = [each for each in self._lines.get(caller, ()) if not each.done()]
+        if not line and self._has_place(caller):
+            self._enter(caller, turn)
+            return turn
+        if len(line) >= self.bounds.line:
+            raise TurnedAway(429, "too many requests of this caller")
+        if self.waiting >= self.bounds.lines:
+            raise TurnedAway(503, "too many requests")
+        self._lines.setdefault(caller, deque()).append(turn)
+        self.waiting += 1
+        turn.add_done_callback(lambda _: self._step_out(caller, turn))
+        return turn
+
+    def leave(self, caller: Hashable) -> None:
+        """Give up a place; who waits for one has it, callers in turn."""
+        self._in_all -= 1
+        self._taken[caller] -= 1
+        if not self._taken[caller]:
+            del self._taken[caller]
+        for each in [*self._lines]:
+            if self._in_all == self.bounds.places:
+                return
+            # Whoever has had a turn is the last to have the next one.
+            turn = next((turn for turn in self._lines[each] if not turn.done()), None)
+            if turn is not None and self._has_place(each):
+                self._lines[each] = self._lines.pop(each)
+                self._enter(each, turn)
+
+    def _step_out(self, caller: Hashable, turn: asyncio.Future[None]) -> None:
+        self._lines[caller].remove(turn)
+        self.waiting -= 1
+        if not self._lines[caller]:
+            del self._lines[caller]
+
+    def _has_place(self, caller: Hashable) -> bool:
+        return self._in_all < self.bounds.places and self._taken.get(caller, 0) < self.bounds.of_one
+
+    def _enter(self, caller: Hashable, turn: asyncio.Future[None]) -> None:
+        self._in_all += 1
+        self._taken[caller] = self._taken.get(caller, 0) + 1
+        turn.set_result(None)
+
+
+class _Place:
+    def __init__(self, admission: Admission, caller: Hashable) -> None:
+        self._admission: Admission | None = admission
+        self._caller = caller
+
+    def give_up(self) -> None:
+        admission, self._admission = self._admission, None
+        if admission is not None:
+            admission.leave(self._caller)
+
+
+class Incoming:
+    """A request as it arrives: its body is read ahead, up to a bound, and its client's leaving is noticed.
+
+    An asynchronous context manager.
+    """
+
+    def __init__(self, receive: Receive, bounds: Bounds) -> None:
+        self._receive = receive
+        self._bounds = bounds
+        self._messages: deque[Message] = deque()
+        self._size = 0
+        self._is_whole = False
+        self._news, self._room = asyncio.Event(), asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        #: Done when the client has left, or the request is over.
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reading = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._reading.cancel()
+        (failure,) = await asyncio.gather(self._reading, return_exceptions=True)
+        if isinstance(failure, Exception):
+            raise failure
+
+    async def while_there(self, work: Awaitable[T]) -> T:
+        """Return what ``work`` returns, unless the client leaves first: then it is cancelled. Raises Gone."""
+        working = asyncio.ensure_future(work)
+        try:
+            if not working.done():
+                await asyncio.wait((working, self.gone), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Gone
+        finally:
+            if not working.done():
+                working.cancel()
+                await asyncio.gather(working, return_exceptions=True)
+        return working.result()
+
+    async def arrive(self) -> None:
+        """Wait until the body is there, or as much of it as is read ahead. Raises Gone, and TurnedAway."""
+        if self._is_full:
+            return
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                await self.while_there(self._arrived())
+        except TimeoutError:
+            raise TurnedAway(408, "the request took too long to arrive") from None
+
+    async def receive(self) -> Message:
+        """Return the next message, for the application. Raises TurnedAway."""
+        if not self._messages and not self._is_whole:
+            with suppress(Gone):
+                await self.arrive()
+        if not self._messages:
+            await asyncio.shield(self.gone)
+            return {"type": "http.disconnect"}
+        message = self._messages.popleft()
+        self._size -= len(message.get("body", b""))
+        self._room.set()
+        return message
+
+    async def _arrived(self) -> None:
+        while not self._is_full:
+            self._news.clear()
+            await self._news.wait()
+
+    @property
+    def _is_full(self) -> bool:
+        return self._is_whole or self._size >= self._bounds.ahead
+
+    async def _read(self) -> None:
+        try:
+            while (message := await self._receive())["type"] == "http.request":
+                self._messages.append(message)
+                self._size += len(message.get("body", b""))
+                self._is_whole = not message.get("more_body", False)
+                self._news.set()
+                while self._is_full and not self._is_whole:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            if not self.gone.done():
+                self.gone.set_result(None)
