@@ -22,6 +22,7 @@ from harnpy.session.events import (
     Summary,
 )
 from harnpy.session.lifecycle import lifecycle_value
+from harnpy.session.rewind import REGISTER as PINS
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.window import Window, originals
 from harnpy.session.window_rewriting import Rewritten, identify, key_of, named, rewritten
@@ -99,7 +100,9 @@ class Cut(Payload):
         cut.cutoff_seq = data.get("cutoff_seq")
         cut.parent_id = data.get("parent_session_id")
         registers = data.get("registers")
-        cut.registers = None if registers is None else {key: tuple(value) for key, value in registers.items()}
+        cut.registers = None
+        if registers is not None:  # all but its pins, which are numbers of another log
+            cut.registers = {key: tuple(value) for key, value in registers.items() if key != PINS}
         cut.branched_at = data.get("branched_at")
         cut._window = cut._former = None
         cut._data = data

@@ -329,6 +329,8 @@ def _leaf_moved(view: View, event: Event) -> None:
     view.summary_cut = there.summary_cut
     view.turns, view.open_turns, view.transcript_order = there.turns, there.open_turns, there.transcript_order
     view.execution = there.execution
+    pins = view.registers.get(PINS)
+    view.pins = there.pins if pins is None or pins.seq <= event.body.target else tuple(pins.value or ())
     for key in OF_THE_BRANCH:
         view.registers.pop(key, None)
         if key in there.registers:

@@ -1,4 +1,5 @@
-"""One step back: turns are taken back and brought back; pinned messages outlive every cut but a reset.
+"""One step back: turns are taken back and brought back; pinned messages outlive every cut but a reset that
+stands.
 
 One by one; the rule itself is in `rules/test_h_one_step_back`. Spec: 10 §C5.
 """
@@ -124,6 +125,37 @@ def test_only_messages_of_the_history_can_be_pinned() -> None:
     with pytest.raises(EventNotFound):
         session.pin(said_first.id)
     assert not session.unpin(said_first.id)
+
+
+def test_a_reset_that_is_taken_back_has_ended_no_pins() -> None:
+    session = opened()
+    first = say(session, "a")
+    session.pin(first.id)
+    session.trim(0)
+    turn_of(session, "b")
+    session.replace("reset", Window())
+    assert session.window() == []
+    session.rewind()
+    assert texts(session.window()) == ["a"]
+    session.redo()
+    assert session.window() == []
+
+
+def test_a_fork_onto_a_session_brings_no_pins_and_a_rewind_behind_it_finds_those_of_before() -> None:
+    session, other = opened(), Session.create("t", MemoryStore(), World())
+    first = say(session, "a")
+    for text in "xyz":
+        other.pin(say(other, text).id)
+    session.pin(first.id)
+    session.trim(0)
+    turn_of(session, "b")
+    session.become_fork_of("t", other.view)
+    assert texts(session.window()) == ["x", "y", "z"]
+    assert session.get("pins") is None
+    session.trim(0)
+    assert session.window() == []
+    session.move_leaf(session.event(4).id)
+    assert texts(session.window()) == ["a"]
 
 
 def test_parents_lead_along_the_branch() -> None:

@@ -1,5 +1,5 @@
 """Rule h: one step back. Turns are taken back and brought back, on every store; pinned messages outlive every
-cut but a reset.
+cut but a reset that stands.
 
 Random turns, cuts, pins, forks and moves are held against lists. Spec: 10 §C5, §C12.1 h.
 """
@@ -60,11 +60,13 @@ def texts(messages: list[dict[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True)
 class State:
-    """What a conversation shows: its window, all that was said, and the state before each turn."""
+    """What a conversation shows: its window, all that was said, the state before each turn, and how often
+    the pins had been set when it was last reset."""
 
     window: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     before: tuple[State, ...] = ()
+    unpinned: int = 0
 
     def say(self, *said: str) -> State:
         return replace(self, window=self.window + said, history=self.history + said)
@@ -81,8 +83,13 @@ class Conversation:
     session: Session
     now: State = field(default_factory=State)
     undone: list[State] = field(default_factory=list)
-    pins: set[str] = field(default_factory=set)
+    #: The pins as they were set, one after the other. A reset ends them for as long as it isn't taken back.
+    set_pins: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
     number: int = 0
+
+    @property
+    def pins(self) -> frozenset[str]:
+        return self.set_pins[-1] if len(self.set_pins) > self.now.unpinned else frozenset()
 
     def shown(self) -> list[str]:
         window = self.now.window
@@ -138,14 +145,13 @@ class Conversation:
 
     def reset(self) -> None:
         self.session.replace("reset", Window())
-        self.pins.clear()
-        self.goes_on(replace(self.now, window=(), history=()))
+        self.goes_on(replace(self.now, window=(), history=(), unpinned=len(self.set_pins)))
 
     def pin(self, number: int) -> None:
-        self._choose(number, "pin", self.pins.add)
+        self._choose(number, "pin", frozenset.union)
 
     def unpin(self, number: int) -> None:
-        self._choose(number, "unpin", self.pins.discard)
+        self._choose(number, "unpin", frozenset.difference)
 
     def rewind(self, turns: int) -> None:
         now = self.now
@@ -187,13 +193,15 @@ class Conversation:
             self.session.compact(Compaction(0, length - keep, SUMMARY, "truncate", 0, 0), None)
             self.goes_on(self.now.compact(keep))
 
-    def _choose(self, number: int, verb: str, note: Callable[[str], None]) -> None:
+    def _choose(self, number: int, verb: str, change: Callable[..., frozenset[str]]) -> None:
         entries = self.session.view.window.history()
         if number < len(entries):
             text = entries[number].body["content"]
             id = self.session.origin.own(entries[number]).id
-            assert getattr(self.session, verb)(id) == ((text in self.pins) == (verb == "unpin"))
-            note(text)
+            pins = change(self.pins, {text})
+            assert getattr(self.session, verb)(id) == (pins != self.pins)
+            if pins != self.pins:
+                self.set_pins.append(pins)
 
     @staticmethod
     def _gone(now: State, then: State) -> list[str]:

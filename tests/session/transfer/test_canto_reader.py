@@ -46,6 +46,7 @@ def read(session: Session) -> list[dict[str, Any]]:
         [("say", 0, "a"), ("say", 0, "b"), ("move", 1, "tried"), ("turn", "c"), ("rewind",)],
         [("turn", "a"), ("move", 1, None)],
         [("say", 6, "a"), ("snapshot",), ("say", 7, "b"), ("say", 0, "c")],
+        [("say", 0, "a"), ("pin", 0), ("trim", 0), ("turn", "b"), ("reset",), ("rewind",)],
     ],
 )
 def test_where_cut_offs_and_privileged_messages_stand(steps: list[tuple[Any, ...]]) -> None:
