@@ -10,8 +10,12 @@ import asyncio
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from harnpy.net.admission import Admission, Bounds
 from harnpy.serve.program import NotServed
 from harnpy.world.connections import Place
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     from mcp.server.lowlevel import Server
 
+    from harnpy.net.admission import Incoming
     from harnpy.world.connections import Application, AsgiMessage, Listener, Receive, Send
     from harnpy.world.http import Listening
 
@@ -31,34 +36,139 @@ _REFUSAL = b"auth failed"
 
 
 class Keyed:
-    """An ASGI application that serves only requests with one of ``keys``; without keys all of them."""
+    """An ASGI application that serves only requests with one of ``keys``; without keys all of them.
 
-    def __init__(self, app: Application, keys: Iterable[str]) -> None:
+    No client keeps the others waiting: requests are handled within ``bounds``, in turn of their keys.
+    """
+
+    def __init__(self, app: Application, keys: Iterable[str], bounds: Bounds | None = None) -> None:
         self._app = app
         self._keys = [key.encode() for key in keys]
+        # A body is read before its request takes a place, all of it.
+        bounds = bounds or Bounds(ahead=DEFAULT_MAX_REQUEST_BODY_SIZE + 1)
+        # Without keys nothing tells clients apart.
+        alone = bounds._replace(of_one=bounds.places, line=bounds.lines)
+        self._admission = Admission(bounds if self._keys else alone)
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not self._keys or self._admits(dict(scope["headers"])):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = [
-            (b"content-type", b"text/plain; charset=utf-8"),
-            (b"content-length", str(len(_REFUSAL)).encode()),
-            (b"www-authenticate", b"Bearer"),
-        ]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": _REFUSAL})
+        headers = _headers(scope)
+        key = self._key_of(headers) if self._keys else b""
+        if key is None:
+            await _refuse(send)
+            return
+        # The calls of older clients go on when the response has begun; other streams stay open while nothing
+        # happens.
+        calls = scope["method"] == "POST" and not (_is_modern(headers) and headers.get(_METHOD) == _LISTEN)
 
-    def _admits(self, headers: dict[bytes, bytes]) -> bool:
+        async def handle(request: Incoming) -> None:
+            await self._admission.serve(self._app, scope, request, send, key, to_the_end=calls)
+
+        await self._admission.receive(receive, send, handle)
+
+    def _key_of(self, headers: dict[bytes, bytes]) -> bytes | None:
+        """Return the key that a request was sent with, None if it is none of ours."""
         given = headers.get(b"x-api-key")
         if given is None:
             authorization = headers.get(b"authorization", b"")
             if authorization[: len(_BEARER)].lower() != _BEARER:
-                return False
+                return None
             given = authorization[len(_BEARER) :].strip()
         # All of them are compared: how long it takes says nothing about the keys.
         found = [compare_digest(given, key) for key in self._keys]
-        return any(found)
+        return given if any(found) else None
+
+
+async def _refuse(send: Send) -> None:
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(_REFUSAL)).encode()),
+        (b"www-authenticate", b"Bearer"),
+    ]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": _REFUSAL})
+
+
+_METHOD, _LISTEN = MCP_METHOD_HEADER.encode(), b"subscriptions/listen"
+
+
+def _headers(scope: AsgiMessage) -> dict[bytes, bytes]:
+    """Return the headers by name; of a repeated one the first, which is what the SDK reads."""
+    return dict(reversed(scope["headers"]))
+
+
+def _is_modern(headers: dict[bytes, bytes]) -> bool:
+    """Return whether a request is of the protocol without sessions."""
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER.encode(), b"").decode("latin-1")
+    return bool(version) and version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+# The sessions of clients of the protocol before 2026-07-28. Spec: 09 §11.4.
+
+
+#: Seconds after which one is freed that isn't used, and how many there may be.
+_IDLE, _MOST = 1800.0, 1000
+_SESSION = MCP_SESSION_ID_HEADER.encode()
+
+
+class Sessions:
+    """An ASGI application that ends the session that was unused for longest when there would be too many."""
+
+    def __init__(self, app: Application, most: int = _MOST) -> None:
+        self._app = app
+        self._most = most
+        #: How many requests of each are running; those that were used last come last.
+        self.running: dict[bytes, int] = {}
+
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        headers = _headers(scope) if scope["type"] == "http" else {}
+        id = headers.get(_SESSION)
+        if scope["type"] != "http" or _is_modern(headers):
+            await self._app(scope, receive, send)
+            return
+        if id is None:
+            await self._make_room(scope)
+        elif id in self.running:
+            self.running[id] = self.running.pop(id) + 1
+
+        async def sent(message: AsgiMessage) -> None:
+            if message["type"] == "http.response.start":
+                self._look(scope["method"], id, message)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            if id in self.running:
+                self.running[id] -= 1
+
+    def _look(self, method: str, id: bytes | None, start: AsgiMessage) -> None:
+        """Notice which sessions begin and end."""
+        given = dict(start["headers"]).get(_SESSION)
+        if start["status"] == 404 or method == "DELETE":
+            self.running.pop(id or b"", None)
+        elif id is None and given is not None and start["status"] < 400:
+            self.running[given] = 0
+
+    async def _make_room(self, scope: AsgiMessage) -> None:
+        if len(self.running) < self._most:
+            return
+        unused = next((id for id, count in self.running.items() if not count), None)
+        if unused is not None:
+            del self.running[unused]
+            kept = [pair for pair in scope["headers"] if pair[0] in (b"host", b"origin")]
+            ending = {**scope, "method": "DELETE", "headers": [*kept, (_SESSION, unused)]}
+            await self._app(ending, _nothing_more, _unheard)
+
+
+async def _nothing_more() -> AsgiMessage:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(message: AsgiMessage) -> None:
+    """Nobody is there to receive the response."""
 
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -106,8 +216,14 @@ async def serve_http(
     server: Server[Any], site: Site, listening: Listening, announce: Callable[[str], object]
 ) -> None:
     """Serve clients until this is cancelled; ``announce`` receives the URL. Raises NotServed."""
-    app = server.streamable_http_app(streamable_http_path=site.path, transport_security=site.security())
-    listener = await _listener(Keyed(app, site.keys), site, listening)
+    app = server.streamable_http_app(
+        streamable_http_path=site.path,
+        transport_security=site.security(),
+        session_idle_timeout=_IDLE,
+        # `Sessions` makes room before that many are open, unless all of them are in use.
+        max_sessions=_MOST,
+    )
+    listener = await _listener(Keyed(Sessions(app), site.keys), site, listening)
     try:
         async with server.session_manager.run():
             announce(site.url(listener.port))

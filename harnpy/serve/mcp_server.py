@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os.path
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -30,6 +30,7 @@ from harnpy.faults import Fault, TooLarge
 from harnpy.formats.dicts import Dict
 from harnpy.formats.display import display
 from harnpy.formats.json import as_data, to_json
+from harnpy.net.admission import GONE
 from harnpy.serve.functions import functions_of, session_verbs
 from harnpy.serve.mcp_tools import CallFailed, Result, Tool, failure
 from harnpy.serve.program import NotServed, Program
@@ -238,7 +239,7 @@ class Tools:
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}")
         caller = McpCaller(context)
-        calling = partial(self._program.call, caller=caller)
+        calling = partial(self._call, caller, gone_of(context))
         try:
             return _answer(await tool.run(params.arguments or {}, calling))
         except (CallFailed, VmError, Fault, TooLarge) as error:
@@ -246,6 +247,28 @@ class Tools:
         finally:
             self._after()
             await caller.sent()
+
+    async def _call(
+        self, caller: McpCaller, gone: asyncio.Future[None] | None, function: Any, args: Sequence[Any]
+    ) -> Any:
+        """Call a function, until the client that would receive the result is gone."""
+        calling = asyncio.ensure_future(self._program.call(function, args, caller))
+        try:
+            await asyncio.wait(
+                [calling] if gone is None else [calling, gone], return_when=asyncio.FIRST_COMPLETED
+            )
+            if not calling.done():
+                raise CallFailed("the client has left")
+            return calling.result()
+        finally:
+            calling.cancel()
+
+
+def gone_of(context: Context) -> asyncio.Future[None] | None:
+    """Return what is done when the client of an HTTP request has left."""
+    scope = getattr(context.request, "scope", {})
+    gone: asyncio.Future[None] | None = scope.get(GONE)
+    return gone
 
 
 def server_of(program: Program, tools: dict[str, Tool], with_sessions: bool) -> Server[Any]:

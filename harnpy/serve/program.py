@@ -1,8 +1,8 @@
 """A Harn file that stays loaded, and whose functions are called from the asyncio loop around it.
 
 One Vm runs the file: its top level once, when it is opened, then each call in a task of its own. So calls
-share the file's variables, sessions and stores, and take turns only where one of them waits (05 §1.1):
-between two waits a call sees nothing of another.
+share the file's variables, sessions and stores. They take turns where one of them waits, and where it has
+computed for a while; the tasks within a call only where one of them waits (05 §1.1).
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ class Program:
         self._run: asyncio.Task[None] | None = None
         self._inside: asyncio.Task[Any] | None = None
         settings_of(vm).on_progress = self._progress
+        vm.tasks.serves_calls = True
         vm.unguarded.people = People(self._ask)
 
     @property

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from harnpy import Vm, VmError
+from harnpy import Vm, VmError, World
 from harnpy.builtins import catalog
 from harnpy.builtins.options import TABLES
 from harnpy.eventlog import StoreEventLog
@@ -21,9 +23,10 @@ from harnpy.eventlog.bearer import TOPIC, BearerSessions, CreateSession
 from harnpy.eventlog.http import BearerAuth
 from harnpy.net.admission import Bounds, reply
 from harnpy.serve.functions import CLIENT_VERBS, Function, session_verbs
+from harnpy.serve.mcp_http import Keyed, Sessions, Site, serve_http
 from harnpy.serve.mcp_tools import CallFailed, Tool
 from harnpy.storage.memory import MemoryStore
-from tests.serve.mcp.serving import converse, text_of
+from tests.serve.mcp.serving import converse, served, text_of
 from tests.worlds import OwnWorld
 
 PREFIX = "agent_session_"
@@ -118,11 +121,14 @@ WORD = {"type": "http.request", "body": b"", "more_body": False}
 class Visit:
     """A request without a server: what was sent, and a way for its client to leave."""
 
-    def __init__(self, app: Any, token: str, *arriving: dict[str, Any]) -> None:
+    def __init__(
+        self, app: Any, token: str, *arriving: dict[str, Any], more: list[tuple[bytes, bytes]] | None = None
+    ) -> None:
         self.sent: list[dict[str, Any]] = []
         self.left = asyncio.Event()
         self._arriving = list(arriving or [WORD])
-        scope = {"type": "http", "path": "/", "headers": [(b"authorization", f"Bearer {token}".encode())]}
+        headers = [(b"authorization", f"Bearer {token}".encode()), *(more or ())]
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
         self.over = asyncio.ensure_future(app(scope, self._receive, self._send))
 
     async def _receive(self) -> dict[str, Any]:
@@ -263,5 +269,163 @@ def test_slow_bodies_are_cut(arrived: list[dict[str, Any]]) -> None:
         assert (status, headers[b"connection"]) == (408, b"close")
         # The first eight bytes are read ahead; with them it has a place, which it loses when no more come.
         assert service.asked == ["ada"] * len(arrived)
+
+    asyncio.run(main())
+
+
+# An MCP server by HTTP.
+
+
+COMPUTING = """
+var running = 0
+/** Never ends by itself. */
+pub fn compute() {
+  running = running + 1
+  defer { running = running - 1 }
+  while true { }
+}
+pub fn count() { return running }
+/** What its tasks do, in order: one that computes isn't interrupted by its siblings. */
+pub fn siblings(turns: int) {
+  let order = shared_cell("order", "")
+  let first = spawn {
+    for n in range(turns) { }
+    shared_set(order, shared_get(order) + "first ")
+  }
+  let second = spawn { shared_set(order, shared_get(order) + "second") }
+  await(first)
+  await(second)
+  return shared_get(order)
+}
+"""
+LEGACY = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+def rpc(method: str, id: int = 1, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+INITIALIZE = rpc(
+    "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "x", "version": "1"}
+)
+
+
+@pytest.mark.parametrize(("evaluator", "turns"), [("compile", 300_000), ("walk", 30_000)])
+def test_calls_take_turns_while_they_compute(tmp_path: Path, evaluator: str, turns: int) -> None:
+    async def session(client: Client) -> None:
+        calls = [asyncio.ensure_future(client.call_tool("compute", {})) for _ in range(3)]
+        await running(client, 3)
+        assert text_of(await client.call_tool("siblings", {"turns": turns})) == "first second"
+        for call in calls:
+            call.cancel()
+        await running(client, 0)
+
+    converse(tmp_path / "computing.harn", COMPUTING, session, evaluator=evaluator)
+
+
+async def running(client: Client, count: int) -> None:
+    while text_of(await client.call_tool("count", {})) != str(count):
+        await asyncio.sleep(0)
+
+
+def test_a_call_ends_when_its_client_has_left(tmp_path: Path) -> None:
+    """The client speaks the protocol before 2026-07-28, in which only a message cancels a call."""
+
+    async def main() -> None:
+        async with served(tmp_path / "computing.harn", COMPUTING) as server:
+            url = asyncio.get_running_loop().create_future()
+            site = Site("127.0.0.1", 0)
+            serving = asyncio.create_task(serve_http(server, site, World().listening, url.set_result))
+            port = int((await url).rpartition(":")[2].partition("/")[0])
+            async with httpx2.AsyncClient() as http, Client(url.result()) as other:
+                begun = await http.post(url.result(), json=INITIALIZE, headers=LEGACY)
+                headers = {
+                    **LEGACY,
+                    "Host": f"127.0.0.1:{port}",
+                    "Mcp-Session-Id": begun.headers["mcp-session-id"],
+                }
+                writers = []
+                for id in range(5):
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    body = json.dumps(rpc("tools/call", id, name="compute", arguments={}))
+                    lines = [f"{name}: {value}" for name, value in headers.items()]
+                    head = ["POST /mcp HTTP/1.1", *lines, f"Content-Length: {len(body)}", "", ""]
+                    writer.write(("\r\n".join(head) + body).encode())
+                    writers.append(writer)
+                await running(other, 5)
+                for writer in writers:
+                    writer.close()
+                await running(other, 0)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_sessions_that_nobody_uses_are_freed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "computing.harn", COMPUTING) as server:
+            app = Sessions(server.streamable_http_app(), 3)
+            async with (
+                server.session_manager.run(),
+                httpx2.AsyncClient(
+                    transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:1"
+                ) as http,
+            ):
+
+                async def begun() -> str:
+                    reply = await http.post("/mcp", json=INITIALIZE, headers=LEGACY)
+                    return str(reply.headers["mcp-session-id"])
+
+                async def status(id: str) -> int:
+                    headers = {**LEGACY, "Mcp-Session-Id": id}
+                    return (await http.post("/mcp", json=rpc("ping"), headers=headers)).status_code
+
+                ids = [await begun() for _ in range(3)]
+                assert await status(ids[0]) == 200
+                ids += [await begun() for _ in range(2)]
+                assert [await status(id) for id in ids] == [200, 404, 404, 200, 200]
+                assert (await http.delete("/mcp", headers={"Mcp-Session-Id": ids[0]})).status_code == 200
+                assert len(app.running) == 2
+
+    asyncio.run(main())
+
+
+def test_an_idle_session_has_an_end(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "computing.harn", COMPUTING) as server:
+            url = asyncio.get_running_loop().create_future()
+            site = Site("127.0.0.1", 0)
+            serving = asyncio.create_task(serve_http(server, site, World().listening, url.set_result))
+            await url
+            assert server.session_manager.session_idle_timeout == 1800
+            assert server.session_manager.max_sessions == 1000
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("evading", [[], [(b"mcp-method", b"subscriptions/listen")]])
+def test_keys_take_turns(evading: list[tuple[bytes, bytes]]) -> None:
+    answer, asked = asyncio.Event(), []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await answer.wait()
+        await send({"type": "http.response.body", "body": b""})
+
+    async def main() -> None:
+        keyed = Keyed(app, ("a", "b"), Bounds(places=2, of_one=1, line=1))
+        first, second, third = (Visit(keyed, "a", more=evading) for _ in range(3))
+        status, headers = await third.answer()
+        assert (status, headers[b"retry-after"]) == (429, b"1")
+        assert not second.sent
+        other = Visit(keyed, "b", more=evading)
+        while not other.sent:
+            await asyncio.sleep(0)
+        answer.set()
+        assert [(await visit.answer())[0] for visit in (first, second, other)] == [200] * 3
 
     asyncio.run(main())

@@ -251,6 +251,7 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
             task = scheduler.current
             idle(0)
             scheduler.current = task
+            scheduler.take_turns()
 
     before = scheduler.idle, scheduler.bridge
     bridge, turns = Bridge(scheduler, asyncio.get_running_loop()), Turns(scheduler, give_way)

@@ -176,6 +176,8 @@ class Scheduler:
         self.idle: Callable[[float | None], object] = vm.unguarded.clock.sleep
         self.chores: list[Callable[[], object]] = []
         """What is done, once, when no task can go on."""
+        self.serves_calls = False
+        """Whether the root's children are calls of a served program, which take turns while they compute."""
         self.open_bridge = open_bridge
         self.bridge: Bridge | None = None
         self.abroad = 0
@@ -219,6 +221,23 @@ class Scheduler:
             if self.meter is not None:
                 self.meter.check_time()
             interrupt(self, task, 0)
+
+    def take_turns(self) -> None:
+        """In a call of a served program: let the other calls go first, and of them those that compute little.
+
+        No other task of this call runs before the current one: they take turns where they wait (05 §1.1).
+        """
+        task = self.current
+        if not self.serves_calls or self.shuffled is not None:
+            return
+        call = task.branch()
+        others = [each for each in self.ready if each.branch() is not call]
+        if others:
+            call.computes = True
+            own = [each for each in self.ready if each.branch() is call]
+            self.ready.clear()
+            self.ready.extend((*sorted(others, key=lambda each: each.branch().computes), task, *own))
+            self.suspend()
 
     def run_others(self) -> None:
         """As the root: run whatever is ready until it is the root's turn."""

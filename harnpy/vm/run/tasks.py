@@ -70,6 +70,8 @@ class Task:
     started = False
     consumed = False
     cancel_requested = False
+    #: Whether it, or a task of it, was made to give way in the middle of a computation.
+    computes = False
     greenlet: Any = None
     #: How many callbacks of builtins it is inside of.
     callbacks = 0
@@ -142,6 +144,13 @@ class Task:
         yield self
         for child in self.children or ():
             yield from child.family()
+
+    def branch(self) -> Task:
+        """Return the child of a root that it is, or descends from; a root itself."""
+        task = self
+        while task.parent is not None and task.parent.parent is not None:
+            task = task.parent
+        return task
 
     def is_limited(self) -> bool:
         """Return True if its wait ends by itself: at a deadline, or since it was asked to end."""
