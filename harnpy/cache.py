@@ -60,16 +60,23 @@ def store(kind: str, key: str, value: Any) -> None:
     partial = f"{path}.{os.getpid()}.{id(value):x}"
     try:
         payload = marshal.dumps((_stamp(), key, value))
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(partial, "wb") as file:
+        directory = os.path.dirname(path)
+        above = os.path.dirname(directory)
+        for each in (os.path.dirname(above), above, directory):  # the mode is that of the last one only
+            os.makedirs(each, mode=0o700, exist_ok=True)
+        with open(partial, "wb", opener=_open_private) as file:
             file.write(source_hash(_SEED, payload) + payload)
         os.replace(partial, path)
-        _prune(os.path.dirname(path))
+        _prune(directory)
     except (OSError, ValueError):
         # The program runs as well without its entry.
         return
     finally:
         _remove(partial)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _remove(partial: str) -> None:

@@ -21,7 +21,7 @@ from harnpy.session import compaction
 from harnpy.session.compaction import CompactPolicy, merged_summary
 from harnpy.session.messages import Pairs
 from harnpy.session.transcript_operations import Transcripts
-from harnpy.world.files import plain_reason
+from harnpy.world.files import plain_reason, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -363,7 +363,7 @@ class Snapshots:
             return
         files = self._world.state_files if path == self.path(worker.id) else self._world.files
         try:
-            files.replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
+            private_files(files).replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
         except OSError as error:
             raise MisuseError(f"failed to write worker snapshot '{path}': {plain_reason(error)}") from error
 

@@ -16,6 +16,7 @@ from prompt_toolkit.output import ColorDepth
 
 from harnpy.cli import Stopped
 from harnpy.cli.repl import Shell, is_unfinished, prompt_lexer
+from harnpy.world.files import PRIVATE, make_directories, make_file
 
 _PROMPT, _CONTINUATION = "harn〉", "::: "
 _HOW_TO_LEAVE = "(Ctrl+D or :quit to exit)"
@@ -110,5 +111,7 @@ def _history_file() -> Path:
     """`~/.harn/repl_history`; without a HOME, `.harn/repl_history` here."""
     base = Path(os.environ["HOME"]) if os.environ.get("HOME") else Path()
     directory = base / ".harn"
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory / "repl_history"
+    make_directories(str(directory), PRIVATE[1])
+    file = directory / "repl_history"
+    make_file(str(file), PRIVATE[0])
+    return file

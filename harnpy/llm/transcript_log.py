@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.json import compact_json
 from harnpy.formats.secrets.masking import mask_value
+from harnpy.world.files import private_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +129,7 @@ def segment_writer(directory: str | None, files: Files) -> Callable[[str], None]
     """A function that adds a line to the sidecar in ``directory``; None when there is none."""
     if not directory:
         return None
-    path = os.path.join(directory, FILE_NAME)
+    path, files = os.path.join(directory, FILE_NAME), private_files(files)
 
     def write(line: str) -> None:
         try:

@@ -17,6 +17,7 @@ from harnpy.session.stores import Stores
 from harnpy.session.transcript import lifecycle_event
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
+from harnpy.world.files import private_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -99,6 +100,7 @@ class EventSink:
         # Any text is an id; percent-encoding keeps files distinct and inside the directory.
         self._stem = os.path.join(directory, f"event_log-{quote(session_id, '', errors='surrogatepass')}")
         self._world = world
+        self._files = private_files(world.unguarded.files)
         self._index = 0
         self._part = 0
         self._size = 0
@@ -123,7 +125,7 @@ class EventSink:
     def _put(self, text: str, append: bool) -> None:
         suffix = f"-{self._part:06d}" if self._part else ""
         try:
-            self._world.unguarded.files.write_text(f"{self._stem}{suffix}.jsonl", text, append)
+            self._files.write_text(f"{self._stem}{suffix}.jsonl", text, append)
         except OSError as error:
             self._broken = True
             self._world.warn("agent.event_log", f"{self._stem}: {error.strerror}")

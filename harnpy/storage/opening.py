@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode
 from harnpy.formats.suggestions import hint
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.storage.errors import StorageError
-from harnpy.world.files import plain_reason
+from harnpy.world.files import PRIVATE, SHARED, plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +43,13 @@ class StoreUrl(NamedTuple):
     timeout: float = 5.0
     #: Whether session ids are letters, digits, ``_`` and ``-`` only.
     strict_ids: bool = False
+    #: Whether the user's group may read and write what the store makes.
+    group: bool = False
+
+    @property
+    def modes(self) -> tuple[int, int]:
+        """The rights of files and directories that the store makes."""
+        return SHARED if self.group else PRIVATE
 
     def __str__(self) -> str:
         """The URL for people: without a password."""
@@ -130,6 +137,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "durability": _durability,
     "timeout": _seconds,
     "strict_ids": _flag,
+    "group": _flag,
 }
 
 

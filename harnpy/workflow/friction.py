@@ -15,7 +15,7 @@ from harnpy.formats.json import to_json
 from harnpy.formats.secrets.masking import MASK, mask_secrets
 from harnpy.formats.secrets.names import is_secret_name
 from harnpy.world.clock import rfc3339
-from harnpy.world.files import system_reason
+from harnpy.world.files import private_files, system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -163,7 +163,7 @@ class FrictionLog:
 
 def _append(path: str, event: Dict, files: Files) -> None:
     try:
-        files.write_text(path, to_json(event) + "\n", append=True)
+        private_files(files).write_text(path, to_json(event) + "\n", append=True)
     except (OSError, ValueError) as error:
         raise MisuseError(f"failed to write friction log: {path}: {system_reason(error)}") from error
 

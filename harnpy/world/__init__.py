@@ -112,12 +112,14 @@ class World:
     @property
     def state_files(self) -> Files:
         """The files in which programs keep what their next run finds again, where the runtime puts them."""
-        return self.files
+        from harnpy.world.files import private_files
+
+        return private_files(self.files)
 
     @property
     def placed_state_files(self) -> Files:
         """The same where a program puts them."""
-        return self.files
+        return self.state_files
 
     def sees(self, path: str) -> bool:
         """Return whether there is something at ``path``, as far as the rules let programs look it up."""

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from harnpy.world.effects import DELETE, LIST, READ, WRITE
-from harnpy.world.files import RealFiles
+from harnpy.world.files import USUAL, RealFiles, private_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -57,14 +57,16 @@ class NamesIn(RealFiles):
         where: str = "",
         tidied: set[tuple[str, str]] | None = None,
         look: Callable[[], object] | None = None,
+        modes: tuple[int, int] = USUAL,
     ) -> None:
         super().__init__(look)
+        self.modes = modes
         self._directory = self._within = directory
         self._where = where
         self._tidied = set() if tidied is None else tidied
 
     def _open(self, path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_NOFOLLOW, 0o666, dir_fd=self._directory)
+        return os.open(path, flags | os.O_NOFOLLOW, self.modes[0], dir_fd=self._directory)
 
     def _status(self, path: str) -> os.stat_result:
         return os.stat(path, dir_fd=self._directory, follow_symlinks=False)
@@ -85,7 +87,7 @@ class NamesIn(RealFiles):
 
     def make_directory(self, path: str) -> None:
         try:
-            os.mkdir(path, dir_fd=self._directory)
+            os.mkdir(path, self.modes[1], dir_fd=self._directory)
         except FileExistsError:
             if not self.is_dir(path):
                 raise
@@ -139,12 +141,12 @@ class ResolvedPath:
     def name(self) -> str:
         return self._left[-1]
 
-    def make_directories(self) -> None:
+    def make_directories(self, modes: tuple[int, int]) -> None:
         """Make the directories that are missing on the way."""
         if ".." in self._left or not isinstance(self.failure, FileNotFoundError | None):
             self.refuse_failure()
         while len(self._left) > 1:
-            NamesIn(self.directory).make_directory(self.name)
+            NamesIn(self.directory, modes=modes).make_directory(self.name)
             self._pass(self.name)
         self.failure = None
 
@@ -242,7 +244,7 @@ def _failure(code: int) -> OSError:
 
 def checked_files(files: Files, check: Check, look: Callable[[], object] | None = None) -> Files:
     """Return ``files`` behind a check; ``look`` is `RealFiles`'s."""
-    return CheckedFiles(check, look) if type(files) is RealFiles else AskedFiles(files, check)
+    return CheckedFiles(check, look, files.modes) if type(files) is RealFiles else AskedFiles(files, check)
 
 
 class _Checked:
@@ -349,9 +351,12 @@ class _Checked:
 class CheckedFiles(_Checked):
     """The real files behind a check."""
 
-    def __init__(self, check: Check, look: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, check: Check, look: Callable[[], object] | None = None, modes: tuple[int, int] = USUAL
+    ) -> None:
         super().__init__(RealFiles(), check)
         self._watch = look
+        self._modes = modes
         self._tidied: set[tuple[str, str]] = set()
 
     def rename(self, path: str, new: str) -> None:
@@ -402,9 +407,10 @@ class CheckedFiles(_Checked):
                 real = place.path
                 self._check(effect, real, named)
                 if make:
-                    place.make_directories()
+                    place.make_directories(self._modes)
                 place.refuse_failure()
-                yield NamesIn(place.directory, os.path.dirname(real), self._tidied, self._watch), place.name
+                where = os.path.dirname(real)
+                yield NamesIn(place.directory, where, self._tidied, self._watch, self._modes), place.name
         except OSError as error:
             error.filename = path
             raise
@@ -456,9 +462,13 @@ class GuardedFiles:
     """``files`` under the rules of each moment."""
 
     def __init__(self, files: Files, guard: Guard) -> None:
+        self._files = files
         self._plain = files.looking(guard.look) if type(files) is RealFiles else files
         self._guard = guard
         self._checked = checked_files(files, self._check, guard.look)
+
+    def private(self) -> Files:
+        return guarded_files(private_files(self._files), self._guard)
 
     def _check(self, effect: str, path: str, named: str) -> None:
         self._guard.require(effect, path)

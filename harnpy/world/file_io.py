@@ -73,10 +73,13 @@ class Temporary:
         self._within = within
         self._file: int | None = None
 
-    def create(self) -> None:
+    def create(self, mode: tuple[int, bool] = (0o666, False)) -> None:
+        """Create the file with these rights, exactly or as far as the umask leaves them."""
         while True:
-            self._file = os.open(self.path, _NEW, 0o666, dir_fd=self._within)
+            self._file = os.open(self.path, _NEW, mode[0], dir_fd=self._within)
             if _is_locked_and_there(self._file):
+                if mode[1]:
+                    os.fchmod(self._file, mode[0])
                 return
             # Somebody found it before it was locked, and removed it.
             os.close(self._file)
@@ -144,13 +147,14 @@ async def poured(
     within: int | None,
     tidy: Callable[[str, str], object],
     rename: Callable[[str, str], object],
+    mode: tuple[int, bool],
 ) -> int:
     """Write a file, `Files.pour`; ``within`` as `Temporary` has it. Return the number of bytes."""
     directory, size = os.path.dirname(path) or ".", 0
     temporary = Temporary(directory, _MARK, within)
     try:
         tidy(directory, _MARK)
-        temporary.create()
+        temporary.create(mode)
         async with aclosing(pieces):
             async for piece in pieces:
                 temporary.write(piece)

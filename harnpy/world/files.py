@@ -100,6 +100,11 @@ if TYPE_CHECKING:
             """
 
 
+#: The rights of files and of directories: the usual ones, which the umask limits; what harnpy keeps for its
+#: user alone; and what it keeps for a group.
+USUAL = 0o666, 0o777
+PRIVATE = 0o600, 0o700
+SHARED = 0o660, 0o770
 _LOCK_POLL = 0.002
 _PIECE = 1 << 20
 
@@ -121,6 +126,8 @@ class RealFiles:
     #: The open directory that paths are relative to, and its path; None is the working directory.
     _within: int | None = None
     _where = ""
+    #: The rights of what it makes.
+    modes = USUAL
 
     def __init__(self, look: Callable[[], object] | None = None) -> None:
         self._look = look or _nothing
@@ -131,6 +138,15 @@ class RealFiles:
         """The same files for somebody who may stop waiting."""
         files = RealFiles(look)
         files._tidied = self._tidied
+        files.modes = self.modes
+        return files
+
+    def private(self) -> RealFiles:
+        """The same files; what it makes is its user's alone."""
+        from copy import copy
+
+        files = copy(self)
+        files.modes = PRIVATE
         return files
 
     def cwd(self) -> str:
@@ -141,7 +157,7 @@ class RealFiles:
             raise
 
     def _open(self, path: str, flags: int) -> int:
-        return os.open(path, flags, 0o666)
+        return os.open(path, flags, self.modes[0])
 
     def _status(self, path: str) -> os.stat_result:
         return os.stat(path)
@@ -191,7 +207,7 @@ class RealFiles:
         try:
             self.make_directory(directory)
             self._tidy(directory, mark)
-            temporary.create()
+            temporary.create(self._mode_for(path))
             self.write_text(temporary.path, text, durable=durable)
             self.rename(temporary.path, path)
             if durable:
@@ -208,7 +224,14 @@ class RealFiles:
     async def pour(self, path: str, pieces: AsyncGenerator[bytes, None]) -> int:
         from harnpy.world.file_io import poured
 
-        return await poured(pieces, path, self._within, self._tidy, self.rename)
+        return await poured(pieces, path, self._within, self._tidy, self.rename, self._mode_for(path))
+
+    def _mode_for(self, path: str) -> tuple[int, bool]:
+        """Return the rights of a file that takes the place of ``path``, and whether they are exact: a file
+        that is there keeps its rights."""
+        status = self._found(path)
+        there = status is not None and S_ISREG(status.st_mode)
+        return (S_IMODE(status.st_mode), True) if status is not None and there else (self.modes[0], False)
 
     def _tidy(self, directory: str, mark: str) -> None:
         """Remove what killed processes have left in a directory, once."""
@@ -265,7 +288,7 @@ class RealFiles:
             directory = os.path.dirname(directory)
 
     def make_directory(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        make_directories(path, self.modes[1])
 
     def list_dir(self, path: str) -> list[str]:
         with self._scan(path) as entries:
@@ -328,6 +351,59 @@ class RealFiles:
                 return None
             raise
         return file.close
+
+
+def private_files(files: Files) -> Files:
+    """Return ``files`` for what harnpy keeps: what is made through them is its user's alone, 0600 and 0700.
+
+    What is there keeps its rights. An embedder's own files may have no rights, and are returned as they are.
+    """
+    private: Callable[[], Files] | None = getattr(files, "private", None)
+    return files if private is None else private()
+
+
+def make_directories(path: str, mode: int = USUAL[1]) -> None:
+    """Make a directory and those above it that are missing; rights for a group are set whatever the umask."""
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+        return
+    except FileNotFoundError:
+        above = os.path.dirname(path.rstrip("/"))
+        if not above or above == path:
+            raise
+        make_directories(above, mode)
+        make_directories(path, mode)
+        return
+    if mode == SHARED[1]:
+        os.chmod(path, mode)
+
+
+def make_file(path: str, mode: int) -> None:
+    """Make an empty file unless it is there, without opening it: closing it would free locks of SQLite."""
+    try:
+        os.mknod(path, mode)
+    except FileExistsError:
+        return
+    except PermissionError:  # a system where only root makes files so
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, mode))
+    if mode == SHARED[0]:
+        os.chmod(path, mode)
+
+
+def open_file(path: str, flags: int, mode: int, within: int | None = None) -> int:
+    """Open a file as `os.open` does; rights for a group are set whatever the umask if this makes it."""
+    if mode == SHARED[0] and flags & os.O_CREAT:
+        try:
+            file = os.open(path, flags | os.O_EXCL, mode, dir_fd=within)
+        except FileExistsError:
+            pass
+        else:
+            os.fchmod(file, mode)
+            return file
+    return os.open(path, flags, mode, dir_fd=within)
 
 
 def _nothing() -> None:

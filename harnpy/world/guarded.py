@@ -12,6 +12,7 @@ import os.path
 
 from harnpy.world import World
 from harnpy.world.effects import ENVIRONMENT, LIST, NETWORK, PERSON, PROCESS, STATE
+from harnpy.world.files import private_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ class GuardedWorld(World):
 
     @property
     def state_files(self) -> Files:
-        return _files(self._unguarded.files, _Keeping(self._guard, anywhere=True))
+        return _files(private_files(self._unguarded.files), _Keeping(self._guard, anywhere=True))
 
     @property
     def placed_state_files(self) -> Files:
-        return _files(self._unguarded.files, _Keeping(self._guard, anywhere=False))
+        return _files(private_files(self._unguarded.files), _Keeping(self._guard, anywhere=False))
 
     def sees(self, path: str) -> bool:
         if self._guard.in_force():

@@ -14,9 +14,9 @@ from harnpy.storage.opening import parse_url
 
 def test_a_url_is_taken_apart() -> None:
     url = parse_url("sqlite:.harn/sessions.db?durability=relaxed&timeout=2.5&strict_ids=1")
-    assert tuple(url) == ("sqlite", ".harn/sessions.db", "relaxed", 2.5, True)
+    assert tuple(url) == ("sqlite", ".harn/sessions.db", "relaxed", 2.5, True, False)
     url = parse_url("postgres://u:p@h/db?sslmode=require&timeout=1")
-    assert tuple(url) == ("postgresql", "//u:p@h/db?sslmode=require", "full", 1.0, False)
+    assert tuple(url) == ("postgresql", "//u:p@h/db?sslmode=require", "full", 1.0, False, False)
 
 
 def test_a_password_is_never_shown() -> None:
@@ -31,7 +31,7 @@ def test_a_password_is_never_shown() -> None:
         ("sessions.db", "begins with one of memory:, jsonl:, sqlite:, postgresql:"),
         ("redis://u:hunter2@h", "no store is called `redis://u:"),
         ("memory:?durabilty=full", "no option `durabilty`: did you mean `durability`?"),
-        ("memory:?x=1", "no option `x`: known are durability, timeout, strict_ids"),
+        ("memory:?x=1", "no option `x`: known are durability, timeout, strict_ids, group"),
         (
             "memory:?durability=none",
             "`durability` of a store's URL is one of full, relaxed, async, not `none`",

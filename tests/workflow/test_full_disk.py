@@ -40,13 +40,18 @@ class SmallDisk(OwnWorld):
         super().__init__(self.printed.append)
         self._directory = str(directory)
         self._full = full
-        self.writes = 0
+        #: Shared with the copy that `private` makes.
+        self._written: list[str] = []
+
+    @property
+    def writes(self) -> int:
+        return len(self._written)
 
     def cwd(self) -> str:
         return self._directory
 
     def write_text(self, path: str, text: str, *how: Any, **named: Any) -> None:
-        self.writes += 1
+        self._written.append(path)
         if self.writes == self._full:
             super().write_text(path, text[: len(text) // 2], *how, **named)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

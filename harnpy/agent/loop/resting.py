@@ -20,7 +20,7 @@ from harnpy.formats.dicts import Dict
 from harnpy.formats.json import parse_json, pretty_json
 from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event
 from harnpy.world.clock import rfc3339
-from harnpy.world.files import plain_reason
+from harnpy.world.files import plain_reason, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -79,7 +79,7 @@ class StateFiles:
     def save(self, path: str, value: Dict) -> None:
         """Write ``value``. A crash leaves the former contents."""
         try:
-            self._files.replace_text(self._workplace.path(path), pretty_json(value) + "\n")
+            private_files(self._files).replace_text(self._workplace.path(path), pretty_json(value) + "\n")
         except OSError as error:
             why = error.strerror or error
             raise MisuseError(f"{self._caller}: failed to write '{path}': {why}") from error

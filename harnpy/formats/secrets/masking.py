@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import groupby, pairwise
 from math import log2
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -358,7 +357,9 @@ _FEWEST_WORDS = 12
 
 @cache
 def _phrase_words() -> frozenset[str]:
-    return frozenset(Path(__file__).with_name("bip39_words.txt").read_text("ascii").split())
+    from importlib.resources import files
+
+    return frozenset(files(__package__).joinpath("bip39_words.txt").read_text("ascii").split())
 
 
 def is_phrase(words: Iterable[Any]) -> bool:

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from stat import S_IMODE
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -22,6 +23,7 @@ import msgspec
 
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import NoStore, SchemaTooNew, StorageError, StoreBusy, StoreFull, StoreUnreachable
+from harnpy.world.files import PRIVATE, SHARED, make_directories, open_file
 
 # How streams are called on disk: any text as a file name that every system takes. Spec: 10 §C6.1.
 
@@ -114,8 +116,15 @@ def disk_errors(where: str) -> Iterator[None]:
 class Folder:
     """One directory of a store; it is made when something is first written into it."""
 
-    def __init__(self, path: str, parent: Folder | None = None, medium: Medium | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        parent: Folder | None = None,
+        medium: Medium | None = None,
+        modes: tuple[int, int] = PRIVATE,
+    ) -> None:
         self.path = path
+        self._modes: tuple[int, int] = parent._modes if parent else modes
         self.medium: Medium = medium or (parent.medium if parent else Medium())
         self._parent = parent
         self._descriptor: int | None = None
@@ -132,7 +141,7 @@ class Folder:
     def open(self, file: str, flags: int = os.O_RDONLY) -> int:
         """Open a file of the folder; `O_CREAT` among ``flags`` creates both."""
         folder = self._open(create=bool(flags & os.O_CREAT))
-        return os.open(file, flags | _FILE, 0o666, dir_fd=folder)
+        return open_file(file, flags | _FILE, self._modes[0], folder)
 
     def read(self, file: str) -> bytes | None:
         """The content of a file, None when there is none."""
@@ -148,6 +157,9 @@ class Folder:
         temporary = f"{file}.{os.getpid()}-{threading.get_ident()}.tmp"
         descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
+            found = self.stat(file)
+            if found is not None and S_IMODE(found.st_mode) != self._modes[0]:
+                os.fchmod(descriptor, S_IMODE(found.st_mode))
             write_all(self.medium, descriptor, content)
             if lasting:
                 self.medium.sync(descriptor)
@@ -227,12 +239,14 @@ class Folder:
     def _opened(self, create: bool) -> int:
         if self._parent is None:
             if create:
-                os.makedirs(self.path, exist_ok=True)
+                make_directories(self.path, self._modes[1])
             return os.open(self.path, _DIRECTORY)
         parent, name = self._parent._open(create=create), os.path.basename(self.path)
         if create:
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=parent)
+                os.mkdir(name, self._modes[1], dir_fd=parent)
+                if self._modes == SHARED:
+                    os.chmod(name, self._modes[1], dir_fd=parent)
                 self.medium.sync(parent)
         return os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
 

@@ -104,7 +104,7 @@ class Directory:
         if not url.target:
             raise StorageError("a store `jsonl:` needs a directory: jsonl:<dir>")
         self.url = str(url)
-        root = Folder(url.target, None, medium)
+        root = Folder(url.target, None, medium, url.modes)
         with disk_errors(self.url):
             folded = opened_format(root, self.url)
         self._root = root

@@ -7,13 +7,13 @@ all, wakes the others, and has the first of those that came meanwhile lead next.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from _thread import LockType
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from sqlite3 import Connection
 from threading import Condition, Lock, RLock
 from typing import TypeVar
@@ -30,6 +30,7 @@ from harnpy.storage.errors import (
     Unsupported,
 )
 from harnpy.storage.opening import StoreUrl
+from harnpy.world.files import make_directories, make_file
 
 # What SQLite's errors mean to callers of a store. Spec: 10 §C6.2, §C11.
 
@@ -233,7 +234,7 @@ class Connections:
         self.lock = RLock()
         self._readers: list[sqlite3.Connection] = []
         if not self.in_memory:
-            self._make_directory()
+            self._make_file()
         with failures(url):
             self.writer = self._patiently(self._open_writer)
 
@@ -245,9 +246,12 @@ class Connections:
         """Have commits of the writer wait for the disk, as far as the store's durability asks for it."""
         self.writer.execute(f"PRAGMA synchronous = {self._level if wait else 'NORMAL'}")
 
-    def _make_directory(self) -> None:
+    def _make_file(self) -> None:
+        """Create the file and its directory; SQLite gives the rights of the file to those beside it."""
+        file, directory = self.url.modes
         try:
-            Path(self.url.target).parent.mkdir(parents=True, exist_ok=True)
+            make_directories(os.path.dirname(self.url.target) or ".", directory)
+            make_file(self.url.target, file)
         except OSError as error:
             raise StoreUnreachable(str(self.url), error.strerror or str(error)) from error
 

@@ -19,6 +19,7 @@ from harnpy.storage.contract import Codec, Hit, Row, Search, holds, terms
 from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.storage.sqlite.database import MEMORY, SHIFT, Connections, is_busy
 from harnpy.storage.sqlite.records import Segment, segments, texts
+from harnpy.world.files import make_file
 
 # The search index: which texts hold which three letters in a row. A cache. Spec: 10 §C6.2.
 
@@ -43,8 +44,9 @@ def _has_trigrams(connection: Connection) -> bool:
 class Index:
     """The index in a file, or in memory."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, mode: int) -> None:
         self._target = target
+        self._mode = mode
         self._connection: Connection | None = None
 
     @contextmanager
@@ -61,6 +63,8 @@ class Index:
             raise
 
     def _open(self) -> Connection | None:
+        if self._target != MEMORY:
+            make_file(self._target, self._mode)
         connection = sqlite3.connect(self._target, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -161,8 +165,8 @@ class Searches:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._lock = Lock()
-        target = connections.url.target
-        self._index = Index(target if target == MEMORY else f"{target}-search")
+        url = connections.url
+        self._index = Index(MEMORY if connections.in_memory else f"{url.target}-search", url.modes[0])
 
     def find(self, search: Search) -> list[Hit]:
         query, kind, codec, name, types, limit, raw = search

@@ -18,7 +18,7 @@ from harnpy.project import RUNS_VARIABLE, runs_directory
 from harnpy.workflow.records.observability import IdentityMemo, Observer, observability
 from harnpy.workflow.records.record import derive_run, no_questions, no_requests, normalised_run, read_run
 from harnpy.workflow.records.record_shapes import TOO_DEEP, encoded_part, plain_json, pretty_record
-from harnpy.world.files import system_reason
+from harnpy.world.files import private_files, system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ def write_run(path: str, text: str, files: Files, durable: bool = True) -> None:
     """
     if _TOO_FAR_IN in text:
         raise MisuseError(f"failed to persist run record: {TOO_DEEP}")
-    whole = os.path.join(files.cwd(), path)
+    whole, files = os.path.join(files.cwd(), path), private_files(files)
     try:
         files.make_directory(os.path.dirname(whole))
     except (OSError, ValueError) as error:
