@@ -189,10 +189,10 @@ class WorkflowJob:
         return options
 
     def _resumption(self, worker: Worker) -> Dict:
-        """Return the options that a later task changes: it resumes the worker's run, or starts one in a new
-        file."""
+        """Return the options that a later task changes: it goes on in the worker's run, at the entry if that
+        is completed, or starts one in a new file."""
         if worker.carry.resume_workflow and worker.child_run_path is not None:
-            return {"resume_path": worker.child_run_path, "resume_run": None}
+            return {"resume_path": worker.child_run_path, "resume_run": None, "restart": True}
         return {"resume_path": None, "resume_run": None}
 
     def _reset(self) -> None:

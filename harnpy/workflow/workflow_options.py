@@ -32,6 +32,7 @@ RUN = OptionTable(
     persist_path: string — the file of the run's record
     resume_path: string — the record of the run to continue
     resume_run: dict — that record itself
+    restart: bool = false — begin again at the entry if that run is completed
     replay_path: string — the record of the run to repeat
     replay_run: dict — that record itself
     replay_mode: string — deterministic: repeat the stages of that record

@@ -55,10 +55,14 @@ if TYPE_CHECKING:
 
 
 def begin_run(
-    task: str, graph: Graph, artifacts: Sequence[Artifact], options: RunOptions, world: World
+    task: str,
+    graph: Graph,
+    artifacts: Sequence[Artifact],
+    options: RunOptions,
+    former: RunRecord | None,
+    world: World,
 ) -> RunRecord:
-    """Return the record of a run that is about to start or to continue. Raise `MisuseError`."""
-    former = _former(options, world)
+    """Return the record of a run that is about to start, or to continue the ``former`` one."""
     lineage = options.lineage
     run = new_run(world.ids.new(), world) if former is None else former
     known = {artifact["id"] for artifact in run["artifacts"]}
@@ -90,11 +94,6 @@ def _lacks_only_its_end(former: RunRecord | None) -> bool:
 def _root(run: RunRecord, lineage: dict[str, str], is_new: bool) -> str | None:
     root = run["root_run_id"]
     return lineage.get("root_run_id") or root if is_new else root
-
-
-def _former(options: RunOptions, world: World) -> RunRecord | None:
-    """Return the run to resume, if there is one."""
-    return _record(options.resume_run, options.resume_path, world)
 
 
 def replay_of(options: RunOptions, world: World) -> Replay | None:
@@ -175,8 +174,25 @@ def execute(runtime: Runtime, task: str, graph: Any, artifacts: Any, options: Op
     validation = validate_graph(normal)
     if validation["errors"]:
         raise MisuseError(f"{CALLER}: invalid workflow: {'; '.join(validation['errors'])}")
-    inputs = read_artifacts(artifacts, world)
-    return Execution(runtime, task, normal, inputs, read_options(options), validation).run()
+    inputs, read = read_artifacts(artifacts, world), read_options(options)
+    former = _record(read.resume_run, read.resume_path, world)
+    if former is not None and former["status"] == COMPLETED and not read.restart:
+        # Its process may have been killed right after the record was written.
+        return _ended(former, normal, runtime)
+    return Execution(runtime, task, normal, inputs, read, former, validation).run()
+
+
+def _ended(run: RunRecord, graph: Graph, runtime: Runtime) -> Dict:
+    """Close what a completed run doesn't need any longer, and return the result of the run."""
+    if run["status"] == COMPLETED:
+        close_minted(runtime.sessions, graph, run["id"])
+    return {
+        "status": run["status"],
+        "run": run,
+        "artifacts": run["artifacts"],
+        "transcript": run["transcript"],
+        "path": run["persisted_path"],
+    }
 
 
 class Execution:
@@ -189,6 +205,7 @@ class Execution:
         graph: Graph,
         artifacts: Sequence[Artifact],
         options: RunOptions,
+        former: RunRecord | None,
         validation: Dict,
     ) -> None:
         self._runtime = runtime
@@ -197,7 +214,7 @@ class Execution:
         world = self._world = runtime.sessions.world
         context = runtime.context()
         self._replay = replay_of(options, world)
-        run = self._run = begin_run(task, graph, artifacts, options, world)
+        run = self._run = begin_run(task, graph, artifacts, options, former, world)
         mutation = mutation_session(run["id"], options, context, world.ids.new())
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
@@ -225,16 +242,7 @@ class Execution:
                     self._runtime.tasks.go_on()
                     self._turn(id)
             self._progress.end()
-        run = self._run
-        if run["status"] == COMPLETED:
-            close_minted(self._runtime.sessions, self._graph, run["id"])
-        return {
-            "status": run["status"],
-            "run": run,
-            "artifacts": run["artifacts"],
-            "transcript": run["transcript"],
-            "path": run["persisted_path"],
-        }
+        return _ended(self._run, self._graph, self._runtime)
 
     @contextmanager
     def _installed(self) -> Iterator[None]:

@@ -170,6 +170,7 @@ class RunOptions:
     persist_path: str | None = None
     resume_path: str | None = None
     resume_run: Any = None
+    restart: bool = False
     replay_path: str | None = None
     replay_run: Any = None
     replay_mode: str | None = None
@@ -212,6 +213,7 @@ def read_options(given: Options) -> RunOptions:
     return RunOptions(
         max_steps=given.integer("max_steps"),
         resume_run=given.value("resume_run"),
+        restart=bool(given.value("restart")),
         replay_run=given.value("replay_run"),
         mode=_text(given, "mode"),
         model={
