@@ -23,6 +23,7 @@ from harnpy.session.events import (
     decoded,
 )
 from harnpy.session.events import Event as HarnEvent
+from harnpy.session.projections import spelled_out
 
 Json = dict[str, Any]
 Message = dict[str, Any]
@@ -239,7 +240,7 @@ class Event:
 
     def payload(self, kind: type[Data]) -> Data | None:
         """Return the data as ``kind``, None if it is of another type."""
-        return decoded(cast("HarnEvent", self), kind)
+        return decoded(cast("HarnEvent", self) if self._logged is None else self._logged, kind)
 
     def unmarshal_data(self) -> Any:
         """Return the data as it is."""
@@ -279,6 +280,8 @@ class Event:
 def marshal_event_json(event: Event) -> bytes:
     """Return an event as a line of a log has it, without the line break. Spec: 10 §A1.1."""
     shown = {key: getattr(event, key) for key in _KEYS}
+    if event.type == PROJECTION_SNAPSHOTTED and event._logged is not None:
+        shown["data"] = spelled_out(event._logged)
     return to_json({key: value for key, value in shown.items() if value or key in _ALWAYS})
 
 

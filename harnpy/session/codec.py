@@ -32,9 +32,8 @@ def text_of(type: str, data: Any) -> str | None:
 def _message(message: dict[str, Any]) -> Iterator[str]:
     """The text of a message: its content, or the text in its blocks or parts."""
     content = message.get("content")
-    for part in (
-        [content] if isinstance(content, str | dict) else [*(content or []), *_list(message, "parts")]
-    ):
+    is_one = isinstance(content, str | dict)
+    for part in [content] if is_one else [*_list(message, "content"), *_list(message, "parts")]:
         if isinstance(part, str):
             yield part
         elif isinstance(part, dict):

@@ -5,6 +5,7 @@ A cut names what it keeps by position, so it holds no text that the log has alre
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.compaction import merged_summary
@@ -29,7 +30,7 @@ from harnpy.session.window_rewriting import Rewritten, identify, key_of, named, 
 from harnpy.storage.memory import AppendOnlyList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.session.events import Event
     from harnpy.session.registers import Register
@@ -142,12 +143,24 @@ class Cut(Payload):
     def data(self, event: Event) -> Json:
         if event.type == HISTORY_REPLACED:
             return {"messages": list(self.window.messages()), "reason": self.reason}
+        if self._data is not None and "said" in self._data:
+            return self._said(self._data, event)
         return {
             "strategy": self.reason,
             "cutoff_event_id": self._cutoff_id(event.owner),
             "entries": [_history_entry(entry, event.owner) for entry in self.window.entries.items()],
             **self._noted(),
         }
+
+    def _said(self, stored: Json, event: Event) -> Json:
+        """Return what `foreign_cut` was given, with ids as the event's session has them."""
+        names = ("strategy", "note", "read_files", "modified_files")
+        data = {**{name: stored[name] for name in names if name in stored}, **stored["said"]}
+        shape = next((shape for shape in _SHAPES if data.get(shape)), None)
+        if shape is not None:
+            entries = list(_spelled_entries(data[shape], stored.get("entries", []), event.owner))
+            data[shape] = entries if shape == "entries" else [entry["message"] for entry in entries]
+        return data if self.cutoff_seq is None else {**data, "cutoff_event_id": self._cutoff_id(event.owner)}
 
     def _noted(self) -> Json:
         return {} if self.note is None else {"note": self.note}
@@ -256,6 +269,89 @@ def _span(known: Sequence[Event], start: int, end: int) -> Any:
     if sum(low <= entry.seq <= high for entry in known) == end - start:
         return [low, high]
     return {"at": [start, end]}
+
+
+# Cuts that others wrote, who say what a model is to be shown. Spec: 10 §A1.7.
+
+
+_SHAPES = ("entries", "messages")
+
+
+def foreign_cut(data: Json, number: Callable[[Any], int | None], messages: Mapping[int, Json]) -> Json:
+    """Return the stored form of a cut that says what it leaves in ``entries`` or ``messages``.
+
+    ``number(id)`` is that of the event with the id, None without one; ``messages`` are those that the cut
+    may keep, by number. It counts with a cut-off and something in it. What the stored form doesn't say
+    itself is in ``said``: of each entry ``[number, rest]``, where the message stands among the stored
+    entries, or ``[entry]`` for one that is none.
+    """
+    said = dict(data)
+    stored: Json = {"strategy": str(said.pop("strategy", "")), "foreign": True, "said": said}
+    if said.get("note") is not None:
+        stored["note"] = said.pop("note")
+    cutoff = number(data.get("cutoff_event_id"))
+    if cutoff:
+        stored["cutoff_seq"] = cutoff
+        del said["cutoff_event_id"]
+    shape = next((shape for shape in _SHAPES if data.get(shape)), None)
+    if shape is None:
+        return stored
+    entries = data[shape] if shape == "entries" else [{"message": message} for message in data[shape]]
+    parted = [_parted(entry, number, messages if cutoff else None) for entry in entries]
+    said[shape] = [rest for _, rest in parted]
+    if not cutoff:
+        return stored
+    items = [item for item, _ in parted if item is not None]
+    named = {item[0] for item in items if isinstance(item, list)}
+    items += [[at, at] for at in messages if at > cutoff and at not in named]
+    files = {key: said.pop(key) for key in ("read_files", "modified_files") if said.get(key)}
+    return {**stored, "entries": joined(items), **files}
+
+
+def _parted(
+    entry: Any, number: Callable[[Any], int | None], messages: Mapping[int, Json] | None
+) -> tuple[Any, Any]:
+    """Return an entry's message by its number in the log, or what is nowhere else spelt out, and the rest of
+    it. None for context, which stays by itself, and for all if the cut doesn't count."""
+    message = entry.get("message") if isinstance(entry, dict) else None
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        return None, [entry]
+    at = number(entry.get("event_id")) or 0
+    rest = {key: value for key, value in entry.items() if key != "event_id" or not at}
+    is_context = at or entry.get("context_kind") == "working_set"
+    if messages is None or (at not in messages and is_context):
+        return None, [at, rest]  # the views make it of the log themselves
+    del rest["message"]
+    return [at, at] if messages.get(at) == message else {"message": message}, [at, rest]
+
+
+def joined(items: list[Any]) -> list[Any]:
+    """Return the items with neighbours in one span."""
+    found: list[Any] = []
+    for item in items:
+        last = found[-1] if found else None
+        if isinstance(item, list) and isinstance(last, list) and last[1] + 1 == item[0]:
+            found[-1] = [last[0], item[1]]
+        else:
+            found.append(item)
+    return found
+
+
+def _spelled_entries(said: list[Any], items: list[Any], owner: Origin) -> Iterator[Any]:
+    """Return the entries of `foreign_cut`, of what was parted."""
+    spans: Iterator[Iterable[Any]]
+    spans = ([item] if isinstance(item, dict) else range(item[0], item[1] + 1) for item in items)
+    parts = chain.from_iterable(spans)
+    for number, *rest in said:
+        if not rest:
+            yield number
+            continue
+        entry = {"event_id": owner.id_of(number), **rest[0]} if number else dict(rest[0])
+        if "message" not in entry:
+            part = next(parts)
+            logged = None if isinstance(part, dict) else owner.find(part)
+            entry["message"] = part["message"] if isinstance(part, dict) else logged and logged.body
+        yield entry
 
 
 def _all_of(window: Window) -> Json:

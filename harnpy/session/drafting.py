@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.session import events as kinds
 from harnpy.session.arguments import checked, mapping, text
-from harnpy.session.cuts import BranchSummary, Cut
+from harnpy.session.cuts import BranchSummary, Cut, foreign_cut
 from harnpy.session.errors import EventNotFound, EventRejected
 from harnpy.session.events import (
     MICROS,
@@ -27,7 +27,6 @@ from harnpy.session.rewind import LeafMoved, leaf_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from harnpy.session import payload_types as types
     from harnpy.session.events import Origin
     from harnpy.session.view import View
     from harnpy.storage.contract import Stream
@@ -208,7 +207,7 @@ def resolved(log: Log, draft: EventDraft, said: Any) -> EventDraft:
     if draft.type == kinds.BRANCH_SUMMARY:
         return draft.copy(data=summarized(log, draft.data))
     if draft.type == kinds.COMPACTION_TRIGGERED:
-        return draft.copy(data=Cut.restored(_compaction(log, said)))
+        return draft.copy(data=Cut.restored(_compaction(log, draft.data)))
     return draft
 
 
@@ -237,50 +236,24 @@ def summarized(log: Log, data: Json) -> Payload | Json:
     )
 
 
-def _compaction(log: Log, said: types.CompactionTriggered) -> Json:
+def _compaction(log: Log, data: Json) -> Json:
     """Return the stored form of a cut that spells out what a model is to be shown, and what followed."""
-    stored: Json = {"strategy": said.strategy, "foreign": True}
-    if said.note is not None:
-        stored["note"] = said.note
-    cutoff = _number(log, said.cutoff_event_id or "")
-    if said.cutoff_event_id and not cutoff:
-        raise EventRejected(
-            f'effective history: compaction cutoff "{said.cutoff_event_id}" not found', log.id
-        )
-    entries = said.entries
-    if entries is None and said.messages is not None:
-        entries = [{"message": message} for message in said.messages]
-    if not cutoff or entries is None:
-        return stored
-    window = log.view.window.entries.items()
-    known = {log.origin.own(entry).id: entry for entry in window if entry.is_logged}
-    items = [item for entry in entries if (item := _item(log, entry, known)) is not None]
-    named = {item[0] for item in items if isinstance(item, list)}
-    items += [[e.seq, e.seq] for e in window if e.is_logged and e.seq > cutoff and e.seq not in named]
-    files = {key: found for key in ("read_files", "modified_files") if (found := getattr(said, key))}
-    return {**stored, "cutoff_seq": cutoff, "entries": items, **files}
-
-
-def _item(log: Log, entry: Json, known: dict[str, Any]) -> Any:
-    """Return a message of the window by its number, or what is nowhere else spelt out; None for context,
-    which stays by itself."""
-    message = entry.get("message")
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+    cutoff = data.get("cutoff_event_id")
+    if cutoff and not _number(log, cutoff):
+        raise EventRejected(f'effective history: compaction cutoff "{cutoff}" not found', log.id)
+    messages = [entry.get("message") for entry in data.get("entries") or ()] or data.get("messages") or ()
+    if not all(isinstance(message, dict) and isinstance(message.get("role"), str) for message in messages):
         raise EventRejected(
             "session append: compaction_triggered: an entry has no message with a role", log.id
         )
-    id = entry.get("event_id") or ""
-    if id in known:
-        return [known[id].seq] * 2 if known[id].body == message else {"message": message}
-    if _number(log, id) or entry.get("context_kind") == "working_set":
-        return None
-    return {"message": message}
+    window = (entry for entry in log.view.window.entries.items() if entry.is_logged)
+    return foreign_cut(data, lambda id: _number(log, id), {entry.seq: entry.body for entry in window})
 
 
-def _number(log: Log, id: str) -> int:
+def _number(log: Log, id: Any) -> int:
     """Return the number of the event of that id; 0 when there is none."""
     try:
-        return number_of(log.stream, id, log.origin) if id else 0
+        return number_of(log.stream, id, log.origin) if id and isinstance(id, str) else 0
     except EventNotFound:
         return 0
 

@@ -103,6 +103,7 @@ class Typed(Protocol):
 
 def decoded(event: Typed, cls: type[T]) -> T | None:
     """Return the event's data as ``cls``, which says in ``TYPE`` which events it is for; None for another.
+    Its ``data_of(event)``, if it has one, returns the data in the form that it reads.
 
     Raises `EventDecodeError` for data that doesn't fit, `InvalidArgument` for a class without ``TYPE``.
     """
@@ -111,12 +112,14 @@ def decoded(event: Typed, cls: type[T]) -> T | None:
         raise InvalidArgument(f"a payload's class names its event type in `TYPE`: {cls.__name__} has none")
     if event.type != type:
         return None
+    shown = getattr(cls, "data_of", None)
+    data = event.data if shown is None else shown(event)
     try:
-        return convert(event.data, cls)
+        return convert(data, cls)
     except ValidationError as error:
         from harnpy.formats.mismatch import mismatch
 
-        problem = mismatch(event.data, cls, "data")
+        problem = mismatch(data, cls, "data")
         raise EventDecodeError(type, event.id, problem, event.session_id) from error
 
 

@@ -355,11 +355,11 @@ def _snapshotted(facts: Dict, event: Event) -> None:
 
 def _child_requested(facts: Dict, event: Event) -> None:
     if event.body.get("lease"):
-        facts[CHILDREN] = {**facts.get(CHILDREN, {}), event.body["child_id"]: event.seq}
+        facts[CHILDREN] = {**facts.get(CHILDREN, {}), event.body.get("child_id", ""): event.seq}
 
 
 def _child_ended(facts: Dict, event: Event) -> None:
-    ended, known = event.body.get("child_id"), facts.get(CHILDREN, {})
+    ended, known = event.body.get("child_id", ""), facts.get(CHILDREN, {})
     if ended in known:
         facts[CHILDREN] = {id: seq for id, seq in known.items() if id != ended}
 

@@ -82,7 +82,8 @@ _TEXTS = {
 
 def note_of(metadata: Dict) -> Dict:
     """Return the transcript event of a compaction."""
-    text = _TEXTS.get(metadata["mode"]) or f"Transcript compacted via {metadata['strategy']}"
+    text = _TEXTS.get(metadata.get("mode", ""))
+    text = text or f"Transcript compacted via {metadata.get('strategy', 'custom')}"
     return lifecycle_event("compaction", text, metadata=metadata)
 
 

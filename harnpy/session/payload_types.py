@@ -16,6 +16,8 @@ from harnpy.session.events import EventDraft
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harnpy.session.events import Event
+
 Json = dict[str, Any]
 
 
@@ -102,6 +104,7 @@ class TurnCompleted(PayloadType, frozen=True, omit_defaults=True):
     usage: Json | None = None
     turn_stop_reason: str | None = None
     error: str | None = None
+    text: str | None = None
 
 
 class StepStarted(PayloadType, frozen=True, omit_defaults=True):
@@ -183,6 +186,7 @@ class ApprovalResolved(PayloadType, frozen=True, omit_defaults=True):
     reason: str | None = None
     automated: bool = False
     signatures: Any = None
+    reviewers: Any = None
 
 
 class ApprovalCanceled(PayloadType, frozen=True, omit_defaults=True):
@@ -223,6 +227,8 @@ class CompactionStarted(PayloadType, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
     threshold_pct: float | None = None
     current_tokens: int | None = None
+    max_length: int | None = None
+    current_length: int | None = None
 
 
 class CompactionTriggered(PayloadType, frozen=True, omit_defaults=True):
@@ -243,9 +249,16 @@ class CompactionTriggered(PayloadType, frozen=True, omit_defaults=True):
 
 
 class ProjectionSnapshotted(CompactionTriggered, frozen=True, omit_defaults=True):
-    """A checkpoint of what a model is shown, in Canto's form."""
+    """A checkpoint of what a model is shown, in Canto's form. harnpy's own are read in it, too."""
 
     TYPE: ClassVar[str] = kinds.PROJECTION_SNAPSHOTTED
+
+    @staticmethod
+    def data_of(event: Event) -> Json:
+        """Return an event's data in this form."""
+        from harnpy.session.projections import spelled_out
+
+        return spelled_out(event)
 
 
 class HistoryReplaced(PayloadType, frozen=True, omit_defaults=True):
@@ -274,6 +287,7 @@ class ChildRequested(Child, frozen=True, omit_defaults=True, kw_only=True):
     context: str | None = None
     shared_prefix_key: str | None = None
     metadata: Json = {}
+    lease: str | None = None
 
 
 class ChildStarted(Child, frozen=True, omit_defaults=True):

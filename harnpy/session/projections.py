@@ -6,7 +6,7 @@ Spec: 10 §C4, §C5.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.json import decode as from_json
@@ -18,7 +18,7 @@ from harnpy.session.cuts import Created, Cut
 from harnpy.session.events import Summary
 from harnpy.session.registers import Register
 from harnpy.session.rewind import Rewound
-from harnpy.session.view import SummaryCut, View
+from harnpy.session.view import SummaryCut, View, replay
 from harnpy.session.window import Window
 from harnpy.session.window_rewriting import Rewritten
 from harnpy.storage.memory import AppendOnlyList, LazyAppendOnlyList
@@ -26,7 +26,7 @@ from harnpy.storage.memory import AppendOnlyList, LazyAppendOnlyList
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.session.events import Event
+    from harnpy.session.events import Event, Origin
     from harnpy.storage.contract import Stream
 
     Span = tuple[int, int] | dict[str, int]
@@ -374,6 +374,42 @@ def _window(found: Projection, shown: list[Event], full_view: Callable[[], View]
     window.metadata, window.assets, window.state = found.metadata, found.assets, found.state
     window.files = found.read_files, found.modified_files
     return window
+
+
+def spelled_out(event: Event) -> dict[str, Any]:
+    """Return the data of a ``projection_snapshotted`` as Canto has it: with the messages that it names."""
+    data: dict[str, Any] = event.data
+    if "cutoff_seq" not in data or not hasattr(event, "owner"):
+        return data
+    owner = event.owner
+    log = cast("Stream", _Log(owner))
+    loaded = load(log, event.seq, lambda: replay(log.read(0, event.seq - 1)))
+    if loaded is None:
+        return data
+
+    def read_tools(after: int, before: int | None) -> Iterator[Event]:
+        found = log.read(after, (before or event.seq) - 1)
+        return (each for each in found if each.type in kinds.CALL_TYPES)
+
+    shown = loaded.view.entries(read_tools, annotate=True)
+    known = ("strategy", "read_files", "modified_files")
+    return {
+        **{key: value for key, value in data.items() if key in known},
+        "cutoff_event_id": owner.id_of(data["cutoff_seq"]),
+        "entries": [entry.shown() for entry in shown],
+    }
+
+
+class _Log:
+    """The log that an event is in."""
+
+    def __init__(self, owner: Origin) -> None:
+        self._owner = owner
+
+    def read(self, after: int, until: int) -> Iterator[Event]:
+        """Return the events numbered ``after + 1`` … ``until``."""
+        found = map(self._owner.find, range(after + 1, until + 1))
+        return (self._owner.own(event) for event in found if event is not None)
 
 
 class Lazy:

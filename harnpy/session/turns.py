@@ -85,7 +85,7 @@ def _ends_of_calls(facts: list[Fact], reason: str) -> list[Fact]:
     calls = [] if at is None else _calls(facts[at].payload)
     answered = Counter(_answered(fact.payload) for fact in later if fact.type == kinds.MESSAGE_ADDED)
     started = [_begun(fact.payload) for fact in later if fact.type == kinds.TOOL_STARTED]
-    ended = Counter(fact.payload["id"] for fact in later if fact.type == kinds.TOOL_COMPLETED)
+    ended = Counter(fact.payload.get("id") for fact in later if fact.type == kinds.TOOL_COMPLETED)
     missing: list[Fact] = []
     for call in calls:
         if answered[call.id]:
@@ -106,7 +106,7 @@ def _ends_of_calls(facts: list[Fact], reason: str) -> list[Fact]:
 def _ends_of_text(started: list[tuple[str | None, str]], later: list[Fact], reason: str) -> list[Fact]:
     """Return the ends that begun calls lack which are text: several of a step may have one id."""
     ends = [fact.payload for fact in later if fact.type == kinds.TOOL_COMPLETED]
-    ended = Counter((end["id"], end["tool"]) for end in ends if _was_begun(end))
+    ended = Counter((end.get("id"), end.get("tool", "")) for end in ends if _was_begun(end))
     missing: list[Fact] = []
     for id, name in started:
         if ended[id, name] > 0:
@@ -127,7 +127,7 @@ def _text_results(facts: list[Fact]) -> list[Fact]:
     if at is None or any(fact.type == kinds.MESSAGE_ADDED for fact in facts[at + 1 :]):
         return []
     ended = [fact.payload for fact in facts[at + 1 :] if fact.type == kinds.TOOL_COMPLETED]
-    told = [(end["tool"], end["error"] if "error" in end else end["output"]) for end in ended]
+    told = [(end.get("tool", ""), end.get("error", end.get("output", ""))) for end in ended]
     return [Fact(kinds.MESSAGE_ADDED, results_message(told))] if told else []
 
 
@@ -148,7 +148,7 @@ def last_answer(facts: list[Fact]) -> int | None:
 def _begun(started: Any) -> tuple[str | None, str]:
     if isinstance(started, ToolStarted):
         return started.id, started.tool
-    return started["id"], started["tool"]
+    return started.get("id"), started.get("tool", "")
 
 
 def _calls(message: Dict) -> list[_Call]:

@@ -12,6 +12,7 @@ from msgspec.json import encode as to_json
 from harnpy.faults import shape_problem
 from harnpy.formats.mismatch import unread
 from harnpy.session import events as kinds
+from harnpy.session.cuts import foreign_cut, joined
 from harnpy.session.errors import TransferError
 from harnpy.session.events import (
     APPROVAL_REQUESTED,
@@ -182,7 +183,6 @@ def _part(block: Json) -> Json | None:
 # Events that Canto itself has written, in harnpy's terms. Spec: 10 §A1.2, §A1.7, §A1.9, §C17.
 
 
-_CONTEXT_KINDS = ("working_set",)
 #: Types of events that name others by their ids, and are kept by their numbers.
 NAMING = frozenset({kinds.LEAF_MOVED, kinds.COMPACTION_TRIGGERED, kinds.HISTORY_REPLACED})
 
@@ -297,18 +297,10 @@ class Foreign:
 
     def compaction(self, data: Json) -> Json:
         """A snapshot counts with a cut-off and something in it: what it shows, and what came after that."""
-        stored: Json = {"strategy": str(data.get("strategy", "")), "foreign": True}
-        entries = data.get("entries") or [{"message": message} for message in data.get("messages") or ()]
-        cutoff = self._numbers.get(data.get("cutoff_event_id") or "")
-        if data.get("cutoff_event_id") and cutoff is None:
-            raise TransferError(f'effective history: compaction cutoff "{data["cutoff_event_id"]}" not found')
-        if cutoff is None or not entries:
-            return {"data": data, "stored": stored}
-        items: list[Any] = [item for entry in entries if (item := self._item(entry)) is not None]
-        named = {item[0] for item in items if isinstance(item, list)}
-        items += [[at, at] for at in self._messages if at > cutoff and at not in named]
-        files = {key: data[key] for key in ("read_files", "modified_files") if data.get(key)}
-        return {"data": data, "stored": {**stored, "cutoff_seq": cutoff, "entries": _joined(items), **files}}
+        cutoff = data.get("cutoff_event_id")
+        if cutoff and cutoff not in self._numbers:
+            raise TransferError(f'effective history: compaction cutoff "{cutoff}" not found')
+        return {"data": data, "stored": foreign_cut(data, self._numbers.get, self._messages)}
 
     def history(self, data: Json) -> Json:
         """A new beginning: its messages by their numbers, what the log hasn't spelt out."""
@@ -319,31 +311,7 @@ class Foreign:
             at = next(same, None)
             items.append({"message": message} if at is None else [at, at])
             before = before if at is None else at
-        return {"data": data, "stored": {**data, "messages": _joined(items)}}
-
-    def _item(self, entry: Any) -> Any:
-        """Return what a snapshot's entry stands for: a message of the log by its number, or spelt out."""
-        message = entry.get("message") if isinstance(entry, dict) else None
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            return None
-        at = self._numbers.get(entry.get("event_id") or "")
-        if at in self._messages:
-            return [at, at] if self._messages[at] == message else {"message": message}
-        if at is not None or entry.get("context_kind") in _CONTEXT_KINDS:
-            return None  # the views make it of the log themselves
-        return {"message": message}
-
-
-def _joined(items: list[Any]) -> list[Any]:
-    """Return the items with neighbours in one span."""
-    found: list[Any] = []
-    for item in items:
-        last = found[-1] if found else None
-        if isinstance(item, list) and isinstance(last, list) and last[1] + 1 == item[0]:
-            found[-1] = [last[0], item[1]]
-        else:
-            found.append(item)
-    return found
+        return {"data": data, "stored": {**data, "messages": joined(items)}}
 
 
 _READERS = {
@@ -571,6 +539,7 @@ FIRST = 1
 _RESET = "<conversation_summary>\nThe conversation was reset.\n</conversation_summary>"
 _PRIVILEGED = ("system", "developer")
 #: What Canto reads as a snapshot of what a model is shown.
+_MEASURES = ("max_tokens", "threshold_pct", "current_tokens")
 SNAPSHOTS = frozenset({kinds.COMPACTION_TRIGGERED, kinds.PROJECTION_SNAPSHOTTED})
 
 
@@ -684,10 +653,11 @@ class _Writer:
         if event.type in SNAPSHOTS:
             stored = event.stored()
             is_checkpoint = event.type == kinds.PROJECTION_SNAPSHOTTED
-            cutoff = event.seq - 1 if is_checkpoint else stored["cutoff_seq"]
+            cutoff = event.seq - 1 if is_checkpoint else stored.get("cutoff_seq")
             note = {"note": stored["note"]} if "note" in stored else {}
+            said = {key: value for key, value in stored.get("said", {}).items() if key in _MEASURES}
             snapshot = self._snapshot(stored["strategy"], cutoff, self._shown(is_cut=not is_checkpoint))
-            return [(event.type, {**snapshot, **note}, {"stored": stored})]
+            return [(event.type, {**snapshot, **note, **said}, {"stored": stored})]
         if event.type == kinds.HISTORY_REPLACED:
             snapshot = self._snapshot("history_replaced", event.seq, self._shown(is_cut=True))
             extra = (kinds.COMPACTION_TRIGGERED, snapshot)
