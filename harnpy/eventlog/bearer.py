@@ -306,11 +306,11 @@ class BearerSessions:
         return self._moment(now) - session.last_seen_at >= self._seen_every
 
     def note(self, ids: Iterable[str], now: datetime | None = None) -> None:
-        """Note that sessions were seen, those of them for which that `is_due`."""
+        """Note that sessions were seen, those of them for which that `is_due`, all at once."""
         moment = self._moment(now)
-        for id, session in self.get_all(ids, moment).items():
-            if self.is_due(session, moment):
-                self._touch(handle_of(id), moment)
+        due = [id for id, session in self.get_all(ids, moment).items() if self.is_due(session, moment)]
+        if due:
+            self._log.append_all(self._topic, [_touched(handle_of(id), moment) for id in due])
 
     def touch(self, request: TouchSession) -> DurableSession | None:
         """Note that the session was seen, and return it; None, and nothing noted, when there is none."""
@@ -318,7 +318,7 @@ class BearerSessions:
         found = self._live(request.id, seen)
         if found is None:
             return None
-        self._touch(found.handle, max(found.last_seen_at, seen))
+        self._log.append(self._topic, _touched(found.handle, max(found.last_seen_at, seen)))
         found = self._live(request.id, seen)
         return None if found is None else found.session(Token(request.id))
 
@@ -337,14 +337,15 @@ class BearerSessions:
         found = self._fold.find(handle_of(id))
         return found if found is not None and found.is_live(now) else None
 
-    def _touch(self, handle: str, moment: datetime) -> None:
-        self._append(TOUCHED, {"handle": handle, "last_seen_at": utc_text(moment)})
-
     def _append(self, kind: str, payload: dict[str, Any]) -> int:
         return self._log.append(self._topic, LogEvent(kind, payload))
 
     def _moment(self, given: datetime | None) -> datetime:
         return utc(self._clock() if given is None else given)
+
+
+def _touched(handle: str, moment: datetime) -> LogEvent:
+    return LogEvent(TOUCHED, {"handle": handle, "last_seen_at": utc_text(moment)})
 
 
 def _new_token() -> str:

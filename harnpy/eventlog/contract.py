@@ -17,7 +17,7 @@ from harnpy.eventlog.errors import ConsumerLagged, InvalidConsumer, InvalidTopic
 from harnpy.storage.contract import Row
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
 
@@ -205,6 +205,10 @@ class EventLog(ABC):
 
         Raises `TopicMoved` when the topic's highest id isn't ``expected``; None: whatever it is.
         """
+
+    def append_all(self, topic: str, events: Iterable[LogEvent]) -> int:
+        """Append the events, at once where the log can, and return the last one's id."""
+        return [self.append(topic, event) for event in events][-1]
 
     @abstractmethod
     def flush(self) -> None:

@@ -140,25 +140,32 @@ class StoreEventLog(EventLog):
         return EventLogDescription(_BACKENDS.get(scheme, scheme), place or None, size, self.queue_depth)
 
     def append(self, topic: str, event: LogEvent, expected: int | None = None) -> int:
-        stream = self._stream(topic)
-        at = milliseconds(self._now()) if event.occurred_at_ms is None else event.occurred_at_ms
+        return self.append_all(topic, [event], expected)
+
+    def append_all(self, topic: str, events: Iterable[LogEvent], expected: int | None = None) -> int:
+        stream, events = self._stream(topic), [*events]
+        now = milliseconds(self._now())
         with self._reported("write"):
             if expected is not None:
                 stream.refresh()
             while True:
-                end = self._end(stream)
+                last = end = self._end(stream)
                 if expected not in (None, end.event_id):
                     raise TopicMoved(topic, expected, end.event_id)
-                headers = chained(topic, event, at, end)
-                record = end.event_id + 1, event._replace(headers=headers, occurred_at_ms=at)
+                records = []
+                for event in events:
+                    at = now if event.occurred_at_ms is None else event.occurred_at_ms
+                    headers = chained(topic, event, at, last)
+                    records.append((last.event_id + 1, event._replace(headers=headers, occurred_at_ms=at)))
+                    last = chain_link(records[-1])
                 try:
-                    stream.append([record], end.event_id)
+                    stream.append(records, end.event_id)
                     break
                 except VersionConflict:
                     stream.refresh()
         for listener in tuple(self.listeners):
             listener(topic)
-        return record[0]
+        return last.event_id
 
     def read_range(self, topic: str, from_id: int | None = None, limit: int | None = None) -> list[Numbered]:
         stream = self._stream(topic)

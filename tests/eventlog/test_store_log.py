@@ -62,6 +62,15 @@ def test_reading_begins_behind_an_id(log: StoreEventLog) -> None:
     assert (log.latest("t"), log.latest("other"), log.topics()) == (5, None, ["t"])
 
 
+def test_events_that_are_appended_at_once_are_chained(log: StoreEventLog) -> None:
+    log.append("t", LogEvent("k", 0))
+    assert log.append_all("t", [LogEvent("k", number) for number in (1, 2)]) == 3
+    assert (payloads(log), log.verify_topic("t")) == ([0, 1, 2], [])
+    with pytest.raises(LogSerdeError):
+        log.append_all("t", [LogEvent("k", 3), LogEvent("k", float("nan"))])
+    assert log.latest("t") == 3
+
+
 def test_a_forged_header_of_ours_is_replaced_and_a_forged_event_found(log: StoreEventLog) -> None:
     forged = {f"harn.provenance.{name}": "x" for name in ("schema", "prev_hash", "record_hash")}
     log.append("t", LogEvent("k", 1, forged))
