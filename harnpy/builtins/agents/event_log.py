@@ -1,7 +1,11 @@
-"""The ``event_log`` namespace: topics that programs write and follow. Spec: 04 §27, 08 §15.1."""
+"""The ``event_log`` namespace: topics that programs write and follow; whose bearer token it is.
+
+Spec: 04 §27, 08 §15.1, §16.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 
 from harnpy.builtins.bridge.live_event_log import log_of, require_log, wait_for_news
@@ -72,6 +76,48 @@ def subscribe(vm: Vm, topic: Value = ABSENT, from_cursor: Value = None) -> Strea
     stream = vm.calls.generator(Stream, _following(vm, name, from_cursor or 0))
     assert isinstance(stream, Stream)
     return stream
+
+
+# Whose bearer token it is. Spec: 08 §16.
+
+
+class _Bearers:
+    """The bearer sessions on a Vm's event log."""
+
+    def __init__(self, vm: Vm) -> None:
+        from harnpy.eventlog.bearer import BearerSessions
+
+        self.sessions = BearerSessions(log_of(vm), clock=lambda: datetime.fromtimestamp(vm.clock.now(), UTC))
+
+
+@builtin("bearer_check(credentials: any) -> dict | nil")
+def bearer_check(vm: Vm, credentials: Value = ABSENT) -> dict[str, Value] | None:
+    """Return whose token it is, as `{principal, expires_at, attributes, …}`; nil for a token of nobody.
+
+    `credentials`: the token, or a request's headers, which name it as `Authorization: Bearer …`. The result
+    has `created_at` and `last_seen_at`, too. `harnpy tokens create` gives out tokens. Spec: 04 §27, 08 §16.
+
+    Example: bearer_check({authorization: "Bearer hs_of-somebody-else"})  // nil
+    """
+    from harnpy.eventlog.http import bearer_token
+
+    if type(credentials) is dict:
+        texts = {name: value for name, value in credentials.items() if type(value) is str}
+        token = bearer_token(texts)
+    elif type(credentials) is str:
+        token = credentials
+    else:
+        got = "nothing" if credentials is ABSENT else type_name(credentials)
+        raise TypeFault(f"bearer_check: credentials must be a string or a dict of headers, got {got}")
+    if token is None:
+        return None
+    require_log(vm)
+    sessions = vm.service(_Bearers, _Bearers).sessions
+    session = sessions.get(token)
+    if session is None:
+        return None
+    sessions.note([token])
+    return {name: value for name, value in session.to_dict().items() if name != "id"}
 
 
 def _following(vm: Vm, topic: str, cursor: int) -> Iterator[dict[str, Value]]:
