@@ -233,7 +233,8 @@ class _ReplyParser:
                 at = self._stray(at, begins_line)
                 continue
             end = self._block(at)
-            begins_line = end is not None
+            if begins_line := end is not None:
+                self.code_end = 0
             at = end or self._angled_call(at) or self._other_tag(at)
         if self.text.strip() and not (parsed.rendered or parsed.errors or parsed.violations):
             parsed.violations.append(_NO_BLOCK)
@@ -276,13 +277,13 @@ class _ReplyParser:
         assert tag is not None
         sentence = _UNKNOWN_TAG if tag[1] else _UNCLOSED_TAG
         self.parsed.violations.append(sentence.format(_quoted(tag[0], _TAG_PREVIEW)))
-        self.code_end = max(self.code_end, self.stray.code_end(at, tag.end()))
+        self.code_end = max(self.code_end, self.stray.code_end(max(at, self.code_end), tag.end()))
         return tag.end()
 
     def _stray(self, at: int, begins_line: bool) -> int:
-        found = self.stray.scan(at, begins_line=begins_line)
+        found = self.stray.scan(at, begins_line=begins_line, code_end=self.code_end)
         self.saw_json = self.saw_json or bool(found.json)
-        self.code_end = max(self.code_end, found.code_end)
+        self.code_end = found.code_end
         if self.adopt_json:
             found.adopt_json(self.stray)
         if found.calls:

@@ -423,9 +423,9 @@ class CallScanner:
         self.heredocs = Heredocs(text)
         self.brackets = Brackets(text, self.heredocs)
 
-    def scan(self, at: int = 0, *, begins_line: bool = True) -> Found:
-        """Return what the text holds from ``at`` on."""
-        found = Found(end=len(self.text))
+    def scan(self, at: int = 0, *, begins_line: bool = True, code_end: int = 0) -> Found:
+        """Return what the text holds from ``at`` on; inline code from before it ends at ``code_end``."""
+        found = Found(end=len(self.text), code_end=code_end)
         while at < found.end:
             call = self._call_at(at) if begins_line else None
             at = self._plain(at, found) if call is None else self._take(call, found)
@@ -468,6 +468,7 @@ class CallScanner:
             self._read(name, opening, end, found)
         if end is None:
             end = found.end = self._tag(opening, len(self.text))
+            found.code_end = self.code_end(call.start(), end)
         return end
 
     def _read(self, name: str, opening: int, end: int | None, found: Found) -> None:
@@ -489,21 +490,22 @@ class CallScanner:
         fence = _FENCE.match(self.text, at)
         if fence is not None:
             return fence.end()
-        end = self._line_end(at)
+        behind = max(at, found.code_end)
+        end = self._line_end(behind)
         stop = self._tag(at, end)
-        code_end = 0
+        code_end = found.code_end
         for listed in _LIST.finditer(self.text, at, stop):
             if listed.start() < code_end:
                 continue
             close, calls = self._json_calls(listed.start())
-            code_end = self.code_end(at, listed.start()) if calls else 0
+            code_end = self.code_end(behind, listed.start()) if calls else 0
             if calls and not code_end:
                 found.rest += [self.text[at : listed.start()], self.text[listed.start() : close]]
                 found.json.append((len(found.rest) - 1, calls))
                 return close
         found.rest.append(self.text[at:stop])
         if stop < end:
-            found.end, found.code_end = stop, self.code_end(at, stop)
+            found.end, found.code_end = stop, max(found.code_end, self.code_end(behind, stop))
         return stop
 
     def _json_calls(self, at: int) -> tuple[int, list[JsonCall]]:

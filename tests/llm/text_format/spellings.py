@@ -112,21 +112,26 @@ _BEFORE = re.compile(
     rf"(?:(?:^|</?[a-z_]+>)\s*(?:```[\w+.-]*\s*)?|^[ \t]*|<)(?:(?:{'|'.join(PREFIXES)}):[ \t]*)*\Z",
     re.MULTILINE,
 )
-_INLINE_CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
-_BLOCK_TAG = re.compile(r"</?(?:tool_call|user_response|assistant_prose|done)>")
+_INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)", re.DOTALL)
+_BLOCK_TAG = re.compile(r"<(/?)(tool_call|user_response|assistant_prose|done)>")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
 _WORDS = {"true": True, "false": False, "null": None, "undefined": None}
 
 
 def written_calls(text: str, known: set[str]) -> Iterator[tuple[str, Dict]]:
     """Every call of a known tool that the text holds, at a place where one may be."""
+    behind = 0
     for named in _NAMED.finditer(text):
-        if named[1] in known and _may_begin(text, named.start()):
+        if named[1] in known and _may_begin(text, named.start(), behind):
+            end = _closed(text, named.end() - 1)
             try:
                 arguments, _ = _arguments(text, named.end())
             except (_Unreadable, IndexError):
-                continue
-            yield named[1], arguments
+                if text.endswith("<", 0, named.start()):
+                    continue  # that's a tag, if it is no call
+            else:
+                yield named[1], arguments
+            behind = max(behind, end)
     for opening in re.finditer(r"\[", text):
         try:
             items, _ = _value(text, opening.start())
@@ -135,13 +140,22 @@ def written_calls(text: str, known: set[str]) -> Iterator[tuple[str, Dict]]:
         yield from _openai_calls(items, known)
 
 
-def _may_begin(text: str, at: int) -> bool:
-    """Whether a call may begin there: at the start of a line or of a block, but not in inline code."""
-    line = max([text.rfind("\n", 0, at) + 1, *[tag.end() for tag in _BLOCK_TAG.finditer(text, 0, at)]])
-    spans = [span.span() for span in _INLINE_CODE.finditer(text[line : text.find("\n", at) + 1 or None])]
-    if any(start < at - line < end for start, end in spans):
+def _may_begin(text: str, at: int, behind: int) -> bool:
+    """Whether a call may begin there: at the start of a line or of a block, but not in inline code, which no
+    tick in the call that ends at ``behind`` opens."""
+    tags = [tag for tag in _BLOCK_TAG.finditer(text) if _is_paired(tag)]
+    begin = max([behind, *[tag.end() for tag in tags if tag.end() <= at]])
+    end = min([len(text), *[tag.start() for tag in tags if tag.start() >= at]])
+    if any(span.start() < at < span.end() for span in _INLINE_CODE.finditer(text, begin, end)):
         return False
     return _BEFORE.search(text[max(0, at - 400) : at]) is not None
+
+
+def _is_paired(tag: re.Match[str]) -> bool:
+    """Whether there is one that opens or closes what this one closes or opens."""
+    if tag[1]:
+        return tag.string.find(f"<{tag[2]}>", 0, tag.start()) >= 0
+    return tag.string.find(f"</{tag[2]}>", tag.end()) >= 0
 
 
 def _openai_calls(items: list[Any], known: set[str]) -> Iterator[tuple[str, Dict]]:
@@ -190,6 +204,25 @@ def _arguments(text: str, at: int) -> tuple[Dict, int]:
     return value, at
 
 
+def _closed(text: str, at: int) -> int:
+    """The position behind the bracket that closes the one there; 0 without one."""
+    depth = 0
+    try:
+        while True:
+            at = _skip(text, at)
+            if text[at] in "\"'`":
+                at = _string(text, at)[1]
+            elif text.startswith("<<", at):
+                at = (_heredoc(text, at) or ("", at + 2))[1]
+            else:
+                depth += (text[at] in "([{") - (text[at] in ")]}")
+                at += 1
+                if not depth:
+                    return at
+    except (_Unreadable, IndexError):
+        return 0
+
+
 def _value(text: str, at: int) -> tuple[Any, int]:
     at = _skip(text, at)
     first = text[at]
@@ -197,12 +230,8 @@ def _value(text: str, at: int) -> tuple[Any, int]:
         return _container(text, at)
     if first in "\"'`":
         return _string(text, at)
-    heredoc = re.compile(r"<<(['\"]?)([A-Za-z_]\w*)\1[ \t]*\r?\n").match(text, at)
-    if heredoc:
-        close = re.compile(rf"^[ \t]*{heredoc[2]}\b", re.MULTILINE).search(text, heredoc.end())
-        if close is None:
-            raise _Unreadable
-        return text[heredoc.end() : close.start()].removesuffix("\n").removesuffix("\r"), close.end()
+    if text.startswith("<<", at) and (heredoc := _heredoc(text, at)):
+        return heredoc
     word = re.compile(r"[A-Za-z_$][\w$]*").match(text, at)
     if word and word[0] in _WORDS:
         return _WORDS[word[0]], word.end()
@@ -221,6 +250,14 @@ def _number(text: str) -> int | float:
     else:
         number = int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else float(text)
     return number if isinstance(number, float) or abs(number) <= 2**63 - 1 else float(number)
+
+
+def _heredoc(text: str, at: int) -> tuple[str, int] | None:
+    begin = re.compile(r"<<(['\"]?)([A-Za-z_]\w*)\1[ \t]*\r?\n").match(text, at)
+    close = begin and re.compile(rf"^[ \t]*{begin[2]}\b", re.MULTILINE).search(text, begin.end())
+    if not (begin and close):
+        return None
+    return text[begin.end() : close.start()].removesuffix("\n").removesuffix("\r"), close.end()
 
 
 def _container(text: str, at: int) -> tuple[Any, int]:

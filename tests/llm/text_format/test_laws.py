@@ -148,8 +148,32 @@ def test_inline_code_is_not_carried_out(call: tuple[str, dict[str, Any]], random
     name, arguments = call
     code = Speller(random).call(name, arguments)
     if not re.search(r"[`<]|\n[ \t\r]*\n", code):  # a blank line ends inline code
-        for reply in (f"`{code}`", f"Write `{code}` then.", f"``\n{code}\n``"):
-            assert parse_reply(reply, TOOLS).calls == []
+        for written in (code, f"<{code}>"):
+            for reply in (
+                f"`{written}`",
+                f"Write `{written}` then.",
+                f"``\n{written}\n``",
+                f"Not `<b>`, but `{written}`.",
+                f"`<b>`, or\n`{written}`",
+            ):
+                assert parse_reply(reply, TOOLS).calls == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "called"),
+    [
+        ("`\n`<other()>`", ["other"]),  # the code is the line break
+        ("<x({/* ` */})><other({/* ` */})>", ["x", "other"]),  # ticks of calls
+        ("x({/* ` */)})\n<other({/* ` */})>", ["other"]),  # also of one that fails
+        ("x([{/* ` <b> */'<other({})>' /* ` */", []),  # of one that isn't closed they are text
+        ("x({ a: 'don`t' <b>\n\n<other({ a: `` })>", ["other"]),
+        ("`<b>` <other()> `", ["other"]),
+        ("Its ` tick\n<tool_call>x()</tool_call>\n<other()> `", ["x", "other"]),
+    ],
+)
+def test_inline_code_begins_and_ends_where_markdown_says(reply: str, called: list[str]) -> None:
+    assert [call["name"] for call in parse_reply(reply, TOOLS).calls] == called
+    assert {*called} <= {name for name, _ in written_calls(reply, {*TOOLS})}
 
 
 # --- replies that are broken ----------------------------------------------------------------------
@@ -167,6 +191,7 @@ TOKENS = (
     "note: x({})",
     "tool_code: x({})",
     "<x(",
+    "`<b>`",
     "null",
     "-1e5",
     "0x1F",
