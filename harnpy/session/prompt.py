@@ -89,6 +89,18 @@ def entries(
     return [*prefix, *_repaired(kept, read_tools, annotate), *_repaired(rest, read_tools, annotate)]
 
 
+def entries_in_log_order(
+    kept: Sequence[HistoryEntry],
+    events: Iterable[Event],
+    read_tools: Callable[[int, int | None], Iterable[Event]],
+) -> list[HistoryEntry]:
+    """Return what a reader shows that takes the ``events`` as they come, behind what a snapshot ``kept``, and
+    pairs calls with results before it leaves out or moves anything (A1.8)."""
+    paired = _repaired([*kept, *map(_entry, events)], read_tools, False, lambda event, caller: True)
+    found = [normal for entry in paired if (normal := _normal(entry)) is not None]
+    return sorted(found, key=lambda entry: not entry.is_prefix)
+
+
 def _placed(shown: list[HistoryEntry]) -> list[HistoryEntry]:
     """Leave a compaction's summary where it stands, if messages that were kept stand before it (08 §4.9)."""
     first = next((at for at, entry in enumerate(shown) if not entry.is_prefix), len(shown))
@@ -143,9 +155,13 @@ def _repaired(
     shown: list[HistoryEntry],
     read_tools: Callable[[int, int | None], Iterable[Event]],
     annotate: bool,
+    follows: Callable[[Event, Event], bool] | None = None,
 ) -> list[HistoryEntry]:
+    """Pair calls with results. Those that the log knows stand before the next entry that ``follows`` the
+    call."""
+
     def lookup(at: int, end: int) -> dict[str, Record]:
-        return _records(shown, at, end, read_tools)
+        return _records(shown, at, end, read_tools, follows or _follows)
 
     found: list[HistoryEntry] = []
     for at, what in rounds([entry.message for entry in shown], lookup):
@@ -178,6 +194,7 @@ def _records(
     at: int,
     end: int,
     read_tools: Callable[[int, int | None], Iterable[Event]],
+    follows: Callable[[Event, Event], bool],
 ) -> dict[str, Record]:
     """Return what the log knows of the calls of entry number ``at``: up to the next message of its turn, so
     that an id used again never gets a result of another turn."""
@@ -185,7 +202,7 @@ def _records(
     if caller is None or not caller.is_logged:
         return {}
     turn = None if caller.turn is None else caller.turn.seq
-    until = next((e for e in map(_logged, shown[end:]) if e is not None and _follows(e, caller)), None)
+    until = next((e for e in map(_logged, shown[end:]) if e is not None and follows(e, caller)), None)
     found: dict[str, Record] = {}
     for event in standing(read_tools(caller.seq, None if until is None else until.seq)):
         if (None if event.turn is None else event.turn.seq) == turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import DecodeError
@@ -24,7 +25,8 @@ from harnpy.session.events import (
     stamp,
 )
 from harnpy.session.messages import calls_of, results_of
-from harnpy.session.rewind import LeafMoved
+from harnpy.session.prompt import entries_in_log_order
+from harnpy.session.rewind import LeafMoved, active
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss
 from harnpy.session.transfer.shapes import shape_of
@@ -538,6 +540,8 @@ class Reader:
 FIRST = 1
 _RESET = "<conversation_summary>\nThe conversation was reset.\n</conversation_summary>"
 _PRIVILEGED = ("system", "developer")
+#: What Canto shows a model, beside snapshots.
+_VISIBLE = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED, kinds.BRANCH_SUMMARY})
 #: What Canto reads as a snapshot of what a model is shown.
 _MEASURES = ("max_tokens", "threshold_pct", "current_tokens")
 SNAPSHOTS = frozenset({kinds.COMPACTION_TRIGGERED, kinds.PROJECTION_SNAPSHOTTED})
@@ -561,9 +565,8 @@ def ancestry_of(session: Session) -> Json:
 def dump_lines(session: Session) -> Iterator[str]:
     """The lines of a session's log, each with its line break."""
     writer = _Writer(session)
-    for event in session.events():
-        for envelope in writer.envelopes(event):
-            yield to_json(envelope).decode() + "\n"
+    for envelope in chain(chain.from_iterable(map(writer.envelopes, session.events())), writer.closing()):
+        yield to_json(envelope).decode() + "\n"
 
 
 class _Writer:
@@ -578,6 +581,8 @@ class _Writer:
         self._count = 0
         #: The last line of an event that has several, by the event's id there.
         self._tips: dict[str, str] = {}
+        #: The cut-off of each snapshot that counts there, by the number of its event.
+        self._cutoffs: dict[int, int] = {}
 
     def envelopes(self, event: Event) -> list[Json]:
         self._show(event)
@@ -590,6 +595,25 @@ class _Writer:
             parent, self._tips[id] = self._tips.get(id, id), next_id(id, step)
             envelopes.append(self._envelope(event, self._tips[id], parent, type, data, {"extra": True}))
         return envelopes
+
+    def closing(self) -> Iterator[Json]:
+        """Yield a snapshot of the window if a reader of the lines so far would show something else: one takes
+        events in their order, so that it loses a call and a result that don't follow each other, and knows no
+        pins."""
+        last = self._seen[-1]
+        if (parent := self._standing(last.seq)) is None:
+            return
+        read_tools = self._session._read_tools
+        branch = active(self._seen, 0)
+        cut = next((event.seq for event in reversed(branch) if event.seq in self._cutoffs), 0)
+        kept = self._view.at(cut).entries(read_tools) if cut else []
+        cutoff = self._cutoffs.get(cut, 0)
+        later = [event for event in branch if event.seq > cutoff and event.type in _VISIBLE]
+        there = entries_in_log_order(kept, later, read_tools)
+        if [entry.message for entry in there] != [entry.message for entry in self._view.entries(read_tools)]:
+            snapshot = self._snapshot("window", last.seq, self._shown(is_cut=True))
+            id = next_id(self._last_line(last.id), 1)
+            yield self._envelope(last, id, parent, kinds.COMPACTION_TRIGGERED, snapshot, {"extra": True})
 
     def _show(self, event: Event) -> None:
         self._seen.append(event)
@@ -714,6 +738,8 @@ class _Writer:
     def _snapshot(self, strategy: str, cutoff: int | None, entries: list[Json]) -> Json:
         """``cutoff`` is the number of the last event before the snapshot."""
         standing = self._standing(cutoff)
+        if cutoff and standing and entries:
+            self._cutoffs[self._seen[-1].seq] = cutoff
         known = {} if standing is None else {"cutoff_event_id": standing}
         read, modified = self._view.window.files
         files = {"read_files": list(read), "modified_files": list(modified)}
