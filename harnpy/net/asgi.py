@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.net import server_messages
+from harnpy.net.admission import RETRY_AFTER
 from harnpy.net.server_messages import Request, body_to_send, has_no_body, plain_response
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ class Application:
         """Send the response, unless the client goes first: then the task is asked to end."""
         running = self._tasks.start(respond)
         if running is None:
-            await self._send(plain_response(503, "the server is busy"), send)
+            busy = plain_response(503, "the server is busy")
+            busy["headers"]["retry-after"] = str(RETRY_AFTER)
+            await self._send(busy, send)
             return
         gone = asyncio.ensure_future(_disconnected(receive))
         try:

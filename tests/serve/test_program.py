@@ -10,6 +10,7 @@ import pytest
 from harnpy import Limits, Vm
 from harnpy.serve.program import Program
 from harnpy.vm.errors import ExitRequest, LimitExceeded
+from harnpy.vm.run.aio import Turns
 
 FILE = """
 pub fn wait() { sleep(1h) }
@@ -37,5 +38,42 @@ def test_a_program_that_ends_by_itself_ends_the_block(
             await serve(calls)
         assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]
         await asyncio.wait(calls)
+
+    asyncio.run(main())
+
+
+COMPUTING = """
+pub fn compute() { while true { } }
+pub fn quick() { return 1 }
+"""
+
+
+def test_a_call_waits_for_few_time_slices_of_those_that_compute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "computing.harn"
+    path.write_text(COMPUTING)
+    slices = 0
+    begin = Turns.begin
+
+    def counted(turns: Turns) -> None:
+        nonlocal slices
+        slices += 1
+        begin(turns)
+
+    monkeypatch.setattr(Turns, "begin", counted)
+
+    async def main() -> None:
+        async with Program(Vm(), str(path)) as program:
+            functions = program.module.functions
+            calls = [asyncio.ensure_future(program.call(functions["compute"], [])) for _ in range(10)]
+            while slices < 20:  # each has had its turn
+                await asyncio.sleep(0)
+            before = slices
+            assert await program.call(functions["quick"], []) == 1
+            assert slices - before < 10
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
 
     asyncio.run(main())

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which a program computes before the loop has a turn.
 _TIME_SLICE = 0.01
+#: Turns of the loop between two time slices of calls: in so many it takes in a request, or sends a response.
+_PASSES = 16
 #: Polls of a time slice that look at the time themselves, before a thread does.
 _FEW = 1000
 
@@ -263,6 +265,9 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
         while not runner.dead:
             turns.end()
             await bridge.rest(given)
+            if given == 0 and scheduler.serves_calls:
+                for _ in range(_PASSES):
+                    await asyncio.sleep(0)
             turns.begin()
             given = waiting.switch()
     finally:

@@ -178,6 +178,7 @@ def test_limits_hold_in_requests() -> None:
             waiting.sendall(head("GET /"))
             assert web.next() == "in"
         assert web.get("/") == (503, "the server is busy")
+        assert b"\r\nretry-after: 1\r\n" in web.say(head("GET /"))
     with service(routes, vm=Vm(limits=Limits(steps=1000))) as web:
         web.say(head("GET /loop"))
     assert isinstance(web.outcome, LimitExceeded)
