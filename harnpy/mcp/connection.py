@@ -16,6 +16,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from harnpy.mcp.server_spec import DISCONNECTED, ConnectionFault, ServerError
+from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     Progress = Callable[[float, float | None, str | None], None]
 
 
-class Connection:
+class Connection(OfProcess):
     """``serve`` runs a coroutine beside the program.
 
     ``patience``: seconds that the server may take to answer, or to report progress.
@@ -42,9 +43,13 @@ class Connection:
         self._patience = patience
         self._dispatcher: JSONRPCDispatcher | None = None
         self._task: asyncio.Task[None] | None = None
-        self._closing = False
+        self._closing = self._is_foreign = False
         self._tokens = 0
         self._told: dict[int, Progress] = {}
+        self.bind()
+
+    def forked(self) -> None:
+        self._is_foreign = True  # and so is left alone
 
     async def open(self) -> None:
         """Raises what the transport can't be opened for."""
@@ -58,7 +63,7 @@ class Connection:
 
     def leave(self) -> None:
         """Begin to end the connection, and what is behind it."""
-        if self._task is not None and not self._closing:
+        if self._task is not None and not (self._closing or self._is_foreign):
             self._closing = True
             self._task.cancel()
 
@@ -66,17 +71,17 @@ class Connection:
         """End the connection and what is behind it."""
         self.leave()
         # What has ended may have ended with its loop, on which nothing can be waited for any more.
-        if self._task is not None and not self._task.done():
+        if self._task is not None and not (self._task.done() or self._is_foreign):
             await asyncio.wait([self._task])
 
     @property
     def ended(self) -> bool:
-        return self._task is None or self._task.done() or self._transport.ended
+        return self._is_foreign or self._task is None or self._task.done() or self._transport.ended
 
     @property
     def interrupted(self) -> bool:
-        """Return whether we ended it, and not the server."""
-        return self._task is not None and self._task.cancelled()
+        """Return whether we ended it, and not the server; so it is in a process that was forked off."""
+        return self._is_foreign or (self._task is not None and self._task.cancelled())
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, 
 
 from harnpy.formats.display import display
 from harnpy.net.errors import HttpError
+from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,8 +91,9 @@ class Closing(Handles[C]):
 # The clients that requests share: one for all that have their connections made in the same way.
 
 
-class Clients:
-    """``cookies`` makes the jar that they share; without it they keep none."""
+class Clients(OfProcess):
+    """``cookies`` makes the jar that they share; without it they keep none. In a process that was forked off
+    they make connections of their own."""
 
     def __init__(self, http: Http, cookies: Callable[[], CookieJar] | None = None) -> None:
         self._http = http
@@ -99,6 +101,10 @@ class Clients:
         self._jar: CookieJar | None = None
         self._open: dict[Settings, httpx2.AsyncClient] = {}
         self._is_over = False
+        self.bind()
+
+    def forked(self) -> None:
+        self._inherited, self._open = self._open, {}
 
     def of(self, settings: Settings) -> httpx2.AsyncClient:
         """The client with these settings. Raises `HttpError`: its files, or it is over."""

@@ -16,6 +16,7 @@ from weakref import finalize
 
 from harnpy.session.log import KIND
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError
+from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,22 +78,21 @@ class Held:
             self.lease.release()
 
 
-class Leases:
+class Leases(OfProcess):
     """Takes, keeps and renews the leases of one store, with one thread for all of them."""
 
     def __init__(self, store: Store, ttl: float = TTL) -> None:
         self._store = store
         self._ttl = ttl
-        self._begin()
+        self.forked()
+        self.bind()
 
-    def _begin(self) -> None:
-        """Begin without leases: a process that was forked off has none of the other's."""
-        self._process = os.getpid()
+    def forked(self) -> None:
         self._held: dict[str, Held] = {}
         self._changed = Condition()
         self._looks = False  # the thread waits no longer than `LOOK`
         self._thread: Thread | None = None
-        finalize(self, _release_all, self._held, self._process)
+        finalize(self, _release_all, self._held, os.getpid())
 
     @contextmanager
     def lease(
@@ -105,8 +105,6 @@ class Leases:
         `LeaseLost` when it was lost meanwhile, which stops the turn.
         """
         key = f"{kind}:{id}"
-        if os.getpid() != self._process:
-            self._begin()
         held = self._reused(key, call) or self._acquired(key, wait, call, waiter, check)
         try:
             yield held.lease

@@ -32,6 +32,7 @@ from harnpy.storage.contract import (
 )
 from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
 from harnpy.storage.leases import Lease
+from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
     from harnpy.storage.leases import Check
@@ -47,17 +48,22 @@ class Pending(NamedTuple):
     fence: Lease | None
 
 
-class Writer:
-    """Writes appends in a thread, which ends when there is nothing left to write."""
+class Writer(OfProcess):
+    """Writes appends in a thread, which ends when there is nothing left to write. What was acknowledged
+    before a fork is written by the process that acknowledged it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._changed = Condition()
-        self._pending: deque[Pending] = deque()
-        self._busy = False
+        self.forked()
         self._closed = False
         self._failure: StorageError | None = None
         self._is_told = False  # whether somebody knows of it
+        self.bind()
+
+    def forked(self) -> None:
+        self._changed = Condition()
+        self._pending: deque[Pending] = deque()
+        self._busy = False
 
     def add(self, append: Pending) -> None:
         """Have an append written. Raises what went wrong before."""
@@ -119,11 +125,15 @@ class Writer:
             self._changed.notify_all()
 
 
-class Acknowledged:
+class Acknowledged(OfProcess):
     """The number of a stream's records that are acknowledged, one for all objects of the stream."""
 
     def __init__(self, version: int) -> None:
         self.version = version
+        self.forked()
+        self.bind()
+
+    def forked(self) -> None:
         self.lock = Lock()
 
 

@@ -140,9 +140,15 @@ class Lease:
         self._keeper = keeper
         self.key = key
         self.owner = owner
-        self.token = token
+        self._token, self._process = token, os.getpid()
         self.ttl = ttl
         self.expires_at = expires_at
+
+    @property
+    def token(self) -> int:
+        """Return the number of the lease, which is higher than those of earlier ones; 0, as of no lease, in a
+        process that was forked off from the one that holds it."""
+        return self._token if os.getpid() == self._process else 0
 
     def renew(self) -> None:
         """Hold the lease for another ``ttl`` seconds from now. Raises `LeaseLost`."""

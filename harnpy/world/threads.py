@@ -1,4 +1,4 @@
-"""Threads: locks, a ticker, reads that a caller may stop waiting for, and signals that wake a loop.
+"""Threads: locks, a ticker, reads that a caller may stop waiting for, signals that wake a loop, and forks.
 
 Python notes a signal and calls its handler when the main thread computes again. One that another thread
 receives, or that comes just before the main thread begins to wait for its sockets, wakes nobody: without
@@ -15,13 +15,15 @@ from _thread import start_new_thread
 from contextlib import suppress
 from threading import Event, Lock, RLock, Thread
 from time import monotonic
+from weakref import WeakSet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable
+    from typing import Final
 
-__all__ = ["Lock", "RLock", "Reading", "Stopwatch", "Ticker", "Wakeful"]
+__all__ = ["Lock", "OfProcess", "RLock", "Reading", "Stopwatch", "Ticker", "Wakeful"]
 
 # Real time, whatever a program's clock shows, for what must happen while the program computes.
 
@@ -118,9 +120,72 @@ class Wakeful:
             with suppress(OSError):  # closed since, or full: woken anyway
                 os.write(self._before, numbers)
 
-    def close(self) -> None:
+    def leave(self) -> None:
+        """Have signals wake whoever was woken before."""
         if self._hears:
             signal.set_wakeup_fd(self._before)
+
+    def close(self) -> None:
+        self.leave()
+        if self._hears:
             self._loop.remove_reader(self._reader)
             self._reader.close()
             self._writer.close()
+
+
+# What a process that is forked off must leave alone: connections of the other one, and locks of its threads.
+#
+# A fork copies them all, and the threads that would go on with them stay behind. Ending a copy of a
+# connection would end the other's. Spec: 10 §C6.
+
+
+class OfProcess:
+    """Belongs to the process that made it, and begins anew in one that is forked off."""
+
+    def bind(self) -> None:
+        """Have the methods below called at forks, for as long as this lives."""
+        with _FORKING:
+            if not _BOUND:
+                _watch_forks()
+            _BOUND.add(self)
+
+    def hold(self) -> None:
+        """Have the other threads stand still before a fork, where something must be whole for it."""
+
+    def let_go(self) -> None:
+        """Have them go on after it, in the process that forks."""
+
+    def forked(self) -> None:
+        """Begin anew, in the process that was forked off."""
+        raise NotImplementedError
+
+
+#: Of this process, as forks are.
+_BOUND: Final[WeakSet[OfProcess]] = WeakSet()
+_FORKING: Final = Lock()
+_WATCHED: Final[list[bool]] = []
+
+
+def _watch_forks() -> None:
+    """Be told of forks from now on, which nobody can take back."""
+    if not _WATCHED and hasattr(os, "register_at_fork"):
+        _WATCHED.append(True)
+        os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_begin_anew)
+
+
+def _hold() -> None:
+    _FORKING.acquire()
+    for each in [*_BOUND]:
+        each.hold()
+
+
+def _let_go() -> None:
+    for each in [*_BOUND]:
+        each.let_go()
+    _FORKING.release()
+
+
+def _begin_anew() -> None:
+    for each in [*_BOUND]:
+        each.forked()
+    _FORKING.release()

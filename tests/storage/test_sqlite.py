@@ -148,7 +148,7 @@ def test_appends_made_during_a_commit_share_the_next_one(sqlite: SqliteStore) ->
 
     works = [(notes(1, "a"), 0), (notes(1, "b"), 0), (notes(1, "c"), 7), ([Note(1, "d"), Note(1, "d")], 0)]
     threads = [threading.Thread(target=append, args=(n, *work)) for n, work in enumerate(works)]
-    with commits._lock:  # a commit is under way
+    with commits._connections.lock:  # a commit is under way
         for thread in threads:
             thread.start()
         while len(commits._queue) < len(works):

@@ -33,6 +33,7 @@ from harnpy.world.clock import RealClock
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.http import Unreachable
 from harnpy.world.responses import TooLarge
+from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -124,8 +125,9 @@ class Answer(ABC):
         return []
 
 
-class Remote(ABC):
-    """One service. The client is made by the first call and lives until `aclose`."""
+class Remote(OfProcess, ABC):
+    """One service. The client is made by the first call and lives until `aclose`; a process that was forked
+    off makes its own."""
 
     def __init__(
         self,
@@ -140,8 +142,12 @@ class Remote(ABC):
         self._now = now or RealClock().now
         self._client: Any = None
         self.prepare()
+        self.bind()
 
-    def prepare(self) -> None:  # noqa: B027  most services need nothing
+    def forked(self) -> None:
+        self._inherited, self._client = self._client, None
+
+    def prepare(self) -> None:
         """Load what only this service needs. Raises ModuleNotFoundError, `CallError` for an unusable key."""
 
     @property

@@ -128,6 +128,10 @@ class Folder:
         self.medium: Medium = medium or (parent.medium if parent else Medium())
         self._parent = parent
         self._descriptor: int | None = None
+        self.forked()
+
+    def forked(self) -> None:
+        """Begin anew with its lock, in a process that was forked off."""
         self._opening = threading.Lock()
 
     def sub(self, name: str) -> Folder:
@@ -273,6 +277,7 @@ def locked(folder: Folder, name: str, timeout: float, *, shared: bool = False) -
         _take(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, timeout, folder.where(name))
         yield
     finally:
+        fcntl.flock(file, fcntl.LOCK_UN)  # a process that was forked off meanwhile has the file open, too
         os.close(file)
 
 

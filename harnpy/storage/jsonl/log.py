@@ -244,14 +244,23 @@ class Log:
         self.folder = folder
         self.file = file
         self.path = folder.where(file + SUFFIX)
-        #: Held by the thread that writes, before the lock that keeps other processes out.
-        self.writing = threading.Lock()
         self._caches = caches
         self._loading = threading.RLock()
+        self.forked()
         self._seen: Seen | None = None
         self._state = State()
         self._saved: Seen | None = None
         self._saved_at = time.monotonic()
+
+    def forked(self) -> None:
+        """Begin anew with its locks, and with what a thread was loading, in a process that was forked off."""
+        #: Held by the thread that writes, before the lock that keeps other processes out.
+        self.writing = threading.Lock()
+        if not self._loading.acquire(blocking=False):
+            self._loading = threading.RLock()
+            self._seen = None
+        else:
+            self._loading.release()
 
     def state(self) -> State:
         """Return what the log holds now. Raises `CorruptLog`."""
@@ -463,6 +472,14 @@ class Logs:
         self._known: dict[tuple[str, str], Log] = {}
         self._stems: dict[str, Log] = {}
         self._guard = threading.Lock()
+
+    def forked(self) -> None:
+        """Begin anew with all locks, in a process that was forked off."""
+        self._guard = threading.Lock()
+        for folder in (self.stems, *(folder for pair in self._folders.values() for folder in pair)):
+            folder.forked()
+        for log in (*self._known.values(), *self._stems.values()):
+            log.forked()
 
     def log(self, kind: str, name: str) -> Log:
         """The log of a stream, be it written or not."""

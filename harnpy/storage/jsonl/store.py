@@ -53,6 +53,7 @@ from harnpy.storage.jsonl.writing import Writer, mend, new_uid
 from harnpy.storage.leases import Lease, Machine
 from harnpy.storage.memory import foreign_id
 from harnpy.storage.opening import StoreUrl
+from harnpy.world.threads import OfProcess
 
 Test = Callable[[bytes], bool]
 
@@ -97,7 +98,7 @@ def _longest(parts: list[str]) -> str:
 # The parts of one opened directory, and what is done to the streams in it. Spec: 10 §C6.1.
 
 
-class Directory:
+class Directory(OfProcess):
     """A directory that is a store."""
 
     def __init__(self, url: StoreUrl, machine: Machine, medium: Medium | None) -> None:
@@ -113,6 +114,12 @@ class Directory:
         self.torn = root.sub("torn")
         self.leases = FileLeases(root.sub("leases"), machine, url.timeout, folded=folded)
         self.writer = Writer(self.torn, url.timeout, lasting=url.durability == "full")
+        self.bind()
+
+    def forked(self) -> None:
+        for folder in (self._root, self.torn, self.leases.folder):
+            folder.forked()
+        self.logs.forked()
 
     def check_open(self) -> None:
         """Raise `StoreClosed` after `close`."""

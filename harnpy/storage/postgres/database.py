@@ -28,6 +28,7 @@ from harnpy.storage.errors import (
     StoreUnreachable,
 )
 from harnpy.storage.opening import StoreUrl, shown
+from harnpy.world.threads import OfProcess
 
 # Which servers a URL names, before anybody connects to them. Spec: 04 §21.4.
 
@@ -187,8 +188,9 @@ _BUSY = (errors.LockNotAvailable, errors.QueryCanceled)
 _LOST = ("08", "57")
 
 
-class Database:
-    """The server of one store. Every error that leaves it is a `StorageError`.
+class Database(OfProcess):
+    """The server of one store. Every error that leaves it is a `StorageError`. In a process that was forked
+    off it has connections of its own.
 
     ``prepare`` is called with the first connection and the URL, before anything else.
     """
@@ -208,12 +210,25 @@ class Database:
             logger.addHandler(logging.NullHandler())  # what it would print reaches the caller as an error
         with self._reported(), self.connect() as connection:
             prepare(connection, self.url)
-        self._pool = ConnectionPool(
+        #: Those of the processes that this one was forked off from: never closed here, which would tell the
+        #: server that the other one has gone.
+        self._inherited: list[ConnectionPool] = []
+        self._pool: ConnectionPool | None = self._new_pool()
+        self._opening = Lock()
+        self.bind()
+
+    def forked(self) -> None:
+        if self._pool is not None:
+            self._inherited.append(self._pool)
+        self._pool, self._opening = None, Lock()
+
+    def _new_pool(self) -> ConnectionPool:
+        return ConnectionPool(
             self._conninfo,
             kwargs={"autocommit": True, "prepare_threshold": None},  # poolers know no prepared statements
             min_size=1,
             max_size=_CONNECTIONS,
-            timeout=max(0.001, url.timeout),
+            timeout=max(0.001, self.timeout),
             open=True,
             name="harnpy",
         )
@@ -224,7 +239,8 @@ class Database:
 
     def close(self) -> None:
         self.closed = True
-        self._pool.close()
+        if self._pool is not None:
+            self._pool.close()
 
     def check_open(self) -> None:
         """Raise `StoreClosed` after `close`."""
@@ -291,7 +307,7 @@ class Database:
                 is_unsure = isinstance(error, _Unknown)
                 if (is_unsure and made is None) or not (is_unsure or _may_try_again(error)):
                     raise
-                self._pool.check()  # whatever broke this connection broke the idle ones, too
+                self._connections().check()  # whatever broke this connection broke the idle ones, too
             result = made() if is_unsure and made is not None else None
             return self._again(attempt, made, is_unsure=is_unsure) if result is None else result
 
@@ -310,8 +326,14 @@ class Database:
 
     def _once(self, attempt: Callable[[Connection], T]) -> T:
         self.check_open()
-        with self._pool.connection() as connection:
+        with self._connections().connection() as connection:
             return attempt(connection)
+
+    def _connections(self) -> ConnectionPool:
+        if self._pool is None:
+            with self._opening:
+                self._pool = self._pool or self._new_pool()
+        return self._pool
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -388,15 +410,19 @@ def _is_lost(error: BaseException) -> bool:
 _PAUSE = 1.0
 
 
-class Listener:
+class Listener(OfProcess):
     """Tells those who watch a subject, a kind and a name, of each announcement about it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._closed = False
+        self.forked()
+        self.bind()
+
+    def forked(self) -> None:
         self._lock = Lock()
         self._watches: dict[str, list[Event]] = {}
         self._thread: Thread | None = None
-        self._closed = False
         #: Ends the thread's wait; made with the thread.
         self._bell: socket.socket | None = None
 

@@ -31,6 +31,7 @@ from harnpy.storage.errors import (
 )
 from harnpy.storage.opening import StoreUrl
 from harnpy.world.files import make_directories, make_file
+from harnpy.world.threads import OfProcess
 
 # What SQLite's errors mean to callers of a store. Spec: 10 §C6.2, §C11.
 
@@ -206,7 +207,11 @@ def _statements() -> list[str]:
 # The connections of a store: one that writes, and as many that read as threads do so at once.
 #
 # Every transaction of the writer goes through `Commits`. A database in memory has the writer alone.
-# Spec: 10 §C6.2.
+#
+# A fork copies what SQLite knows of a file's locks, but not the locks: what is written through a connection
+# that is opened beside the copies is lost when the other process closes the file. So no thread is inside
+# SQLite while the process forks, and the new one closes its copies at once, while the other's locks keep that
+# from touching the file. Spec: 10 §C6.2.
 
 
 MEMORY = ":memory:"
@@ -220,8 +225,12 @@ _LOG_PAGES = 2000
 _PAGE = 8192
 
 
-class Connections:
-    """Opens the file, creating it and its directory when they don't exist."""
+#: Seconds that a fork waits for other threads to leave SQLite.
+_MOST_STILL = 1.0
+
+
+class Connections(OfProcess):
+    """Opens the file, creating it and its directory when they don't exist; in a forked process anew."""
 
     def __init__(self, url: StoreUrl) -> None:
         if sqlite3.sqlite_version_info < _OLDEST:
@@ -232,11 +241,39 @@ class Connections:
         self.in_memory = url.target == MEMORY
         self.closed = False
         self.lock = RLock()
+        #: Those that nobody reads with, and all.
         self._readers: list[sqlite3.Connection] = []
+        self._all_readers: list[sqlite3.Connection] = []
+        self._holds = self._is_lost = self._is_shut = False
+        #: Whether nobody was inside SQLite at the last fork.
+        self.is_still = False
         if not self.in_memory:
             self._make_file()
-        with failures(url):
+        self._open()
+        self.bind()
+
+    def _open(self) -> None:
+        with failures(self.url):
             self.writer = self._patiently(self._open_writer)
+        self.cursor = self.writer.cursor()
+
+    def hold(self) -> None:
+        gives_up = time.monotonic() + _MOST_STILL
+        self._holds = self.lock.acquire(timeout=_MOST_STILL)
+        while len(self._readers) < len(self._all_readers) and time.monotonic() < gives_up:
+            time.sleep(_PAUSE / 10)
+        self.is_still = self._holds and len(self._readers) == len(self._all_readers)
+
+    def let_go(self) -> None:
+        if self._holds:
+            self.lock.release()
+
+    def forked(self) -> None:
+        self.lock = RLock()
+        self._is_lost = self._is_lost or not self.is_still
+        if self.is_still and not self.in_memory and not self.closed:
+            self._close_all()
+            self._is_shut = True  # until `check_open`
 
     @property
     def _level(self) -> str:
@@ -311,6 +348,7 @@ class Connections:
         prepare(reader, str(self.url))
         reader.execute("PRAGMA query_only = ON")
         reader.execute("SELECT 1 FROM streams LIMIT 1").fetchone()
+        self._all_readers.append(reader)
         return reader
 
     def _give_back(self, reader: sqlite3.Connection) -> None:
@@ -319,21 +357,34 @@ class Connections:
             self._close_readers()
 
     def check_open(self) -> None:
-        """Raise `StoreClosed` after `close`."""
+        """Raise `StoreClosed` after `close`. In a process that was forked off, open the file anew."""
         if self.closed:
             raise StoreClosed(str(self.url))
+        if self._is_lost:
+            reason = "another thread was using it when this process was forked: open it anew"
+            raise StoreUnreachable(str(self.url), reason)
+        if self._is_shut:
+            with self.lock:
+                if self._is_shut:
+                    self._open()
+                    self._is_shut = False
 
     def close(self) -> None:
         """Close all of them; those that somebody reads with right now, when that ends."""
         with self.lock:
             if not self.closed:
                 self.closed = True
-                self._close_readers()
-                self.writer.close()
+                self._close_all()
+
+    def _close_all(self) -> None:
+        self._close_readers()
+        self.writer.close()
 
     def _close_readers(self) -> None:
         while self._readers:
-            self._readers.pop().close()
+            reader = self._readers.pop()
+            self._all_readers.remove(reader)
+            reader.close()
 
 
 T = TypeVar("T")
@@ -359,14 +410,17 @@ class Job:
         """Called right after the commit, in the order of the writes."""
 
 
-class Commits:
+class Commits(OfProcess):
     """The transactions of one store in this process, one after the other."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._url = connections.url
-        self._lock = connections.lock
-        self._cursor = connections.writer.cursor()
+        self.count = 0
+        self.forked()
+        self.bind()
+
+    def forked(self) -> None:
         self._queue: deque[Job] = deque()
         #: Guards the queue, and whether somebody leads.
         self._entry = Lock()
@@ -374,7 +428,6 @@ class Commits:
         self._begun = False
         #: Announces commits of this process, which ``count`` counts, to those who wait for some.
         self._changed = Condition()
-        self.count = 0
         self._waiting = 0
 
     def run(self, job: Job) -> None:
@@ -397,7 +450,7 @@ class Commits:
             raise job.error
 
     def _lead(self) -> None:
-        with self._lock:
+        with self._connections.lock:
             self._write_all()
         self._hand_on()
 
@@ -424,13 +477,14 @@ class Commits:
 
         Unless it is ``lasting``, a power cut may take it: nobody waits for the disk.
         """
-        with self._lock:
+        with self._connections.lock:
             self._connections.check_open()
+            cursor = self._connections.cursor
             if not lasting:
                 self._connections.wait_for_disk(wait=False)
             try:
-                self._cursor.execute("BEGIN IMMEDIATE")
-                result = work(self._cursor)
+                cursor.execute("BEGIN IMMEDIATE")
+                result = work(cursor)
                 self.commit()
             except sqlite3.Error as error:
                 self._roll_back()
@@ -446,7 +500,7 @@ class Commits:
 
     def commit(self) -> None:
         """End the transaction."""
-        self._cursor.execute("COMMIT")
+        self._connections.cursor.execute("COMMIT")
 
     def _write_all(self) -> None:
         """Write the jobs that wait, in one transaction, or one by one when one of them spoils it."""
@@ -475,7 +529,7 @@ class Commits:
         return jobs
 
     def _write(self, jobs: Sequence[Job]) -> None:
-        cursor = self._cursor
+        cursor = self._connections.cursor
         self._begun = False
         cursor.execute("BEGIN IMMEDIATE")
         self._begun = True
@@ -522,7 +576,7 @@ class Commits:
 
     def _roll_back(self) -> None:
         if not self._connections.closed and self._connections.writer.in_transaction:
-            self._cursor.execute("ROLLBACK")
+            self._connections.cursor.execute("ROLLBACK")
 
     def wait(self, seen: int, timeout: float) -> None:
         """Wait for a commit of this process, unless there were some since ``seen`` of them."""

@@ -20,6 +20,7 @@ from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.storage.sqlite.database import MEMORY, SHIFT, Connections, is_busy
 from harnpy.storage.sqlite.records import Segment, segments, texts
 from harnpy.world.files import make_file
+from harnpy.world.threads import OfProcess
 
 # The search index: which texts hold which three letters in a row. A cache. Spec: 10 §C6.2.
 
@@ -159,7 +160,7 @@ class Place(NamedTuple):
     segment: Segment
 
 
-class Searches:
+class Searches(OfProcess):
     """The searches of one store. One at a time: they share the index."""
 
     def __init__(self, connections: Connections) -> None:
@@ -167,6 +168,12 @@ class Searches:
         self._lock = Lock()
         url = connections.url
         self._index = Index(MEMORY if connections.in_memory else f"{url.target}-search", url.modes[0])
+        self.bind()
+
+    def forked(self) -> None:
+        self._lock = Lock()
+        if self._connections.is_still:  # else nobody can search here any more
+            self._index.close()
 
     def find(self, search: Search) -> list[Hit]:
         query, kind, codec, name, types, limit, raw = search

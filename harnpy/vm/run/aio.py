@@ -15,7 +15,7 @@ from greenlet import getcurrent, greenlet
 
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.scheduler import Closers
-from harnpy.world.threads import Stopwatch, Ticker, Wakeful
+from harnpy.world.threads import OfProcess, Stopwatch, Ticker, Wakeful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,8 +169,9 @@ class Bridge:
         await asyncio.gather(*(close() for close in closers), return_exceptions=True)
 
 
-class OwnLoop(Bridge):
-    """A loop of the scheduler's own, which runs while every task waits, until the program ends."""
+class OwnLoop(Bridge, OfProcess):
+    """A loop of the scheduler's own, which runs while every task waits, until the program ends, or goes on in
+    a process that was forked off: that has a new one."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(scheduler, asyncio.new_event_loop())
@@ -178,6 +179,13 @@ class OwnLoop(Bridge):
         self.blocking = scheduler.idle
         self.serving: WeakSet[asyncio.Task[Any]] = WeakSet()
         scheduler.idle = lambda seconds: self.loop.run_until_complete(self.rest(seconds))
+        self.bind()
+
+    def forked(self) -> None:
+        # What the system notifies the loop of it notifies both processes of, so this one leaves it as it is.
+        self.wakeful.leave()
+        self._inherited = self.loop
+        self.scheduler.idle, self.scheduler.bridge = self.blocking, None
 
     def is_quiet(self) -> bool:
         return asyncio.all_tasks(self.loop) <= set(self.serving)
