@@ -6,6 +6,7 @@ Ids are UUIDs of version 7: each new one differs from all others, and later ones
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +25,28 @@ class RealEntropy:
     bytes = staticmethod(os.urandom)
 
 
-class RealIds:
-    def new(self) -> str:
-        # Imported late: `uuid6` costs more than all of a short program.
-        from uuid6 import uuid7
+#: How far ids may be ahead of a clock that was set back, in 4096ths of a millisecond: else they go back, too.
+_MOST_AHEAD = 4095
+_TAIL = 1 << 62
 
-        return str(uuid7())
+
+class RealIds:
+    """Ids by the clock, down to a 4096th of a millisecond (method 3 of RFC 9562), so that those of all
+    processes of a machine sort by when they were made. Within one, chance counts upward (its method 2)."""
+
+    _ticks = _tail = 0
+    _nanoseconds = staticmethod(time.time_ns)
+
+    def new(self) -> str:
+        ticks = (self._nanoseconds() << 12) // 1_000_000
+        if 0 <= self._ticks - ticks < _MOST_AHEAD:
+            ticks = self._ticks
+            tail = self._tail + 1 + int.from_bytes(os.urandom(5))
+        else:
+            tail = _TAIL
+        if tail >= _TAIL:
+            ticks += ticks == self._ticks
+            tail = int.from_bytes(os.urandom(8)) >> 3  # the upper half is for those that follow
+        self._ticks, self._tail = ticks, tail
+        digits = f"{ticks >> 12:012x}7{ticks & 0xFFF:03x}{1 << 63 | tail:016x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -10,8 +10,6 @@ import random
 import socket
 import time
 
-import uuid6
-
 from tests.stored.tokens import BEGIN
 
 _STEP = 0.01
@@ -44,9 +42,6 @@ class Still:
         """A UUID, version 7."""
         self._ids += 1
         return f"019ca8b4-a600-7{self._hours:03x}-8000-{self._ids:012x}"
-
-    def uuid7(self) -> str:
-        return self.new()
 
     def bytes(self, count: int) -> bytes:
         return self._chance.randbytes(count)
@@ -82,9 +77,11 @@ def begin_at(hours: int) -> None:
 
 def be_still() -> None:
     """Replace time, ids, chance and the machine's name in this process."""
+    from harnpy.world.ids import RealIds
+
     time.time = _STOPPED.now
     time.time_ns = lambda: round(_STOPPED.now() * 1000) * 1_000_000
     os.urandom = _STOPPED.bytes
     random._urandom = _STOPPED.bytes  # type: ignore[attr-defined]
-    uuid6.uuid7 = _STOPPED.uuid7  # type: ignore[assignment]
+    RealIds.new = lambda self: _STOPPED.new()  # type: ignore[method-assign]
     socket.gethostname = lambda: "maker"

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harnpy.world.checked_files import checked_files
 from harnpy.world.clock import RealClock, is_rfc3339, rfc3339
@@ -61,11 +63,71 @@ def test_what_is_no_moment(text: str) -> None:
 
 
 def test_ids_differ_and_sort_by_their_time() -> None:
-    ids = [RealIds().new() for _ in range(100)]
+    source = RealIds()
+    ids = [source.new() for _ in range(100)]
     assert sorted(set(ids)) == ids
     assert all(
         re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", id) for id in ids
     )
+
+
+class Ids(RealIds):
+    """Those of one process, by a clock that several may share."""
+
+    def __init__(self, clock: list[int]) -> None:
+        self._nanoseconds = lambda: clock[0]  # type: ignore[method-assign]
+
+
+MILLISECOND = 1_000_000
+
+
+@given(st.lists(st.integers(-3 * MILLISECOND, 3 * MILLISECOND), max_size=60))
+def test_ids_follow_the_clock_wherever_it_goes(steps: list[int]) -> None:
+    """They are never ahead by more than a millisecond, and later ones sort after earlier ones."""
+    clock = [1_800_000_000_000 * MILLISECOND]
+    ids = Ids(clock)
+    found = [ids.new()]
+    for step in steps:
+        clock[0] += step
+        found.append(ids.new())
+        assert 0 <= milliseconds_of(found[-1]) - clock[0] // MILLISECOND <= 1
+        assert step < 0 or found[-1] > found[-2]
+    assert len(set(found)) == len(found)
+
+
+def test_ids_sort_while_a_clock_is_set_back_a_little_and_go_back_with_it_else() -> None:
+    clock = [1_800_000_000_000 * MILLISECOND]
+    ids = Ids(clock)
+    first = ids.new()
+    clock[0] -= MILLISECOND * 9 // 10
+    second = ids.new()
+    clock[0] -= 30_000 * MILLISECOND
+    third = ids.new()
+    assert first < second
+    assert milliseconds_of(second) - milliseconds_of(third) == 30_001
+
+
+def milliseconds_of(id: str) -> int:
+    return int(id.replace("-", "")[:12], 16)
+
+
+def test_ids_are_not_ahead_of_a_clock_that_stands_still() -> None:
+    clock = [1_800_000_000_000 * MILLISECOND]
+    ids = Ids(clock)
+    found = [ids.new() for _ in range(20_000)]
+    assert sorted(set(found)) == found
+    assert {id[:18] for id in found} == {found[0][:18]}
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(245, 3 * MILLISECOND)), max_size=60))
+def test_ids_of_several_processes_sort(made: list[tuple[int, int]]) -> None:
+    clock = [1_800_000_000_000 * MILLISECOND]
+    processes = [Ids(clock), Ids(clock)]
+    found = []
+    for process, step in made:
+        clock[0] += step
+        found.append(processes[process].new())
+    assert sorted(set(found)) == found
 
 
 def test_numbers_of_a_seed_are_the_same_again() -> None:
