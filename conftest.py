@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from atexit import register
 from fcntl import LOCK_EX, LOCK_NB, flock
 from glob import glob
 from shutil import disk_usage, rmtree
+
+import pytest
+from _pytest.runner import runtestprotocol
 
 pytest_plugins = ["tests.conformance_plugin", "tests.counts"]
 
@@ -65,3 +69,29 @@ def _is_in_use(place: str) -> bool:
 
 
 _in_memory()
+
+
+def pytest_collection() -> None:
+    """Collect tests without the garbage collector: nearly all that is made lasts to the end."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector never look at what collection made, and seldom at what is new."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have a process of xdist send less: six messages take as long as a short test.
+
+    That a test begins and ends, and that setting it up and tearing it down went well, is left out.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -42,12 +41,6 @@ def pytest_configure() -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     settings.load_profile("harnpy")
-
-
-def pytest_collection_finish() -> None:
-    """Let the garbage collector never look at what collection made, which lasts to the end."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture
