@@ -1,6 +1,7 @@
 """A pytest plugin: every conformance program is a test, run in this process by the CLI's own rules.
 
-It is run compiled, and then walked, which defines what it must do.
+It is run compiled, and then walked, which defines what it must do. What both begin with is done once: to
+parse, to check and to bind names.
 
 `pytest conformance/values` runs a directory of them, `pytest conformance/a/b.harn` one. A failure
 shows the program's diff or error, with a path that an editor can follow, and no Python traceback. Time is
@@ -9,8 +10,9 @@ simulated, so that what a program prints does not depend on how busy the machine
 
 from __future__ import annotations
 
+import marshal
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +20,12 @@ from typing import Any
 
 import pytest
 
+from harnpy import cache
 from harnpy.cli.testing.conformance import Case, case_of, run_case
+from harnpy.syntax.diagnostic import SourceFault
+from harnpy.vm import front_end
+from harnpy.vm.declare import BuiltinTable
+from harnpy.vm.imports import Imports
 from tests.clock import simulated_time
 from tests.support import PATIENCE
 
@@ -63,11 +70,12 @@ class Program(pytest.Item):
         self.case = case
 
     def runtest(self) -> None:
-        for evaluator, how in EVALUATORS.items():
-            with run_directory(), simulated_time():
-                result = run_case(self.case, TIMEOUT_MS, evaluator=evaluator)
-            if result.status == "fail":
-                raise ProgramFailed(f"{how}conformance/{result.detail}")
+        with FRONT_END.in_force():
+            for evaluator, how in EVALUATORS.items():
+                with run_directory(), simulated_time():
+                    result = run_case(self.case, TIMEOUT_MS, evaluator=evaluator)
+                if result.status == "fail":
+                    raise ProgramFailed(f"{how}conformance/{result.detail}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, ProgramFailed):
@@ -76,6 +84,73 @@ class Program(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, 0, self.case.name
+
+
+class Kept:
+    """What `harnpy.cache` keeps, in memory: its files are too few for so many programs."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], bytes] = {}
+
+    def load(self, kind: str, key: str) -> Any | None:
+        entry = self._entries.pop((kind, key), None)
+        if entry is None:
+            return None
+        self._entries[kind, key] = entry
+        return marshal.loads(entry)
+
+    def store(self, kind: str, key: str, value: Any) -> None:
+        try:
+            self._entries[kind, key] = marshal.dumps(value)
+        except ValueError:
+            return  # it nests too deep
+        if len(self._entries) > cache.MAX_ENTRIES:
+            del self._entries[next(iter(self._entries))]
+
+
+class FrontEnd:
+    """The front end; it does nothing twice to the same program, and to a library module in all programs."""
+
+    def __init__(self) -> None:
+        self._kept = Kept()
+        self._library: dict[Any, Any] = {}
+        self._program: dict[Any, Any] = {}
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Inside the block one program runs, with this front end."""
+        self._program.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cache, "load", self._kept.load)
+            patch.setattr(cache, "store", self._kept.store)
+            for name in ("resolved_program", "resolved_module", "warnings_of"):
+                patch.setattr(front_end, name, self._once(getattr(front_end, name)))
+            yield
+
+    def _once(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def done(*given: Any) -> Any:
+            # What the words of a text mean depends on the builtins and on what its imports bring.
+            context = [each.fingerprint() for each in given if isinstance(each, BuiltinTable | Imports)]
+            key = (work, *(each for each in given if isinstance(each, str | None)), *context)
+            made = self._library if any(str(each).startswith("<stdlib>") for each in given) else self._program
+            if key not in made:
+                made[key] = _outcome(work, given)
+            result, fault = made[key]
+            if fault is not None:
+                raise fault
+            return result
+
+        return done
+
+
+def _outcome(work: Callable[..., Any], given: tuple[Any, ...]) -> tuple[Any, SourceFault | None]:
+    try:
+        return work(*given), None
+    except SourceFault as fault:
+        return None, fault
+
+
+FRONT_END = FrontEnd()
 
 
 @contextmanager
