@@ -17,7 +17,7 @@ from harnpy import cache
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
+    from typing import Any, Final
 
     from harnpy.check.knowledge import Knowledge
     from harnpy.vm.declare import BuiltinTable, Declaration
@@ -51,11 +51,12 @@ _NAMESPACES = ("stream", "event_log", "workflow")
 
 
 class _Table:
-    """The names and signatures in the modules' text, read on first use."""
+    """The names and signatures in the modules' text, and what modules declare, each read on first use."""
 
     state: str | None = None
     modules: Mapping[str, str] | None = None
     signatures: Mapping[str, str] | None = None
+    declared: Final[dict[str, dict[str, Declaration]]] = {}
 
 
 def names() -> Mapping[str, str]:
@@ -87,7 +88,7 @@ def find(name: str, module: str = "") -> Declaration | None:
     module = module or names().get(name, "")
     if not module:
         return None
-    return next((found for found in _declared(module) if found.name == name), None)
+    return _declared(module).get(name)
 
 
 def absence(name: str) -> str | None:
@@ -107,7 +108,7 @@ def knowledge(table: BuiltinTable) -> Knowledge:
 def all_declarations() -> list[Declaration]:
     """Return every declaration, by name. Imports every module: for help and checks, not for running."""
     modules = sorted(set(names().values()))
-    declarations = [declaration for module in modules for declaration in _declared(module)]
+    declarations = [declaration for module in modules for declaration in _declared(module).values()]
     return sorted(declarations, key=lambda declaration: declaration.name)
 
 
@@ -167,12 +168,17 @@ def global_value(name: str, bound: Callable[[str], Builtin]) -> Value:
     }
 
 
-def _declared(module: str) -> Iterator[Declaration]:
-    """Yield what the module declares itself, not what it imports."""
-    __import__(module)
-    for value in list(vars(sys.modules[module]).values()):
-        if getattr(value, "__module__", None) == module:
-            yield from getattr(value, "declarations", ())
+def _declared(module: str) -> dict[str, Declaration]:
+    """Return what the module declares itself, not what it imports, by name."""
+    if module not in _Table.declared:
+        __import__(module)
+        _Table.declared[module] = {
+            declaration.name: declaration
+            for value in vars(sys.modules[module]).values()
+            if getattr(value, "__module__", None) == module
+            for declaration in getattr(value, "declarations", ())
+        }
+    return _Table.declared[module]
 
 
 def _load(kind: str) -> Mapping[str, str]:

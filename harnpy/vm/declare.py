@@ -58,9 +58,25 @@ def require(message: str, *arguments: Any) -> None:
 
 
 class Declaration:
-    """A builtin function, or a method when ``receiver`` names a value type."""
+    """A builtin function, or a method when ``receiver`` names a value type.
 
-    __slots__ = ("counted", "family", "function", "guarded", "receiver", "signature_text", "strict")
+    What is made of it is made once, for all Vms: nothing of a program is in it.
+    """
+
+    __slots__ = (
+        "_bound",
+        "_direct",
+        "_reporting",
+        "_signature",
+        "counted",
+        "family",
+        "function",
+        "guarded",
+        "name",
+        "receiver",
+        "signature_text",
+        "strict",
+    )
 
     def __init__(
         self,
@@ -73,16 +89,17 @@ class Declaration:
         guarded: bool = False,
     ) -> None:
         self.signature_text = signature_text
+        self.name = name_of(signature_text)
         self.family = family
         self.function = function
         self.strict = strict
         self.receiver = receiver
         self.counted = counted
         self.guarded = guarded
-
-    @property
-    def name(self) -> str:
-        return name_of(self.signature_text)
+        self._signature: Signature | None = None
+        self._bound: Builtin | None = None
+        self._direct: Callable[..., Any] | None = None
+        self._reporting: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     @property
     def doc(self) -> str:
@@ -94,12 +111,29 @@ class Declaration:
         return self.doc.partition("\n")[0]
 
     def signature(self) -> Signature:
-        return Signature(self.signature_text)
+        if self._signature is None:
+            self._signature = Signature(self.signature_text)
+        return self._signature
 
     def bind(self) -> Builtin:
         """Return the builtin as a value, which takes any arguments."""
+        if self._bound is None:
+            self._bound = _bound(self)
+        return self._bound
 
-        return bind(self)
+    def direct(self) -> Callable[..., Any]:
+        """Return the Python function for callers that convert the arguments; missing ones have defaults."""
+        if self._direct is None:
+            self._direct = _direct(self)
+        return self._direct
+
+    def reporting_faults(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``function``, which is this builtin, with its faults as Harn errors."""
+        if function not in self._reporting:
+            from harnpy.vm.errors import reporting_faults
+
+            self._reporting[function] = reporting_faults(self.name, function)
+        return self._reporting[function]
 
 
 def builtin(
@@ -201,16 +235,15 @@ def reject(message: str) -> Never:
     raise Thrown(message)
 
 
-def direct(declaration: Declaration) -> Callable[..., Any]:
-    """Return the Python function for callers that convert the arguments; missing ones have defaults."""
+def _direct(declaration: Declaration) -> Callable[..., Any]:
     function = declaration.function
     if declaration.counted:
         return _waiting(function)
     if not _names_parameters(declaration):
-        return bind(declaration).call
+        return declaration.bind().call
     defaults = tuple(default(p) for p in declaration.signature().parameters if not p.rest)
     # `types.FunctionType`, without loading `types` at every start.
-    new: Any = type(direct)
+    new: Any = type(_direct)
     plain: Any = function
     bare: Callable[..., Any] = new(
         plain.__code__, plain.__globals__, plain.__name__, defaults, plain.__closure__
@@ -233,11 +266,10 @@ def most_arguments(declaration: Declaration) -> int | None:
     return None if signature.rest or surplus else len(signature.parameters)
 
 
-def bind(declaration: Declaration) -> Builtin:
-    """Return the builtin as a value: a function that converts its arguments."""
+def _bound(declaration: Declaration) -> Builtin:
     parameters = declaration.signature().parameters
     if declaration.counted or (_names_parameters(declaration) and not _converts(declaration)):
-        return Builtin(declaration.name, direct(declaration), most_arguments(declaration))
+        return Builtin(declaration.name, declaration.direct(), most_arguments(declaration))
     space: dict[str, Any] = {"fn": _waiting(declaration.function), "display": display, "reject": reject}
     heads, passed = [], []
     for i, p in enumerate(parameters):
@@ -343,7 +375,7 @@ class BuiltinTable:
         if self.denies(name):
             return _refusal(name)
         declaration = self.declaration(name, module)
-        return self._checked(declaration, direct(declaration))
+        return self._checked(declaration, declaration.direct())
 
     def global_value(self, name: str) -> Any:
         """Return the value of one of the catalog's globals."""
@@ -353,9 +385,7 @@ class BuiltinTable:
         """Return ``function`` with what must happen around it; nothing for most builtins."""
         name = declaration.name
         if name not in self.registered and self.catalog.raises_faults(declaration.function.__module__):
-            from harnpy.vm.errors import reporting_faults
-
-            function = reporting_faults(name, function)
+            function = declaration.reporting_faults(function)
         return _guarded(name, function) if declaration.guarded else function
 
     def denies(self, name: str) -> bool:

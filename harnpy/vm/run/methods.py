@@ -18,7 +18,7 @@ from harnpy.vm.values.iterators import handle
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, Never
+    from typing import Any, Final, Never
 
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
@@ -48,10 +48,7 @@ LISTED = ("string", "list", "dict", "set", "range", "iter", "generator", "stream
 
 
 def method_of(type_: type, name: str) -> Declaration | None:
-    """The method ``name`` of values of Python type ``type_``.
-
-    Looks through the receiver's module each time, some ten microseconds: keep the result.
-    """
+    """Return the method ``name`` of values of Python type ``type_``."""
     receiver = _PLAIN.get(type_) or getattr(type_, "type_name", None)
     return declared_methods(receiver).get(name) if receiver in _MODULES else None
 
@@ -65,19 +62,27 @@ def method_names(receiver: str) -> list[str]:
     return sorted(declared_methods(receiver)) if receiver in _MODULES else []
 
 
+class _Table:
+    """The methods of each receiver, as its module declares them; read on first use."""
+
+    declared: Final[dict[str, dict[str, Declaration]]] = {}
+
+
 def declared_methods(receiver: str) -> dict[str, Declaration]:
-    """Every method of ``receiver`` by name."""
-    module = "harnpy.vm.run." + _MODULES[receiver]
-    __import__(module)
-    own = {
-        declaration.name: declaration
-        for function in vars(sys.modules[module]).values()
-        for declaration in getattr(function, "declarations", ())
-        if declaration.receiver == receiver
-    }
-    if receiver != "range":
-        return own
-    return {name: _lifted(method) for name, method in declared_methods("iter").items()} | own
+    """Return every method of ``receiver`` by name."""
+    if receiver not in _Table.declared:
+        module = "harnpy.vm.run." + _MODULES[receiver]
+        __import__(module)
+        found = {
+            declaration.name: declaration
+            for function in vars(sys.modules[module]).values()
+            for declaration in getattr(function, "declarations", ())
+            if declaration.receiver == receiver
+        }
+        if receiver == "range":
+            found = {name: _lifted(method) for name, method in declared_methods("iter").items()} | found
+        _Table.declared[receiver] = found
+    return _Table.declared[receiver]
 
 
 def _lifted(method: Declaration) -> Declaration:
