@@ -38,17 +38,19 @@ def request_messages(given: Iterable[Any]) -> list[Message]:
     return [request_message(message) for message in given if isinstance(message, dict)]
 
 
-def strings_in(value: Any) -> Iterator[str]:
-    """Every non-empty string found in ``value``; dicts in the order of their keys."""
-    if isinstance(value, str):
-        if value:
-            yield value
-    elif isinstance(value, dict):
-        for key in sorted(value):
-            yield from strings_in(value[key])
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings_in(item)
+def strings_in(value: Any) -> list[str]:
+    """Return every non-empty string found in ``value``; dicts in the order of their keys."""
+    found, left = [], [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            if item:
+                found.append(item)
+        elif isinstance(item, dict):
+            left += [item[key] for key in sorted(item, reverse=True)]
+        elif isinstance(item, list):
+            left += reversed(item)
+    return found
 
 
 def match_text(messages: list[Message]) -> str:

@@ -228,8 +228,8 @@ class Router:
     # The provider by rules 1 to 7, and its model.
 
     def _manual(self, options: Options) -> Stop:
-        named = (options.string(key) for key in ("provider", "model", "model_tier"))
-        provider = self.provider(*named)
+        given, model, tier = map(options.string, ("provider", "model", "model_tier"))
+        provider = self.provider(given, model, tier)
         return Stop(provider, self._model(options, provider))
 
     def _named_provider(self, options: Options) -> str | None:

@@ -45,11 +45,30 @@ def checked(value: Any, part: str = "data") -> Any:
 
     Raises `EventRejected` when it isn't JSON; ``part`` says of what it is the value.
     """
-    kind = type(value)
-    if kind is dict and all(type(key) is type(item) is str for key, item in value.items()):
-        # A plain message.
-        return value if all(map(_is_text, value)) and all(map(_is_text, value.values())) else _mended(value)
-    return value if _is_clean(value, part) else _mended(value)
+    return value if _is_plainly_clean(value) or _is_clean(value, part) else _mended(value)
+
+
+def _is_plainly_clean(value: Any) -> bool:
+    """Return whether a small value is clean, at a glance. False: look closer."""
+    found = [value]
+    for item in found:
+        kind = type(item)
+        if kind is str:
+            if not (item.isascii() or _is_text(item)):
+                return False
+        elif kind is dict:
+            for key in item:
+                if type(key) is not str:
+                    return False
+            found += item
+            found += item.values()
+        elif kind is list:
+            found += item
+        elif not (item is None or kind is bool or _is_scalar(item, kind)):
+            return False
+        if len(found) > DEEPEST:  # may be nested too deeply
+            return False
+    return True
 
 
 def _is_clean(value: Any, part: str) -> bool:

@@ -196,7 +196,7 @@ READ_TYPES = frozenset(
 LIVE_CLIENTS = "live_clients"
 
 
-_NOTHING: tuple[dict[str, Any], float] = ({}, 0.0)
+_NOTHING: dict[str, Any] = {}
 
 
 class Payload:
@@ -342,11 +342,14 @@ class Event:
     ``moment`` is its time in seconds since 1970, as the clock gave it.
     """
 
-    __slots__ = ("_id", "_more", "_parent", "_rest", "body", "moment", "owner", "seq", "turn", "type")
+    __slots__ = (
+        "_id", "_metadata", "_parent", "body", "cost", "moment", "more", "owner", "seq", "turn", "type"
+    )  # fmt: skip
     _id: str  # unset until first read
-    _more: int  # unset when it is 0
+    _metadata: dict[str, Any]  # unset when there is none
     _parent: str  # unset when it is the event before on the branch
-    _rest: tuple[dict[str, Any], float]  # metadata and cost, unset when there is neither
+    cost: float  # USD
+    more: int  # of the events of the same append, those that follow
     size: int = 1  # as a part of a `lifecycle.Pack`
     is_logged: bool = True  # is in the log itself, not in a cut
 
@@ -365,6 +368,8 @@ class Event:
         self.body = body
         self.moment = moment
         self.turn = turn
+        self.cost = 0.0
+        self.more = 0
 
     @classmethod
     def drafted(cls, draft: EventDraft, owner: Origin, seq: int, moment: float, more: int = 0) -> Event:
@@ -373,10 +378,9 @@ class Event:
             owner, seq, draft.type, draft.data, moment,
             TurnRef(owner, name=turn) if isinstance(turn, str) else turn,
         )  # fmt: skip
-        if more:
-            event._more = more
-        if draft.metadata or draft.cost:
-            event._rest = (draft.metadata or {}, draft.cost)
+        event.more, event.cost = more, draft.cost
+        if draft.metadata:
+            event._metadata = draft.metadata
         if draft.id is not None:
             event._id = draft.id
         return event
@@ -391,10 +395,12 @@ class Event:
         parent: str | None = None,
     ) -> None:
         """Set what few events have, of an event that was read."""
-        if metadata or cost:
-            self._rest = (metadata or {}, cost)
+        if metadata:
+            self._metadata = metadata
+        if cost:
+            self.cost = cost
         if more:
-            self._more = more
+            self.more = more
         if id is not None:
             self._id = id
         if parent is not None:
@@ -422,18 +428,8 @@ class Event:
         return None if id is None or id == event_id(self.owner.id, self.seq, self.time) else id
 
     @property
-    def more(self) -> int:
-        """Return the number of events of the same append that follow."""
-        return getattr(self, "_more", 0)
-
-    @property
     def metadata(self) -> dict[str, Any]:
-        return getattr(self, "_rest", _NOTHING)[0]
-
-    @property
-    def cost(self) -> float:
-        """USD."""
-        return getattr(self, "_rest", _NOTHING)[1]
+        return getattr(self, "_metadata", _NOTHING)
 
     @property
     def session_id(self) -> str:
@@ -520,7 +516,7 @@ class _Copy(Event):
 
     def __init__(self, owner: Origin, first: Event) -> None:
         super().__init__(owner, first.seq, first.type, first.body, first.moment, first.turn)
-        self._first = first
+        self._first, self.cost, self.more = first, first.cost, first.more
 
     @property
     def first(self) -> Event:
@@ -542,14 +538,6 @@ class _Copy(Event):
         if begin is None:
             return turn.id
         return begin.turn_name or self.owner.own(begin).id
-
-    @property
-    def cost(self) -> float:
-        return self._first.cost
-
-    @property
-    def more(self) -> int:
-        return self._first.more
 
 
 class Summary(Event):

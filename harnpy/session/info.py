@@ -226,12 +226,21 @@ class Digest:
         found = {key: self._facts.get(_CREATED[key]) for key in AGENT_FACTS}
         return {key: value for key, value in found.items() if value}
 
-    def copy(self) -> Digest:
-        """Return the same digest, to go on from here on its own."""
-        copy = Digest(self._shared)
-        copy._saves = self._saves.copy()
-        copy._facts = dict(self._facts)
-        return copy
+    def after(self, events: Sequence[Event]) -> Digest:
+        """Return the digest of the log with these events behind it."""
+        after = Digest.__new__(Digest)
+        after._shared, after._saves = self._shared, self._saves.copy()
+        after._facts = self._facts  # shared while nothing changes
+        for event in events:
+            if event.cost or event.type in _EFFECTS or event.seq == self._shared:
+                after._facts = dict(self._facts)
+                break
+        after.add(events)
+        return after
+
+    def has_head_of(self, other: Digest) -> bool:
+        """Return whether the stream's head is the same as of another digest, as far as shows at a glance."""
+        return self._facts is other._facts and self._saves.count == other._saves.count
 
     @property
     def revision(self) -> int:
@@ -259,15 +268,15 @@ class Digest:
         """Take into account that the leaf was moved to where the last turn had come to ``execution``."""
         self._facts["execution"] = execution
 
-    def add(self, events: Iterable[Event]) -> None:
+    def add(self, events: Sequence[Event]) -> None:
         """Take the next events of the log into account."""
+        shared = self._shared
+        self._saves.add([event for event in events if event.seq > shared] if shared else events)
         for event in events:
-            if event.seq > self._shared:
-                self._saves.add((event,))
-            elif event.seq == self._shared:
+            if event.seq == shared:
                 self._facts[FORK_TIME] = event.time
             effect = _EFFECTS.get(event.type)
-            if effect is not None and (event.seq > self._shared or event.type not in _PARENTS):
+            if effect is not None and (event.seq > shared or event.type not in _PARENTS):
                 effect(self._facts, event)
             if event.cost:
                 self._facts["cost"] = self._facts.get("cost", 0.0) + event.cost

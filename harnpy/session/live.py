@@ -70,7 +70,7 @@ class SessionConfig(NamedTuple):
 class LiveSession(StoredSession):
     """A session on a store. Each call that changes it or reads the log is whole for other threads."""
 
-    __slots__ = ("__weakref__", "_own_resizing", "config", "listeners", "table", "lock")
+    __slots__ = ("__weakref__", "_borrower", "_own_resizing", "config", "listeners", "table", "lock")
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -81,6 +81,7 @@ class LiveSession(StoredSession):
         self.listeners: tuple[Callable[[Sequence[Event]], None], ...] = ()
         #: That of the runtime that handed it out last, if one has.
         self.config: SessionConfig | None = None
+        self._borrower: object = None
         super().__init__(origin, stream, store, view, moment)
 
     @property
@@ -114,13 +115,33 @@ class LiveSession(StoredSession):
             fork = self.table.adopt(fork, is_new=True)
         return fork if self.config is None else fork.configured(self.config)
 
-    def _store(self, written: Sequence[Event], seen: int) -> None:
-        super()._store(written, seen)
-        self._tell(written)
-
     def _tell(self, events: Sequence[Event]) -> None:
         for listen in self.listeners:
             listen(events)
+
+    def lend_view(self, borrower: object) -> View:
+        """Return the view, which stays as it is until `take_view_back`, or somebody else borrows it."""
+        if self._borrower is not None and self._borrower is not borrower:
+            self._leave_view()
+        self._borrower = borrower
+        return self.view
+
+    def take_view_back(self, borrower: object) -> None:
+        """Go on with the view that was lent, if that one has it."""
+        if self._borrower is borrower:
+            self._borrower = None
+
+    def _leave_view(self) -> None:
+        """Leave the view to whoever has borrowed it, and go on with a copy."""
+        lent = self.view
+        self.view = lent.branch()
+        self.view.log, self.view.sent, lent.sent = lent.log, lent.sent, {}
+        self._borrower = None
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        if self._borrower is not None:
+            self._leave_view()
+        super()._apply(events)
 
     def has_executed(self, key: str) -> bool:
         """Return whether an action of that idempotency key was carried out, on this session itself."""
@@ -132,7 +153,6 @@ class LiveSession(StoredSession):
             return super().set(key, value, **why)
 
     write = _locked(StoredSession.write)
-    commit = _locked(StoredSession.commit)
     refresh = _locked(StoredSession.refresh)
     snapshot = _locked(StoredSession.snapshot)
     show_summary = _locked(StoredSession.show_summary)

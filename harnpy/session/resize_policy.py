@@ -192,8 +192,9 @@ class ResizePolicy:
 
     def can_be_due(self, max_length: int | None) -> bool:
         """Return whether a strategy can be due at all, with that limit of the length."""
-        limits = (max_length, self.soft_limit, self.hard_limit_tokens)
-        return self.analysis is not None or any(limit is not None for limit in limits)
+        if self.analysis is not None or max_length is not None or self.hard_limit_tokens is not None:
+            return True
+        return self.soft_limit is not None
 
     @property
     def overflow_strategy(self) -> str:

@@ -322,7 +322,9 @@ class StoredSession(Session):
     def _apply(self, events: Sequence[Event]) -> None:
         if events:
             self.version += len(events)
-            self._cuts.update(_cuts(events))
+            for event in events:
+                if isinstance(event.body, Cut):
+                    self._cuts[event.seq] = event
             self._last = events[-1]
             self.moment = self._last.moment
             self.view.read(events)
@@ -412,12 +414,13 @@ class StoredSession(Session):
             events.append(Event.drafted(draft, self.origin, seen + len(events) + 1, events[-1].moment))
             basis = taken.basis
             _join(events)
-        digest = self._digest.copy()
-        digest.add(events)
+        digest = self._digest.after(events)
         for event in events:
             if event.type == kinds.LEAF_MOVED:
                 digest.rewound(self.view.at(event.body.target).execution)
-        head = digest.head()
+        head = self._head
+        if head is None or not digest.has_head_of(self._digest):
+            head = digest.head()
         changed = None if head == self._head else head
         self._write_rows(events, seen, changed)
         self._digest, self._head, self._basis = digest, head, basis
@@ -428,6 +431,7 @@ class StoredSession(Session):
         finally:
             if self.stream.version > self.version:
                 self.refresh()  # the store has something to add: that it was repaired
+        self._tell(written)
 
     def _write_rows(self, events: Sequence[Event], seen: int, head: dict[str, Any] | None) -> None:
         """Write events under the lease of the action that runs, if one does: it may end meanwhile, when
@@ -525,7 +529,7 @@ class StoredSession(Session):
 def _join(events: Sequence[Event]) -> None:
     """Make one append of events."""
     for behind, event in enumerate(reversed(events)):
-        event.supplement(more=behind)
+        event.more = behind
 
 
 def lineage_of(head: Head, store: Store, world: World) -> Origin:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from harnpy.session import events as kinds
 from harnpy.session.codec import store_key
 from harnpy.session.errors import SessionConflict, SessionError, SessionNotFound, SessionReadOnly
 from harnpy.session.events import Event, EventDraft, Origin
+from harnpy.session.history import ANY
 from harnpy.session.lifecycle import ToolStarted
 from harnpy.session.log import Session
 from harnpy.session.past import PastStream
@@ -206,6 +207,7 @@ class Txn(Session):
         "_imported",
         "_has_changed_history",
         "_has_streamed",
+        "_is_view_borrowed",
         "_live",
         "_conflict",
         "_resized",
@@ -238,8 +240,11 @@ class Txn(Session):
 
     def _restart(self, live: LiveSession) -> None:
         """Stand right behind what the live session has."""
-        self._revision = live.revision
-        self._start_at(live.version, live.view.branch(), live.moment)
+        with live.lock:
+            self._revision, log = live.revision, live.view.log
+            self._start_at(live.version, live.view, live.moment)
+            self._borrow_view()
+            self.view.log = log  # it is the live session's still
 
     def _start_at(self, version: int, view: View, moment: float) -> None:
         """Stand right behind event number ``version``, of that moment; ``view`` is the one there."""
@@ -248,6 +253,20 @@ class Txn(Session):
         origin = Origin(live.id, live.origin.world, live.origin.parent, live.origin.shared)
         self._attach(origin, self._overlay, view, moment)
         self.strict = live.strict
+        self._is_view_borrowed = False
+
+    # While all that it has written is stored, it has the live session's view: that stays as it is until this
+    # one appends again, and what others append meanwhile goes to a copy.
+
+    def _borrow_view(self) -> None:
+        self.view, self._is_view_borrowed = self._live.lend_view(self), True
+
+    def _own_view(self) -> None:
+        """Have a view of its own, for events that no store has yet."""
+        if self._is_view_borrowed:
+            self.view, self._is_view_borrowed = self.view.branch(), False
+            self.view.log = partial(self._overlay.read, 0)
+            self._live.take_view_back(self)
 
     def agent_facts(self) -> dict[str, Any]:
         return self._live.agent_facts() if self._live.version else super().agent_facts()
@@ -265,9 +284,29 @@ class Txn(Session):
             raise SessionReadOnly.saved(self.id)
         for draft in drafts:
             draft.check()
-        events = super().write(*drafts, expected_version=expected_version)
-        self._has_changed_history |= any(draft.type in HISTORY for draft in drafts)
-        if self._streams and not any(event.type == kinds.TURN_COMPLETED for event in self._overlay.pending):
+        types = [draft.type for draft in drafts]
+        self._has_changed_history = self._has_changed_history or not HISTORY.isdisjoint(types)
+        types += [event.type for event in self._overlay.pending]
+        at_once = self._streams and kinds.TURN_COMPLETED not in types
+        return self._written(drafts, expected_version, at_once=at_once)
+
+    def _written(
+        self, drafts: Sequence[EventDraft], expected_version: int | None, *, at_once: bool = False
+    ) -> list[Event]:
+        """Append drafts that were checked; if ``at_once``, to the store."""
+        seen = self.version if expected_version in (None, ANY) else expected_version
+        if seen != self.version:
+            raise SessionConflict(self.id, seen, self.version)
+        if not drafts:
+            return []
+        if not at_once:
+            self._own_view()
+        events = self.drafted(drafts, seen)
+        self._overlay.pending += events
+        self.version, self.moment = seen + len(events), events[-1].moment
+        if not self._is_view_borrowed:
+            self.view.extend(events)
+        if at_once:
             self._store_now(may_rebase=expected_version is None)
         return events
 
@@ -281,6 +320,7 @@ class Txn(Session):
 
     def adopt_log(self, events: list[Event]) -> None:
         """Begin with the log of a session that isn't saved. One with turns keeps its appends."""
+        self._own_view()
         self._overlay.append(events, 0)
         self.version, self.moment = len(events), events[-1].moment
         self._imported = len(events) if any(event.type == kinds.TURN_STARTED for event in events) else 0
@@ -341,7 +381,8 @@ class Txn(Session):
         Raises `SessionConflict` when somebody else wrote first, unless the action streamed and only what
         commutes was written.
         """
-        super().write(*drafts)
+        self._own_view()
+        self._written(drafts, None)
         self._store(may_rebase=self._has_streamed)
         self._saved = True
 
@@ -407,6 +448,7 @@ class Txn(Session):
                 try:
                     if live.version != overlay.start:
                         raise SessionConflict(self.id, overlay.start, live.version)
+                    live.take_view_back(self)
                     live.commit(overlay.pending, self._imported)
                     break
                 except SessionConflict:
@@ -415,6 +457,8 @@ class Txn(Session):
                         raise
             overlay.start, overlay.pending = live.version, []
             self.version, self._revision = live.version, live.revision
+            if self._streams:
+                self._borrow_view()
 
     def _rebase(self) -> bool:
         """Put the pending events behind what others wrote meanwhile. Return False where that can't be."""
@@ -425,8 +469,8 @@ class Txn(Session):
             return False
         overlay.pending, overlay.start = pending, live.version
         self.moment = max(self.moment, live.moment)
-        self.view = live.view.branch()
-        self.view.log = lambda until: overlay.read(0, until)
+        self.view, self._is_view_borrowed = live.view.branch(), False
+        self.view.log = partial(overlay.read, 0)
         for seq, event in enumerate(pending, overlay.start + 1):
             event.renumber(seq, self.moment)
             if event.type == kinds.REGISTER_SET:
@@ -457,6 +501,7 @@ class Txn(Session):
     def rollback(self, error: BaseException, reason: str) -> None:
         """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
         self._overlay.pending = []
+        self._live.take_view_back(self)
         if not self._has_streamed or self._saved:
             return
         try:

@@ -118,12 +118,13 @@ class View:
 
     def extend(self, events: Sequence[Event]) -> None:
         """Apply the events of one append. A step that begins among them begins before them all."""
+        if len(events) > 1:
+            for event in events:
+                if event.type == kinds.STEP_STARTED:
+                    _step_started(self, event)
+            events = [event for event in events if event.type != kinds.STEP_STARTED]
         for event in events:
-            if event.type == kinds.STEP_STARTED:
-                _step_started(self, event)
-        for event in events:
-            if event.type != kinds.STEP_STARTED:
-                self.apply(event)
+            self.apply(event)
 
     def read(self, events: Iterable[Event]) -> None:
         """Apply the events of the next appends."""
@@ -133,7 +134,8 @@ class View:
             if not event.more:
                 self.extend(append)
                 append = []
-        self.extend(append)
+        if append:
+            self.extend(append)
 
     def apply(self, event: Event) -> None:
         """Apply the next append, of one event. Types that mean nothing to a view are legal."""
@@ -383,7 +385,7 @@ class Saves:
 
     def copy(self) -> Saves:
         """Return the same count, to go on from here on its own."""
-        copy = Saves()
+        copy = Saves.__new__(Saves)
         copy.count, copy._read = self.count, self._read
         copy._open, copy._batch = set(self._open), set(self._batch)
         return copy
