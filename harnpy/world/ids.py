@@ -38,8 +38,8 @@ class RealIds:
     _nanoseconds = staticmethod(time.time_ns)
 
     def new(self) -> str:
-        # Imported late: `uuid6` costs more than all of a short program. Its `uuid7` adds a millisecond to each
-        # id that comes in the same one, and so runs ahead of the clock.
+        # Imported late: `uuid6` costs more than all of a short program. Its own `uuid7` adds a millisecond to
+        # each id that comes in the same one, and so runs ahead of the clock.
         from uuid6 import UUID
 
         ticks = (self._nanoseconds() << 12) // 1_000_000
