@@ -23,6 +23,11 @@ _FAMILY = "observability.agent_events"
 _UNSUPPORTED = re.compile(r"[^A-Za-z0-9._-]")
 
 
+def topic_of(session_id: str) -> str:
+    """Return the topic of a session's events."""
+    return f"{_FAMILY}.{_UNSUPPORTED.sub('_', session_id)}"
+
+
 class AgentEventTopic:
     """Appends what it is given. ``now`` is epoch seconds; ``warn`` takes a topic and a message."""
 
@@ -33,7 +38,7 @@ class AgentEventTopic:
         now: Callable[[], float],
         warn: Callable[[str, str], object],
     ) -> None:
-        self.topic = f"{_FAMILY}.{_UNSUPPORTED.sub('_', session_id)}"
+        self.topic = topic_of(session_id)
         self._log = log
         self._session_id = session_id
         self._now = now

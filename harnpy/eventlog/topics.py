@@ -107,7 +107,7 @@ def _hash(topic: str, id: int, event: LogEvent, headers: dict[str, str], at: int
 
 
 #: What a store calls our streams.
-_TOPIC, _CONSUMER = "topic", "consumer"
+TOPIC, _CONSUMER = "topic", "consumer"
 #: In a topic's head: where the chain went on when its oldest events were forgotten.
 _COMPACTED = "compacted"
 #: Seconds to wait for somebody else who compacts the same topic.
@@ -178,7 +178,7 @@ class StoreEventLog(EventLog):
 
     def wait(self, topic: str, after: int, timeout: float) -> int:
         with self._reported("read"):
-            return self.store.changes(_TOPIC, checked(topic), after, timeout)
+            return self.store.changes(TOPIC, checked(topic), after, timeout)
 
     def ack(self, topic: str, consumer: str, up_to: int) -> None:
         now = milliseconds(self._now())
@@ -222,7 +222,7 @@ class StoreEventLog(EventLog):
 
     def topics(self) -> list[Topic]:
         found: list[Topic] = []
-        query = HeadQuery(kind=_TOPIC, order="id")
+        query = HeadQuery(kind=TOPIC, order="id")
         with self._reported("read"):
             while True:
                 page = self.store.heads(query)
@@ -248,7 +248,7 @@ class StoreEventLog(EventLog):
         stream = self._topics.get(topic)
         if stream is None:
             with self._reported("open"):
-                stream = self._topics[topic] = self.store.stream(_TOPIC, checked(topic), _CODEC)
+                stream = self._topics[topic] = self.store.stream(TOPIC, checked(topic), _CODEC)
         return stream
 
     def _cursor(self, topic: str, consumer: str) -> Stream:
@@ -263,7 +263,7 @@ class StoreEventLog(EventLog):
 
     def _compacted(self, stream: Stream) -> ChainLink:
         """Return where the chain went on behind the events that were forgotten."""
-        head = self.store.head(_TOPIC, stream.name)
+        head = self.store.head(TOPIC, stream.name)
         known = None if head is None else head.data.get(_COMPACTED)
         return CHAIN_BEGIN if known is None else ChainLink(**known)
 

@@ -172,9 +172,17 @@ class MemoryArtifactStore:
 # Spec: 10 §A1.14, §C10.
 
 
+_DIRECTORY = "artifacts"
 _BODY, _PART, _DESCRIPTOR = "body", "body.tmp", "descriptor.json"
 #: How much of a body is in memory at once. Bytes.
 _PIECE = 1 << 20
+
+
+def beside(url: str, state: str) -> str:
+    """Return the directory of a store's artifacts: beside its file, in its directory, or with other state."""
+    scheme, _, path = url.partition(":")
+    place = {"sqlite": f"{path}-{_DIRECTORY}", "jsonl": os.path.join(path, _DIRECTORY)}
+    return place.get(scheme, os.path.join(state, _DIRECTORY))
 
 
 class FileArtifactStore:
@@ -238,6 +246,15 @@ class FileArtifactStore:
                 raise
             file.seek(0)
         return file, artifact
+
+    def delete(self, id: str) -> bool:
+        """Remove an artifact. Return False when there is none. Raises `InvalidArtifactId`."""
+        check_artifact_id(id)
+        name = file_name(id, folded=True)
+        if name not in self._objects.folders():
+            return False
+        self._remove(name)
+        return True
 
     def orphans(self, recorded: Iterable[str], *, repair: bool = False) -> list[str]:
         """Return the ids of what isn't ``recorded`` in any log; ``repair`` removes it.

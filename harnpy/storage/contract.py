@@ -302,6 +302,13 @@ class Store(Protocol):
     def delete(self, kind: str, name: str) -> bool:
         """Delete a stream. Return False when there was none. Its branches keep what they share with it."""
 
+    def erase(self, streams: Sequence[tuple[str, str]]) -> str | None:
+        """Delete streams, given as (kind, name), and leave nothing of them in the store's files.
+
+        Free pages, logs, indexes and repairs are cleaned, too; only what other branches share stays. Return a
+        sentence about what isn't in reach, if anything. Raises `StoreBusy` while somebody reads.
+        """
+
     def search(
         self,
         query: str,
@@ -422,6 +429,14 @@ class BaseStore:
 
     def _search(self, search: Search) -> list[Hit]:
         raise NotImplementedError
+
+    def delete(self, kind: str, name: str) -> bool:
+        raise NotImplementedError
+
+    def erase(self, streams: Sequence[tuple[str, str]]) -> str | None:
+        for kind, name in streams:
+            self.delete(kind, name)
+        return "what the store itself keeps of deleted streams is not in reach"
 
     def lease(
         self,

@@ -265,6 +265,9 @@ class DeferredStore(BaseStore):
     def delete(self, kind: str, name: str) -> bool:
         return self._written().delete(kind, name)
 
+    def erase(self, streams: Sequence[tuple[str, str]]) -> str | None:
+        return self._written().erase(streams)
+
     def check_open(self) -> None:
         """Leave that to the store behind this one."""
 

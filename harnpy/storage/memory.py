@@ -375,6 +375,10 @@ class MemoryStore(BaseStore):
         stream = self._streams.pop((kind, name), None)
         return stream is not None and stream.version > 0
 
+    def erase(self, streams: Sequence[tuple[str, str]]) -> None:
+        for kind, name in streams:
+            self.delete(kind, name)
+
     def _search(self, search: Search) -> list[Hit]:
         found: list[Hit] = []
         for stream in sorted(self._written(search.kind), key=lambda stream: stream.name):

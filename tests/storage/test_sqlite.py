@@ -49,6 +49,39 @@ def change(file: Path, *statements: str) -> None:
     db.close()
 
 
+def test_what_is_erased_is_in_no_page_of_the_files(file: Path, sqlite: SqliteStore) -> None:
+    def holding() -> list[str]:
+        return sorted(each.name for each in file.parent.iterdir() if b"the heron sleeps" in each.read_bytes())
+
+    # As SQLite is where it isn't built to overwrite what it deletes.
+    sqlite._connections.writer.execute("PRAGMA secure_delete = OFF")
+    stream = sqlite.stream("session", "a", NOTES)
+    for number in range(1, 40):
+        stream.append(notes(number, f"the heron sleeps {number}" * 300), number - 1)
+    sqlite.stream("session", "b", NOTES).append(notes(1, "x" * 9000), 0)
+    sqlite.search("heron", codec=NOTES)
+    sqlite.delete("session", "a")
+    sqlite._connections.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert holding() == ["store.db"]
+    sqlite.erase([("session", "a")])
+    assert holding() == []
+    assert not (file.parent / "store.db-search").exists()
+    assert (file.parent / "store.db-wal").stat().st_size == 0
+    assert [note.text for note in sqlite.stream("session", "b", NOTES).read()] == ["x" * 9000]
+
+
+def test_erasing_while_somebody_reads_says_so(file: Path, sqlite: SqliteStore) -> None:
+    sqlite.stream("session", "a", NOTES).append(notes(1, "a"), 0)
+    with closing(sqlite3.connect(file, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM records").fetchall()
+        with pytest.raises(StoreBusy):
+            sqlite.erase([("session", "a")])
+    assert sqlite.head("session", "a") is not None
+    assert sqlite.erase([("session", "a")]) is None
+    assert sqlite.head("session", "a") is None
+
+
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(file: Path, sqlite: SqliteStore) -> None:
     sqlite.close()
     change(file, "PRAGMA user_version = 99")

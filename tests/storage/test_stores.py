@@ -338,6 +338,22 @@ class TestStores:
         assert texts(branch) == ["B", "a"]
         assert store.gc(older_than=60).streams == []
 
+    def test_erased_streams_are_gone_with_what_nobody_shares(self, store: Store) -> None:
+        old = store.stream("session", "old", NOTES)
+        old.append(notes(1, "first", "a", "b"), 0)
+        branch = store.branch(old, "branch", Note(1, "B"), until=2)
+        store.branch(branch, "twig", Note(1, "T"))
+        store.stream("topic", "old", NOTES).append(notes(1, "kept"), 0, head={"status": "deleted"})
+        store.erase([("session", "old"), ("session", "nobody")])
+        assert store.head("session", "old") is None
+        assert texts(store.stream("session", "branch", NOTES)) == ["B", "a"]
+        store.erase([("session", "branch"), ("session", "twig")])
+        assert store.kinds() == {"topic": 1}
+        assert store.gc(older_than=0, dry_run=True).stems == 0
+        assert store.fsck().clean
+        store.stream("session", "old", NOTES).append(notes(1, "new"), 0)
+        assert [hit.text for hit in store.search("new", codec=NOTES)] == ["new"]
+
     def test_what_no_branch_reads_any_more_is_collected(self, store: Store) -> None:
         stream = store.stream("session", "0", NOTES)
         stream.append(notes(1, "first", "a"), 0)

@@ -5,7 +5,6 @@ Spec: 10 §A1.14, §C6, §C9, §C10, §C17.
 
 from __future__ import annotations
 
-import os.path
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from harnpy.builtins.bridge.contexts import path_at_work, state_root
 from harnpy.builtins.sessions.session_values import invalid, thrown
 from harnpy.builtins.sessions.verbs import builtin, read_options
 from harnpy.session.arguments import checked
-from harnpy.session.artifacts import Artifact, FileArtifactStore, MemoryArtifactStore
+from harnpy.session.artifacts import Artifact, FileArtifactStore, MemoryArtifactStore, beside
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import ArtifactNotFound, EventRejected, TransferError
 from harnpy.session.events import ARTIFACT_RECORDED, Origin
@@ -43,7 +42,6 @@ _DESCRIPTOR = (
     "id?: string, kind?: string, uri?: string, label?: string, mime_type?: string, size?: int, "
     "digest?: string, producer_session_id?: string, producer_event_id?: string, metadata?: dict"
 )
-_FOLDER = "artifacts"
 
 
 class _InMemory:
@@ -55,16 +53,11 @@ class _InMemory:
 
 def bodies_of(call: Call) -> Bodies:
     """Return where the bodies are: beside a store of files, else with the state that programs keep."""
-    scheme, _, target = call.runtime.store.url.partition(":")
-    path = target.partition("?")[0]
-    if scheme == "memory" or path == ":memory:":
+    url = call.runtime.store.url
+    if url.startswith("memory:") or url == "sqlite::memory:":
         return call.vm.state(_InMemory, lambda: _InMemory(call.vm)).bodies
-    if scheme == "sqlite":
-        directory = f"{path}-{_FOLDER}"
-    elif scheme == "jsonl":
-        directory = os.path.join(path, _FOLDER)
-    else:
-        directory = os.path.join(state_root(call.vm), _FOLDER)
+    directory = beside(url, state_root(call.vm))
+    if not url.startswith(("sqlite:", "jsonl:")):
         call.vm.world.require(STATE, directory)
     return FileArtifactStore(directory, world=call.vm.world)
 

@@ -20,8 +20,11 @@ from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.console import complain, counted, one_line, say
 from harnpy.cli.usage import Group
+from harnpy.eventlog.agent_events import topic_of
+from harnpy.eventlog.topics import TOPIC, event_log_settings, usual_settings
 from harnpy.formats.json import compact_json
 from harnpy.session.codec import encode_event
+from harnpy.session.erasure import erase
 from harnpy.session.errors import EventNotFound, SessionError, SessionLeased
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
@@ -307,21 +310,50 @@ def redo(store: Store, as_json: bool, id: str) -> int:
 
 
 @click.command("delete")
-@click.argument("id")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--hard", is_flag=True, help="Now and for good; without it, `gc` does that.")
+@click.option("--everywhere", is_flag=True, help="With --hard: leave no text of it in any file.")
 @verb
-def delete(store: Store, as_json: bool, id: str, hard: bool) -> int:
-    """Delete a session. Forks keep what they share with it."""
-    if store.head(KIND, id) is None:
-        raise missing(store, id)
-    if hard:
-        with leased(store, id):
-            store.delete(KIND, id)
-            store.delete(EPISODES, id)
-    else:
-        with idle(store, id) as session:
-            session.set_status("deleted")
-    say(compact_json({"deleted": id}) if as_json else one_line(f"deleted {id}"))
+def delete(store: Store, as_json: bool, ids: tuple[str, ...], hard: bool, everywhere: bool) -> int:
+    """Delete sessions. Forks keep what they share with them.
+
+    --everywhere also cleans the store's free space, index and logs, artifacts, records of runs and workers,
+    checkpoints and logs of the project. It refuses while there are forks that hold the text and aren't named.
+    """
+    if everywhere and not hard:
+        raise click.UsageError("--everywhere is for good: add --hard")
+    for id in ids:
+        if store.head(KIND, id) is None:
+            raise missing(store, id)
+    if everywhere:
+        return _erase(store, as_json, ids)
+    for id in ids:
+        if hard:
+            with leased(store, id):
+                store.delete(KIND, id)
+                store.delete(EPISODES, id)
+        else:
+            with idle(store, id) as session:
+                session.set_status("deleted")
+        say(compact_json({"deleted": id}) if as_json else one_line(f"deleted {id}"))
+    return OK
+
+
+def _erase(store: Store, as_json: bool, ids: tuple[str, ...]) -> int:
+    world = World()
+    erased = erase(store, ids, world, lambda id: leased(store, id))
+    events = parse_url((event_log_settings(world) or usual_settings(world)).url)
+    if events.scheme not in IN_FILES or os.path.exists(events.target):
+        with closing(open_store(f"{events.scheme}:{events.target}")) as log:
+            log.erase([(TOPIC, topic_of(id)) for id in ids])
+    if as_json:
+        say(compact_json(erased._asdict()))
+        return OK
+    for what, names in (("session", erased.sessions), ("artifact", erased.artifacts), ("file", erased.files)):
+        for name in names:
+            say(one_line(f"erased {what} {name}"))
+    for note in erased.notes:
+        complain(one_line(f"note: {note}"))
     return OK
 
 

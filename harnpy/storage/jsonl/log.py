@@ -244,7 +244,7 @@ class Log:
         self.folder = folder
         self.file = file
         self.path = folder.where(file + SUFFIX)
-        self._caches = caches
+        self.caches = caches
         self._loading = threading.RLock()
         self.forked()
         self._seen: Seen | None = None
@@ -313,7 +313,7 @@ class Log:
             if known.inode == seen.inode and seen.size != known.size and self._state.fits(file, seen.size):
                 return self._state
             return State()
-        found = cached_state(self._caches, self.file)
+        found = cached_state(self.caches, self.file)
         if found is None:
             return State()
         if (found.size, found.time) == (seen.size, seen.time):
@@ -332,9 +332,9 @@ class Log:
         with disk_errors(self.path):
             if self.folder.remove(self.file + SUFFIX):
                 self.folder.sync()
-            if self._caches is not None:
+            if self.caches is not None:
                 with suppress(OSError):
-                    self._caches.remove(self.file + CACHE_SUFFIX)
+                    self.caches.remove(self.file + CACHE_SUFFIX)
         self._forget()
 
     def content(self) -> bytes:
@@ -344,7 +344,7 @@ class Log:
 
     def known(self) -> State | None:
         """Return what was kept of the log, be it right or not."""
-        found = cached_state(self._caches, self.file)
+        found = cached_state(self.caches, self.file)
         return None if found is None else found.state
 
     def size(self) -> int:
@@ -368,10 +368,10 @@ class Log:
         """Keep the state for the next process that opens the log."""
         with self._loading:
             seen = self._seen
-            if self._caches is not None and seen is not None and seen != self._saved:
+            if self.caches is not None and seen is not None and seen != self._saved:
                 kept = msgspec.json.encode(Cached(seen.size, seen.time, self._state))
                 with suppress(OSError):  # a store that can't be written to does without
-                    self._caches.replace(self.file + CACHE_SUFFIX, kept, lasting=False)
+                    self.caches.replace(self.file + CACHE_SUFFIX, kept, lasting=False)
                 self._saved = seen
 
 

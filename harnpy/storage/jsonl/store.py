@@ -181,6 +181,15 @@ class Directory(OfProcess):
         with self.writer.locked(log):
             return writing.delete_log(self.logs, kind, log)
 
+    def erase(self, kind: str, log: Log) -> None:
+        """Remove a stream, and what repairs and interrupted writers have left of it."""
+        uid = log.state().uid
+        self.delete(kind, log)
+        for folder in filter(None, (log.folder, log.caches, self.logs.stems, self.torn)):
+            for file in folder.files():
+                if file.startswith((f"{log.file}.", f"{uid}.")) and file.endswith((".tmp", ".bin")):
+                    folder.remove(file)
+
     def drop(self, kind: str, log: Log, until: int) -> int:
         """Forget the oldest records of a stream, and return how many went."""
         self.check_open()
@@ -528,6 +537,12 @@ class JsonlStore(BaseStore):
     def delete(self, kind: str, name: str) -> bool:
         self.directory.check_open()
         return self.directory.delete(kind, self.directory.logs.log(kind, name))
+
+    def erase(self, streams: Sequence[tuple[str, str]]) -> None:
+        self.directory.check_open()
+        for kind, name in streams:
+            self.directory.erase(kind, self.directory.logs.log(kind, name))
+        _stems(self.directory, dry_run=False)
 
     def _search(self, search: Search) -> list[Hit]:
         return find(self.directory, search)

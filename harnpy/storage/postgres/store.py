@@ -312,17 +312,17 @@ def _replace_missing(database: Database, sid: int, first: int, last: int) -> boo
     return database.write(replace)
 
 
-def gc(database: Database, *, older_than: float, dry_run: bool) -> GcReport:
+def gc(database: Database, *, older_than: float | None, dry_run: bool) -> GcReport:
     """Drop deleted streams, stems that nobody shares any more, dropped records likewise, and tickets of the
-    dead."""
+    dead. Without an age, no deleted streams."""
 
     def collect(connection: Connection) -> GcReport:
         with connection.transaction(force_rollback=dry_run):
-            deleted = connection.execute(_DELETED, [older_than]).fetchall()
+            deleted = [] if older_than is None else connection.execute(_DELETED, [older_than]).fetchall()
             for sid, _ in deleted:
                 sharing.forget(connection, sid)
             stems = 0
-            while found := connection.execute(_STEMS, [older_than]).fetchall():
+            while found := connection.execute(_STEMS, [older_than or 0.0]).fetchall():
                 for (sid,) in found:  # which may make those that they were branched from free
                     sharing.forget(connection, sid)
                 stems += len(found)
@@ -419,6 +419,15 @@ class PostgresStore(BaseStore):
 
     def delete(self, kind: str, name: str) -> bool:
         return records.delete(self._database, kind, name)
+
+    def erase(self, streams: Sequence[tuple[str, str]]) -> str:
+        for kind, name in streams:
+            self.delete(kind, name)
+        gc(self._database, older_than=None, dry_run=False)
+        return (
+            "the server's dead rows hold it until `VACUUM FULL`, its write-ahead log until that is recycled,"
+            " and its backups and replicas as long as they are kept"
+        )
 
     def _search(self, search: Search) -> list[Hit]:
         return text_search.find(self._database, search)

@@ -498,6 +498,17 @@ class Commits(OfProcess):
             self._announce()
         return result
 
+    def empty_log(self, *, rewrite: bool = False) -> bool:
+        """Copy the log back and empty it. Return False while somebody reads.
+
+        ``rewrite``: first write the file anew, without what was deleted.
+        """
+        with self._lock, failures(self._url):
+            self._connections.check_open()
+            if rewrite:
+                self._cursor.execute("VACUUM")
+            return not self._cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+
     def commit(self) -> None:
         """End the transaction."""
         self._connections.cursor.execute("COMMIT")

@@ -83,6 +83,11 @@ class Index:
             raise
         return connection
 
+    def remove(self) -> None:
+        """Delete the index."""
+        self.close()
+        self._remove()
+
     def _remove(self) -> None:
         if self._target != MEMORY:
             for suffix in ("", "-wal", "-shm"):
@@ -174,6 +179,11 @@ class Searches(OfProcess):
         self._lock = Lock()
         if self._connections.is_still:  # else nobody can search here any more
             self._index.close()
+
+    def forget(self) -> None:
+        """Delete the index; the next search makes a new one."""
+        with self._lock:
+            self._index.remove()
 
     def find(self, search: Search) -> list[Hit]:
         query, kind, codec, name, types, limit, raw = search

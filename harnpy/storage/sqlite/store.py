@@ -34,7 +34,7 @@ from harnpy.storage.contract import (
     replacements,
     unknown_order,
 )
-from harnpy.storage.errors import CorruptLog
+from harnpy.storage.errors import CorruptLog, StoreBusy
 from harnpy.storage.leases import Lease, Machine
 from harnpy.storage.memory import foreign_id
 from harnpy.storage.opening import StoreUrl
@@ -441,6 +441,21 @@ class SqliteStore(BaseStore):
 
     def delete(self, kind: str, name: str) -> bool:
         return self._commits.transact(lambda cursor: records.delete_stream(cursor, kind, name))
+
+    def erase(self, streams: Sequence[tuple[str, str]]) -> str | None:
+        if not self._commits.empty_log():
+            raise StoreBusy(self.url, self._connections.url.timeout)
+
+        def delete(cursor: Cursor) -> None:
+            for kind, name in streams:
+                records.delete_stream(cursor, kind, name)
+            _drop_stems(cursor)
+
+        self._commits.transact(delete)
+        self._searches.forget()
+        if self._commits.empty_log(rewrite=True):
+            return None
+        return "the store's log holds it until those who have begun to read since are done"
 
     def _search(self, search: Search) -> list[Hit]:
         return self._searches.find(search)
