@@ -503,11 +503,12 @@ class Commits(OfProcess):
 
         ``rewrite``: first write the file anew, without what was deleted.
         """
-        with self._lock, failures(self._url):
+        with self._connections.lock, failures(self._url):
             self._connections.check_open()
+            cursor = self._connections.cursor
             if rewrite:
-                self._cursor.execute("VACUUM")
-            return not self._cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                cursor.execute("VACUUM")
+            return not cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     def commit(self) -> None:
         """End the transaction."""
