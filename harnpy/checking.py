@@ -52,7 +52,7 @@ class Checker:
     def __init__(self, *, strict: bool = False, disk: bool = False, vm: Vm | None = None) -> None:
         self._strict = strict
         self._disk = disk
-        self._vm = vm or Vm(catalog)
+        self._vm = Vm(catalog) if vm is None else vm
         self._files: dict[str, _File] = {}
         self._surfaces: dict[str, modules.Surface] = {}
 

@@ -108,6 +108,8 @@ class Counts:
     compactions = Size(30, 2_000)
     #: One of so many bytes is where a log is cut.
     cuts_share = Size(6, 1)
+    #: One of so many bytes is damaged.
+    bytes_share = Size(13, 1)
     guarantee_entries = Size(200, 10_000)
     guarantee_size = Size(500_000, 50_000_000)
     #: One of so many appends is where a process ends, and another goes on.

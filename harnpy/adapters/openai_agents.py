@@ -125,7 +125,7 @@ class HarnpySession:
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = SessionSettings() if session_settings is None else session_settings
         self._store = open_store(store) if isinstance(store, str) else store
         self._session: StoredSession | None = None
         self._lock = Lock()

@@ -134,7 +134,13 @@ class Rules:
             approval = self.approval.intersect(approval)
         scopes = self.permissions if permissions is None else (*self.permissions, permissions)
         commands = self.commands.inside(command_policy)
-        return Rules(policy or self.policy, approval or self.approval, scopes, self.leads, commands)
+        return Rules(
+            self.policy if policy is None else policy,
+            self.approval if approval is None else approval,
+            scopes,
+            self.leads,
+            commands,
+        )
 
     def met(self, other: Rules) -> Rules:
         """Return the rules that allow what both allow."""
@@ -228,7 +234,7 @@ def place_of(execution: Mapping[str, Any] | None, outer: Place | None) -> Place 
     """Return the place that an `execution` dict names; what it leaves open is as at the ``outer`` place."""
     if not execution or not (execution.get("cwd") or execution.get("env")):
         return outer
-    around = outer or Place(None, {})
+    around = Place(None, {}) if outer is None else outer
     return Place(execution.get("cwd") or around.cwd, {**around.env, **(execution.get("env") or {})})
 
 
@@ -264,7 +270,7 @@ class AgentContext:
     ) -> None:
         self.active = active
         self.note = note
-        self.sessions = sessions or SessionStack()
+        self.sessions = SessionStack() if sessions is None else sessions
         self.rules = rules
         self.worker = worker
         self.workflow = workflow

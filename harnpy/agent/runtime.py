@@ -77,9 +77,9 @@ class Runtime:
         self.models = models
         self.sessions = sessions
         self.world = sessions.world
-        self.tasks: Tasks = tasks or OneTask(self.world.clock)
-        self.hooks = hooks or Hooks()
-        self.context = context or _one_context()
+        self.tasks: Tasks = OneTask(self.world.clock) if tasks is None else tasks
+        self.hooks = Hooks() if hooks is None else hooks
+        self.context = _one_context() if context is None else context
         self.workplace = Workplace(self.world, self.tasks, lambda: self.context().place, home)
         self.ask = ask
         self.found_skills = found_skills

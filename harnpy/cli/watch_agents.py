@@ -166,7 +166,7 @@ _STYLES = {ASKING: "cyan", ACTING: "yellow", "done": "green"}
 
 def watched(run: Callable[..., Any], world: World, console: Console | None = None) -> Callable[..., Any]:
     """``run(vm, …)`` with a view of its agents. Call it before the Vm is made, with the Vm's world."""
-    view = View(world, console or Console(stderr=True))
+    view = View(world, Console(stderr=True) if console is None else console)
     return lambda vm, *rest: view.run(run, vm, *rest)
 
 

@@ -81,7 +81,7 @@ class BearerAuth:
         self._sessions = sessions
         self._keys = static_keys
         self._exempt = frozenset(exempt)
-        self._bounds = bounds or Bounds()
+        self._bounds = Bounds() if bounds is None else bounds
         self._doors: WeakKeyDictionary[asyncio.AbstractEventLoop, _Door] = WeakKeyDictionary()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

@@ -128,7 +128,7 @@ class StoreEventLog(EventLog):
         self.store = store
         self.queue_depth = max(1, queue_depth)
         self.listeners: list[Callable[[str], object]] = []
-        self._now = now or RealClock().now
+        self._now = RealClock().now if now is None else now
         self._topics: dict[str, Stream] = {}
 
     def __repr__(self) -> str:

@@ -456,8 +456,8 @@ class Waitpoints:
         new_id: Callable[[], str] | None = None,
     ) -> None:
         self.log = log
-        self._now = now or RealClock().now
-        self._new_id = new_id or RealIds().new
+        self._now = RealClock().now if now is None else now
+        self._new_id = RealIds().new if new_id is None else new_id
         self._points: WeakValueDictionary[str, Point] = WeakValueDictionary()
 
     def create(self, id: str | None = None, metadata: dict[str, Any] | None = None) -> Waitpoint:

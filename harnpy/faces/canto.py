@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from threading import RLock
 from typing import Any, NamedTuple, Protocol, TypedDict
 from weakref import WeakKeyDictionary
@@ -26,8 +28,11 @@ from harnpy.session.drafting import ensure_turn as ensure_turn_id
 from harnpy.session.drafting import metadata as with_metadata
 from harnpy.session.drafting import turn as with_turn_id
 from harnpy.session.errors import InvalidArgument, SessionExists, SessionNotFound
+from harnpy.session.events import Event as HarnEvent
+from harnpy.session.events import EventDraft
 from harnpy.session.history import ANY
 from harnpy.session.info import SessionInfo
+from harnpy.session.log import KIND
 from harnpy.session.log import Session as HarnSession
 from harnpy.session.prompt import FILES_LIMIT, HistoryEntry
 from harnpy.session.reading import ModelSettings
@@ -40,6 +45,7 @@ from harnpy.session.transfer.replaying import Replayer as HarnReplayer
 from harnpy.session.watch import Watch
 from harnpy.storage.contract import Store as HarnStore
 from harnpy.storage.errors import Unsupported
+from harnpy.storage.memory import AppendOnlyList, MemoryStore, MemoryStream
 from harnpy.world import World
 
 Message = dict[str, Any]
@@ -97,10 +103,22 @@ class ForkOptions(NamedTuple):
 
 
 class Writer(Protocol):
-    """A store, as far as a session needs it."""
+    """A store, as far as a session needs it: one of harnpy's, or the caller's own."""
 
-    def attach(self, log: HarnSession) -> HarnSession:
-        """Return the stored session of that log's id, made of the log if there is none."""
+    def save(self, event: Event) -> object:
+        """Store an event. It has its id, number and time. What this raises, the append raises."""
+
+
+class _Written(MemoryStream):
+    """A log in memory, whose events a writer of the caller's has first."""
+
+    writer: Writer | None = None
+
+    def append(self, records: Sequence[HarnEvent], expected_version: int, **more: Any) -> None:
+        if self.writer is not None and expected_version == self.version:
+            for record in records:
+                self.writer.save(Event.of(record))
+        super().append(records, expected_version, **more)
 
 
 class Session:
@@ -110,11 +128,13 @@ class Session:
     """
 
     def __init__(self, id: str, *, log: HarnSession | None = None, writer: Writer | None = None) -> None:
-        self.stand_for(log or unsaved_session(id, World()))
-        self._writer = writer
-        self._is_stored = log is not None and log.is_stored
         self._lock = RLock()
         self._reducer: Reducer | None = None
+        self._is_stored = log is not None and log.is_stored
+        self.stand_for(unsaved_session(id, World()) if log is None else log)
+        self._writer: Writer | None = None
+        if writer is not None:
+            self.with_writer(writer)
 
     def stand_for(self, log: HarnSession) -> None:
         """Be the session of that log from here on. One without a store checks messages as stores do."""
@@ -127,15 +147,32 @@ class Session:
 
     # Writing.
 
+    def stored(self) -> HarnSession:
+        """Return the log to write to, which is stored by now if the writer is a store of harnpy's."""
+        with self._lock:
+            if isinstance(self._writer, Store) and not self._is_stored:
+                self.log = self._writer.attach(self.log)
+                self._is_stored = True
+            return self.log
+
     def append(self, event: Event) -> None:
         """Append an event, which has its id and time then.
 
         Raises `EventRejected` for a message that no model takes, and for what isn't JSON.
         """
+        draft = event.draft()
+        self._begin_with(draft)
         with self._lock:
-            self._store()
-            logged = self.log.append(event.draft(), expected_version=ANY)[-1]
+            logged = self.stored().append(draft, expected_version=ANY)[-1]
         event.took_place(logged)
+
+    def _begin_with(self, draft: EventDraft) -> None:
+        """Let a session that has no event yet begin when its first one was, which brings its time."""
+        with self._lock:
+            if draft.place is not None and self.log.version == FIRST and not self._is_stored:
+                log = unsaved_session(self.id(), World(), at=draft.place.timestamp)
+                if log.moment < self.log.moment:
+                    self._continue_as(log)
 
     def append_user(self, content: str) -> None:
         self.append_prompt([{"role": "user", "content": content}])
@@ -143,8 +180,7 @@ class Session:
     def append_prompt(self, messages: list[Message]) -> None:
         """Append messages, all or none."""
         with self._lock:
-            self._store()
-            self.log.append(*map(drafts.message, messages), expected_version=ANY)
+            self.stored().append(*map(drafts.message, messages), expected_version=ANY)
 
     def append_context(self, entry: types.ContextAdded) -> None:
         self.append(Event(self.id(), entry.TYPE, entry))
@@ -155,37 +191,43 @@ class Session:
     def move_leaf(self, event_id: str) -> None:
         """Go on behind an earlier event; an empty id is the begin."""
         with self._lock:
-            self._store()
-            self.log.move_leaf(event_id)
+            self.stored().move_leaf(event_id)
 
     def move_leaf_with_summary(self, event_id: str, summary: str) -> None:
         """`move_leaf`, and tell the model what became of the branch that is left."""
         with self._lock:
-            self._store()
-            self.log.move_leaf(event_id, summary)
+            self.stored().move_leaf(event_id, summary)
 
     def with_writer(self, writer: Writer) -> Session:
-        """Have each later append stored, and what is there already with the first of them."""
-        self._writer = writer
+        """Have each later append stored. A store of harnpy's gets what is there already with the first of
+        them; a writer of the caller's own has each event before the session has it."""
+        if not callable(getattr(writer, "save", None)):
+            raise InvalidArgument(f"a writer has a method `save(event)`, {type(writer).__name__} has none")
+        with self._lock:
+            self._writer = writer
+            if not isinstance(writer, Store):
+                self._continue_as(self.log, writer)
         return self
+
+    def _continue_as(self, log: HarnSession, writer: Writer | None = None) -> None:
+        """Go on in memory with that log. ``writer`` has what is appended first."""
+        stream = _Written(MemoryStore(), KIND, log.id, None, AppendOnlyList())
+        observers = None if self._is_stored else self.log.observers
+        self.stand_for(unsaved_copy(log, stream))
+        stream.writer = self._writer if writer is None and not isinstance(self._writer, Store) else writer
+        self.log.observers = observers
+        self._is_stored = False
 
     def with_reducer(self, reducer: Reducer) -> Session:
         """Have `state` be what ``reducer(state, event)`` makes of all events."""
         self._reducer = reducer
         return self
 
-    def _store(self) -> None:
-        if self._writer is not None and not self._is_stored:
-            self.log = self._writer.attach(self.log)
-            self._is_stored = True
-
     def detach(self) -> None:
         """Go on in memory: what is appended from here on isn't stored."""
         with self._lock:
             self._writer = None
-            if self._is_stored:
-                self.stand_for(unsaved_copy(self.log))
-                self._is_stored = False
+            self._continue_as(self.log)
 
     # Reading.
 
@@ -258,31 +300,30 @@ class Session:
 
     def fork(self, new_id: str) -> Session:
         """Return a session with this one's past, on its store if it has one."""
-        fork = Session(new_id, log=self.log.fork(new_id), writer=self._writer)
+        writer = self._writer if isinstance(self._writer, Store) else None
+        fork = Session(new_id, log=self.log.fork(new_id), writer=writer)
         fork._reducer = self._reducer
         return fork
 
     def branch(self, new_id: str, options: ForkOptions | None = None) -> Session:
         """Return a stored fork with what is known of it. Raises `Unsupported` without a store."""
-        if self._writer is None:
+        label, reason = ForkOptions() if options is None else options
+        if isinstance(self._writer, Store):
+            log = self.stored().fork(new_id, label=label, reason=reason)
+            return Session(new_id, log=log, writer=self._writer)
+        make = getattr(self._writer, "branch_session", None)
+        if make is None:
             raise Unsupported("branch session: session has no durable writer")
-        label, reason = options or ForkOptions()
-        with self._lock:
-            self._store()
-            log = self.log.fork(new_id, label=label, reason=reason)
-        return Session(new_id, log=log, writer=self._writer)
+        branched: Session = make(self, new_id, ForkOptions(label, reason))
+        return branched
 
     def watch(self) -> Subscription:
         """Return the events that come from now on."""
-        with self._lock:
-            self._store()
-            return Subscription(self.log.watch())
+        return Subscription(self.stored().watch())
 
     def observe_events(self, observer: Callable[[Event], Any]) -> Callable[[], None]:
         """Call ``observer`` within each append. Return what ends that."""
-        with self._lock:
-            self._store()
-            return self.log.observe(lambda event: observer(Event.of(event)))
+        return self.stored().observe(lambda event: observer(Event.of(event)))
 
     def has_watchers(self) -> bool:
         return self.log.has_watchers
@@ -311,6 +352,12 @@ class SessionAncestry:
     fork_reason: str = ""
     depth: int = 0
     created_at: str = ""
+
+
+#: What FTS5 reads in a query otherwise than as a word, outside of phrases.
+_OPERATORS = re.compile(r"(?<!\S)(?:AND|OR|NOT)(?!\S)|\bNEAR\(|\w\*(?!\S)")
+_PHRASE = re.compile(r'"[^"]*"')
+_ALL = 1 << 31
 
 
 class Store:
@@ -358,8 +405,13 @@ class Store:
         return list(map(Event.of, found))
 
     def search(self, session_id: str, query: str) -> list[Event]:
-        """Return the events whose text holds every term of ``query``, oldest first."""
-        hits = self.runtime.search(query, session_id)
+        """Return the events whose text holds every term of ``query``, oldest first.
+
+        A query with FTS5's operators (``AND``, ``OR``, ``NOT``, ``NEAR(…)``, ``term*``) is SQLite's: other
+        stores raise `Unsupported`.
+        """
+        has_operators = _OPERATORS.search(_PHRASE.sub("", query)) is not None
+        hits = self.runtime.search(query, session_id, limit=_ALL, raw=has_operators)
         log = self.runtime.get(session_id)
         return [Event.of(log.event(seq)) for seq in sorted({hit.seq for hit in hits}) if seq > FIRST]
 
@@ -426,6 +478,16 @@ class SQLiteStore(Store):
 
 
 new_jsonl_store, new_sqlite_store = JSONLStore, SQLiteStore
+
+
+def _store_of(store: object) -> Store:
+    """Return a store that turns run on. Raises `InvalidArgument` for another one."""
+    if isinstance(store, Store):
+        return store
+    raise InvalidArgument(
+        f"turns and compactions run on a JSONLStore, a SQLiteStore or another Store of this module, not on "
+        f"{type(store).__name__}: give that to a session as its writer"
+    )
 
 
 def _ancestry(info: SessionInfo) -> SessionAncestry:
@@ -503,22 +565,23 @@ new_rebuilder = Rebuilder
 
 
 class ProjectionSnapshotter:
-    """Takes checkpoints of what a model gets: after ``max_events`` events, or ``max_age`` seconds.
+    """Takes checkpoints of what a model gets: after ``max_events`` events, or a ``max_age`` (in seconds, or a
+    timedelta).
 
     A session by itself needs none, and a turn that runs has none: False then.
     """
 
-    def __init__(self, max_events: int = 50, max_age: float | None = None) -> None:
+    def __init__(self, max_events: int = 50, max_age: float | timedelta | None = None) -> None:
         self.max_events = max_events
         self.max_age = max_age
 
     def snapshot(self, session: Session) -> bool:
         """Take one. Return whether that was possible."""
-        return session.log.snapshot()
+        return session.stored().snapshot()
 
     def snapshot_if_needed(self, session: Session) -> bool:
         """Take one if it is due. Return whether one was taken."""
-        return session.log.snapshot(if_needed=True, max_events=self.max_events, max_age=self.max_age)
+        return session.stored().snapshot(if_needed=True, max_events=self.max_events, max_age=self.max_age)
 
 
 new_projection_snapshotter = ProjectionSnapshotter
@@ -534,7 +597,7 @@ class Offloader:
     artifacts: Artifacts
 
     def compact(self, session: Session, **options: Any) -> ResizeReport | None:
-        return session.log.resize("offload", artifacts=self.artifacts, **options)
+        return session.stored().resize("offload", artifacts=self.artifacts, **options)
 
 
 @dataclass(frozen=True)
@@ -544,7 +607,7 @@ class Summarizer:
     summarize: Callable[[str], str]
 
     def compact(self, session: Session, **options: Any) -> ResizeReport | None:
-        return session.log.resize("summarize", summarize=self.summarize, **options)
+        return session.stored().resize("summarize", summarize=self.summarize, **options)
 
 
 class CompactQueue:
@@ -552,7 +615,7 @@ class CompactQueue:
     done once, when that is over. Who summarizes is in the store's ``resize=``."""
 
     def __init__(self, store: Store, strategy: str | None = None) -> None:
-        self._runtime = store.runtime
+        self._runtime = _store_of(store).runtime
         self._strategy = strategy
 
     def enqueue(self, session_id: str) -> Future[ResizeReport | None]:
@@ -580,7 +643,9 @@ def compact_session(
         raise InvalidArgument("compact session: max tokens must be > 0")
     given = {"summarize": summarize, "artifacts": artifacts, "max_tokens": max_tokens, **options}
     due = {"compact_strategy": "summarize"}
-    report = session.log.resize(**{key: value for key, value in (due | given).items() if value is not None})
+    report = session.stored().resize(
+        **{key: value for key, value in (due | given).items() if value is not None}
+    )
     return report is not None and report.shrunk
 
 
@@ -635,14 +700,14 @@ def find_tool_execution_by_key(session: Session, idempotency_key: str) -> ToolEx
 
 def record_artifact(session: Session, data: types.ArtifactRecorded) -> ArtifactRef:
     """Record an artifact that is kept somewhere. Return its descriptor."""
-    return session.log.record_artifact(ArtifactRef.of(data.artifact), data.child_id)
+    return session.stored().record_artifact(ArtifactRef.of(data.artifact), data.child_id)
 
 
 def store_artifact(
     session: Session, store: ArtifactStore, data: types.ArtifactRecorded, body: bytes | Body
 ) -> ArtifactRef:
     """Keep a body in ``store``, then record it. Return its descriptor."""
-    return session.log.store_artifact(store, ArtifactRef.of(data.artifact), body, data.child_id)
+    return session.stored().store_artifact(store, ArtifactRef.of(data.artifact), body, data.child_id)
 
 
 def is_workspace_file_reference_artifact(ref: ArtifactRef) -> bool:
@@ -687,8 +752,8 @@ class Runner:
     guard is its ``budget``."""
 
     def __init__(self, store: Store, agent: Any = None, **options: Any) -> None:
-        self.store = store
-        self._runtime = store.runtime
+        self.store = _store_of(store)
+        self._runtime = self.store.runtime
         self._options = {"agent": agent, **options}
 
     def send(self, session_id: str, prompt: Any, **options: Any) -> TurnResult:

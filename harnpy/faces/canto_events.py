@@ -231,12 +231,11 @@ class Event:
         return f"Event({self.type!r}, {self.data!r}, id={self.id!r}, session_id={self.session_id!r})"
 
     def draft(self) -> EventDraft:
-        """Return what appends it. One that was read from JSON keeps its id and its time."""
+        """Return what appends it. One that was read from JSON keeps its id, its time and its turn."""
+        said = (self.type, self.data, self.metadata or None, self.cost)
         if self._logged is not None or not self.id:
-            return EventDraft(self.type, self.data, self.metadata or None, self.cost)
-        return EventDraft(
-            self.type, self.data, self.metadata or None, self.cost, id=self.id, timestamp=self.timestamp
-        )
+            return EventDraft(*said)
+        return EventDraft(*said, turn=self.turn_id or None, id=self.id, timestamp=self.timestamp)
 
     def payload(self, kind: type[Data]) -> Data | None:
         """Return the data as ``kind``, None if it is of another type."""

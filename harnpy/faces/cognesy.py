@@ -317,7 +317,8 @@ class SessionRuntime:
         controller: CanControlAgentSession | None = None,
         **options: Any,
     ) -> None:
-        events, controller = events or EventDispatcher(), controller or PassThroughSessionController()
+        events = EventDispatcher() if events is None else events
+        controller = PassThroughSessionController() if controller is None else controller
         self._repository = repository
         self._values = ValueSaves(repository, events, controller)
         self._saves: LogSaves | ValueSaves = self._values

@@ -559,7 +559,7 @@ class DefinitionStateFactory:
     def create(self, definition: AgentDefinition, seed: AgentState | None = None) -> AgentState:
         """Return ``seed`` with what the definition says: its prompt, unless blank, and its metadata win."""
         time = now()
-        state = seed or AgentState("", time, time)
+        state = AgentState("", time, time) if seed is None else seed
         return replace(
             state,
             system_prompt=definition.system_prompt
@@ -574,7 +574,7 @@ class SessionFactory:
     """Makes sessions of agents."""
 
     def __init__(self, state_factory: DefinitionStateFactory | None = None) -> None:
-        self._states = state_factory or DefinitionStateFactory()
+        self._states = DefinitionStateFactory() if state_factory is None else state_factory
 
     def create(self, definition: AgentDefinition, seed: AgentState | None = None) -> AgentSession:
         """Return a session that isn't stored. ``seed`` is the state to begin with."""

@@ -72,14 +72,14 @@ class IsolatedVm:
             embedders_policy(egress)  # refuses it here rather than in the child
         self._memory = None if memory is None else read_size(memory)
         if seconds is not None:
-            limits = replace(limits or Limits(), seconds=seconds)
+            limits = replace(Limits() if limits is None else limits, seconds=seconds)
         _require_seconds("cpu", cpu)
         self._cpu, self._seconds = cpu, seconds
         self._env = _with_our_policy(env or {})
         self._directory = directory
         self._write = {
-            "out": write_out or (lambda text: sys.stdout.write(text)),
-            "err": write_err or (lambda text: sys.stderr.write(text)),
+            "out": (lambda text: sys.stdout.write(text)) if write_out is None else write_out,
+            "err": (lambda text: sys.stderr.write(text)) if write_err is None else write_err,
         }
         self._operations = dict(operations or {})
         self._ask = ask

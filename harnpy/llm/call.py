@@ -69,12 +69,14 @@ class Models:
         spans: Callable[[], Spans | None] = lambda: None,
         http: Http | None = None,
     ) -> None:
-        self.world = world = world or World()
-        self.waiting = waiting = waiting or Blocking(world.clock)
-        self.values = values or SchemaValues()
+        self.world = world = World() if world is None else world
+        self.waiting = waiting = Blocking(world.clock) if waiting is None else waiting
+        self.values = SchemaValues() if values is None else values
         self._env = env = world.environment.get
-        self.config = Configured(env, world.files.read_text, directory or world.files.cwd)
-        http = http or world.http.behind(environment_egress(env))
+        self.config = Configured(
+            env, world.files.read_text, world.files.cwd if directory is None else directory
+        )
+        http = world.http.behind(environment_egress(env)) if http is None else http
         self.connections = Connections(http, waiting, caps, world.unguarded.clock.now)
         self.provided = provided or {}
         self._admission = admission
@@ -250,7 +252,7 @@ class Models:
         call_id = self.trace.new_call_id()
         if segment is not None:
             segment.request(request, call_id)
-        complete = answer or self._complete(request)
+        complete = self._complete(request) if answer is None else answer
         reply = self.connections.reply(complete(request))
         reply.price = request.price
         ms = int((self.world.clock.monotonic() - begin) * 1000)

@@ -74,7 +74,7 @@ class Admission:
     """The places of one server, in one asyncio loop."""
 
     def __init__(self, bounds: Bounds | None = None) -> None:
-        self.bounds = bounds or Bounds()
+        self.bounds = Bounds() if bounds is None else bounds
         self._taken: dict[Hashable, int] = {}
         self._lines: dict[Hashable, deque[asyncio.Future[None]]] = {}
         self._in_all = 0

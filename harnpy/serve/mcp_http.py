@@ -45,7 +45,7 @@ class Keyed:
         self._app = app
         self._keys = [key.encode() for key in keys]
         # A body is read before its request takes a place, all of it.
-        bounds = bounds or Bounds(ahead=DEFAULT_MAX_REQUEST_BODY_SIZE + 1)
+        bounds = Bounds(ahead=DEFAULT_MAX_REQUEST_BODY_SIZE + 1) if bounds is None else bounds
         # Without keys nothing tells clients apart.
         alone = bounds._replace(of_one=bounds.places, line=bounds.lines)
         self._admission = Admission(bounds if self._keys else alone)

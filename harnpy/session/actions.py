@@ -14,12 +14,12 @@ from harnpy.session.arguments import validate_session_id
 from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created
 from harnpy.session.errors import InvalidArgument
-from harnpy.session.events import Event, Origin
+from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.log import KIND, Session, why_forked
 from harnpy.session.registers import ACTIVE, COMPLETED, DELETED, FAILED, SUSPENDED, TaskList
 from harnpy.session.send import Send as Send
 from harnpy.session.view import replay
-from harnpy.storage.memory import MemoryStore
+from harnpy.storage.memory import MemoryStore, MemoryStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,14 +192,18 @@ def streams(action: Any) -> bool:
 
 
 def unsaved_session(
-    id: str, world: World, facts: dict[str, Any] | None = None, parent: str | None = None
+    id: str,
+    world: World,
+    facts: dict[str, Any] | None = None,
+    parent: str | None = None,
+    at: str | None = None,
 ) -> Session:
     """Return a new session that no store has. ``facts`` are what is known of its agent; a ``parent`` is
-    named, and shares nothing."""
+    named, and shares nothing. It begins now, or ``at`` a time (RFC 3339)."""
     above = None if parent is None else Origin(parent, world)
     session = Session.__new__(Session)._attach(Origin(id, world, above), MemoryStore().stream(KIND, id))
     session.saves = None
-    session.record(kinds.SESSION_CREATED, Created(above, facts=facts))
+    session.write(EventDraft(kinds.SESSION_CREATED, Created(above, facts=facts), timestamp=at))
     return session
 
 
@@ -221,11 +225,12 @@ def unsaved_fork(session: Session, id: str | None = None, *, label: str = "", re
     return fork
 
 
-def unsaved_copy(session: Session) -> Session:
-    """Return a session of the same id and log that no store has: what is appended to it isn't stored."""
+def unsaved_copy(session: Session, stream: MemoryStream | None = None) -> Session:
+    """Return a session of the same id and log that no store has: what is appended to it isn't stored.
+    Its log is in ``stream``, which is empty, if one is given."""
     was = session.origin
     origin = Origin(session.id, was.world, was.parent, was.shared)
-    stream = MemoryStore().stream(KIND, session.id)
+    stream = MemoryStore().stream(KIND, session.id) if stream is None else stream
     events = log_of(session, origin)
     stream.append(events, 0)
     copy = Session.__new__(Session)._attach(origin, stream, replay(events), session.moment)

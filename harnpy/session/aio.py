@@ -428,7 +428,7 @@ class AsyncSessionRuntime:
         return await in_thread(partial(self.runtime.exists, id))
 
     async def list(self, query: SessionQuery | None = None) -> InfoPage:
-        return await in_thread(partial(self.runtime.list, query or SessionQuery()))
+        return await in_thread(partial(self.runtime.list, SessionQuery() if query is None else query))
 
     async def execute(
         self,
@@ -575,7 +575,7 @@ class AsyncSessionRuntime:
 
     async def _called(self, work: Callable[..., T], caller: LoopCaller | None = None) -> T:
         """Return what a call of the runtime returns that runs hooks and actions."""
-        caller = caller or LoopCaller.here(self.runtime.wake)
+        caller = LoopCaller.here(self.runtime.wake) if caller is None else caller
         return await in_thread(partial(work, caller=caller), caller.stop)
 
 

@@ -207,7 +207,9 @@ def count(name: str, value: Any, least: int = 0) -> int:
 
 
 def seconds(name: str, value: Any) -> float:
-    """Return a number that isn't negative."""
+    """Return a number that isn't negative; a timedelta is one."""
+    if hasattr(value, "total_seconds"):
+        value = value.total_seconds()
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
         raise InvalidArgument(f"`{name}` must be a number of seconds >= 0, got {value!r}")
     return value

@@ -132,7 +132,7 @@ class MemoryArtifactStore:
     """Artifacts that end with the process. The methods are those of `FileArtifactStore`."""
 
     def __init__(self, world: World | None = None) -> None:
-        self._ids = (world or World()).ids
+        self._ids = (World() if world is None else world).ids
         self._stored: dict[str, tuple[bytes, Artifact]] = {}
 
     def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:
@@ -190,7 +190,7 @@ class FileArtifactStore:
 
     def __init__(self, directory: str, *, world: World | None = None, medium: Medium | None = None) -> None:
         self._directory = directory
-        self._ids = (world or World()).ids
+        self._ids = (World() if world is None else world).ids
         self._objects = Folder(directory, None, medium).sub("objects")
 
     def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:

@@ -730,7 +730,7 @@ class ChildrenMixin:
         asked for it, unless it is detached. Raises `InvalidArgument`, `SessionNotFound`, `SessionExists`, and
         `SessionBusy` inside an atomic action of the parent.
         """
-        return self._children.spawn(id, spec, caller or self._caller.one())
+        return self._children.spawn(id, spec, self._caller.one() if caller is None else caller)
 
     def wait(
         self, child_id: str, timeout: float | None = None, *, caller: Caller | None = None
@@ -743,7 +743,7 @@ class ChildrenMixin:
         """
         if caller is None:
             self._caller.check_outside()
-        return self._children.wait(child_id, timeout, caller or self._caller.one())
+        return self._children.wait(child_id, timeout, self._caller.one() if caller is None else caller)
 
     def run_child(self, id: str, spec: ChildSpec, *, caller: ParentCaller | None = None) -> ChildResult:
         """`spawn` a child and `wait` for it. Whoever is cancelled meanwhile ends with the child, unless it is
@@ -765,7 +765,7 @@ class ChildrenMixin:
 
         Raises what `spawn` does, and `ChildError` once the runtime is closed.
         """
-        return self._scheduler.schedule(id, spec, caller or self._caller.one())
+        return self._scheduler.schedule(id, spec, self._caller.one() if caller is None else caller)
 
     def progress_child(
         self,

@@ -33,6 +33,7 @@ from harnpy.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import timedelta
     from typing import Self
 
     from harnpy.session.info import SessionInfo
@@ -92,7 +93,7 @@ class Session:
         self.clock = origin.world.clock
         self.stream = stream
         self.version = stream.version
-        self.view = view or View()
+        self.view = View() if view is None else view
         self.view.log = partial(stream.read, 0)
         self.moment = moment
         self.saves = Saves(origin.shared)
@@ -133,7 +134,7 @@ class Session:
         created = Created(self.origin, seq, point, self.agent_facts() | why)
         first = Event(origin, 1, kinds.SESSION_CREATED, created, self._now())
         try:
-            stream = (store or self._memory()).branch(self.stream, id, first, until=seq)
+            stream = (self._memory() if store is None else store).branch(self.stream, id, first, until=seq)
         except StreamExists as exists:
             raise SessionExists(id, 0) from exists
         session = Session.__new__(Session)._attach(origin, stream, view, point.moment)
@@ -278,7 +279,7 @@ class Session:
         *,
         if_needed: bool = False,
         max_events: int = 50,
-        max_age: float | None = None,
+        max_age: float | timedelta | None = None,
         trigger: str = "manual",
     ) -> bool:
         """Write down what the view shows, so that a load need not read what is before it (10 §C5).

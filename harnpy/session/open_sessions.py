@@ -327,10 +327,10 @@ class Registry:
         ``sinks`` returns where a new session's agent events go, by its id; None: to a file, if there is one.
         ``waiter`` waits for sessions that others drive; None: the calling thread does.
         """
-        self.world = world or World()
+        self.world = World() if world is None else world
         self.set_cap(cap)
         only = SessionStack()
-        self._stack = stack or (lambda: only)
+        self._stack: Callable[[], SessionStack] = (lambda: only) if stack is None else stack
         self._admission = admission
         self._sinks = sinks
         self._sink_directory: str | None = None  # unknown until the first session is admitted

@@ -336,7 +336,7 @@ def _pass(
 
     resizing = resizing_of(session)
     policy = resizing.policy.with_options({"max_length": _max_length(session), **opts})
-    return Pass(session, policy, call or resizing.call, turn)
+    return Pass(session, policy, resizing.call if call is None else call, turn)
 
 
 def _tell_failure(session: Session, strategy: str | None, error: Exception) -> None:

@@ -399,7 +399,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         self._compactions = Compactions(self._compact)
         self._live = live_sessions(self.store, self._world)
         self._config = SessionConfig(resizing, strict, agents)
-        waiter = waiter or ThreadWaiter(self._world.clock.monotonic)
+        waiter = ThreadWaiter(self._world.clock.monotonic) if waiter is None else waiter
         self._turns = Turns(self._live, waiter, wait_timeout)
         self._children = Children(self, self._world, self._turns, child_limit)
         self._scheduler = Scheduler(self._children, self._world.clock)
@@ -456,7 +456,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
                 auto_resize=auto_resize,
             )
         validate_session_id(origin.id, strict=self._strict_ids or self.store.strict_ids)
-        call = caller or self._caller.one()
+        call = self._caller.one() if caller is None else caller
         with self._alone(origin.id, call):
             live = self._live.blank(origin).configured(self._config)
             self._pipeline.create(live, begin, call)
@@ -546,7 +546,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         """
         if arguments.count("retries", retries) and streams(action):
             raise InvalidArgument("`retries` are for atomic actions: one that streams has stored its begin")
-        call = caller or self._caller.one()
+        call = self._caller.one() if caller is None else caller
         key = arguments.optional_text("idempotency_key", idempotency_key)
         while True:
             try:

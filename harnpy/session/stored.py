@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.session import events as kinds
-from harnpy.session.arguments import validate_session_id
+from harnpy.session.arguments import optional_seconds, validate_session_id
 from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created, Cut
 from harnpy.session.drafting import check_fields
@@ -27,6 +27,7 @@ from harnpy.storage.errors import LeaseLost, StreamExists, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
 
     from harnpy.session.past import Until
     from harnpy.session.watch import Feed, Tail
@@ -451,12 +452,13 @@ class StoredSession(Session):
         *,
         if_needed: bool = False,
         max_events: int = EVENTS,
-        max_age: float | None = None,
+        max_age: float | timedelta | None = None,
         trigger: str = "manual",
     ) -> bool:
         self.refresh()
+        age = optional_seconds("max_age", max_age)
         while True:
-            reason = self._needed(max_events, max_age) if if_needed else trigger
+            reason = self._needed(max_events, age) if if_needed else trigger
             if reason is None:
                 return False
             taken = take(reason, self.view, self.version, self._basis, self._events_from)

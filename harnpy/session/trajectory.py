@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RunTurn:
     """``input`` is what was added since the answer before, ``input_entries`` the same with event ids and
-    context marks. ``tool_calls`` and ``tool_results`` have the shapes of 10 §A1.3. ``cost`` is in USD,
-    ``metrics`` the tokens used, by name."""
+    context marks. ``tool_calls`` and ``tool_results`` have the shapes of 10 §A1.3, ``failed`` are the results
+    of calls that failed. ``cost`` is in USD, ``metrics`` the tokens used, by name."""
 
     turn_id: str
     timestamp: str
@@ -59,6 +59,7 @@ class RunTurn:
     tool_results: list[Message] = field(default_factory=list)
     cost: float = 0.0
     metrics: dict[str, Any] | None = None
+    failed: list[Message] = field(default_factory=list)
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -91,11 +92,15 @@ class Answer:
         self._results: list[Message] = []
         self._begun: list[Message] = []
         self._ended: list[Message] = []
+        self._failed: list[Message] = []
 
     def take(self, event: Event) -> None:
         """Take notice of an event behind the answer."""
         if event.type == kinds.MESSAGE_ADDED:
-            self._results += [_result(part.id, part.name, part.text) for part in shape_of(event.body).results]
+            for part in shape_of(event.body).results:
+                self._results.append(_result(part.id, part.name, part.text))
+                if part.is_error or part.id in {one["tool_id"] for one in self._failed}:
+                    self._failed.append(self._results[-1])
         elif event.type == kinds.TOOL_STARTED:
             data = event.data
             self._begun.append(_call(data.get("id"), data.get("tool", ""), data.get("args", "")))
@@ -103,6 +108,9 @@ class Answer:
             data = event.data
             text = data["error"] if "error" in data else data.get("output", "")
             self._ended.append(_result(data.get("id"), data.get("tool", ""), text))
+            if "error" in data:
+                self._failed.append(self._ended[-1])
+                self._failed += [one for one in self._results if one["tool_id"] == data.get("id")]
 
     def turn(self) -> RunTurn:
         """Return what is known of it now. Calls and results that are text are those that were logged."""
@@ -121,6 +129,7 @@ class Answer:
             tool_results=self._results or self._ended,
             cost=float(self._event.cost + sum(step.cost for step in self.steps)),
             metrics=dict(used) or None,
+            failed=list(self._failed),
         )
 
 
@@ -348,9 +357,9 @@ class Episode:
 
 
 def distill(run: RunLog, *, ids: Ids | None = None) -> Episode:
-    """Return the episode of a run, under a new id. Calls without a result are left out."""
+    """Return the episode of a run, under a new id. Calls without a result, or that failed, are left out."""
     return Episode(
-        id=(ids or World().ids).new(),
+        id=(World().ids if ids is None else ids).new(),
         session_id=run.session_id,
         agent_id=run.agent_id,
         start_time=run.start_time,
@@ -374,6 +383,7 @@ def _calls(turn: RunTurn) -> Iterator[dict[str, str]]:
         result = next((one for one in left if one["tool_id"] == call["id"]), None)
         if result is not None:
             left.remove(result)
+        if result is not None and not any(result is one for one in turn.failed):
             function = call["function"]
             yield {"tool": function["name"], "args": function["arguments"], "result": result["content"]}
 

@@ -39,7 +39,7 @@ class Machine:
     """This machine, as this process sees it. ``uptime`` is in seconds."""
 
     def __init__(self, uptime: Callable[[], float] | None = None) -> None:
-        self.uptime = uptime or _uptime
+        self.uptime = _uptime if uptime is None else uptime
         self._owners: dict[int, str] = {}
 
     @cached_property
@@ -225,7 +225,7 @@ class MemoryLeases:
 
     def __init__(self, changed: Condition, machine: Machine | None = None) -> None:
         self._changed = changed
-        self._machine = machine or Machine()
+        self._machine = Machine() if machine is None else machine
         self._held: dict[str, Held] = {}
         self._queues: defaultdict[str, deque[object]] = defaultdict(deque)
 

@@ -68,7 +68,7 @@ def open_store(url: str, *, durability: str | None = None, machine: Machine | No
     parsed = parse_url(url)
     if durability is not None:
         parsed = parsed._replace(durability=_durability("durability", durability))
-    store = _OPENERS[parsed.scheme](parsed, machine or Machine())
+    store = _OPENERS[parsed.scheme](parsed, Machine() if machine is None else machine)
     return deferred(store) if parsed.durability == "async" else store
 
 

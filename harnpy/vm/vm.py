@@ -112,7 +112,7 @@ class Vm:
         limits: Limits | None = None,
         refused: frozenset[str] = frozenset(),
     ) -> None:
-        self.unguarded = world or World()
+        self.unguarded = World() if world is None else world
         """The world for what the Vm does on its own account."""
         self.units = _units(evaluator)
         self.observer: Observer | None = None
@@ -448,7 +448,7 @@ class Vm:
         """The instance of ``cls`` that belongs to the program being run; ``make`` makes it on first use."""
         found = self._states.get(cls)
         if found is None:
-            found = self._states[cls] = (make or cls)()
+            found = self._states[cls] = (cls if make is None else make)()
         return found
 
     def service(self, cls: type[Service], make: Callable[[Vm], Service]) -> Service:

@@ -130,7 +130,7 @@ class RealFiles:
     modes = USUAL
 
     def __init__(self, look: Callable[[], object] | None = None) -> None:
-        self._look = look or _nothing
+        self._look = _nothing if look is None else look
         #: The directories, and the marks in them, that nothing killed has left a file in.
         self._tidied: set[tuple[str, str]] = set()
 

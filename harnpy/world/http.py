@@ -100,7 +100,7 @@ class RealHttp:
         from harnpy.world.connections import USUAL
         from harnpy.world.http_client import new_client
 
-        return new_client(self.egress, surface, permit, settings or USUAL, cookies)
+        return new_client(self.egress, surface, permit, USUAL if settings is None else settings, cookies)
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         from harnpy.world.http_client import admitted

@@ -51,8 +51,8 @@ class RealStreams:
         stderr: Callable[[str], object] | None = None,
         stdin: TextIO | None = None,
     ) -> None:
-        self.write_out = stdout or _write_out
-        self.write_err = stderr or _write_err
+        self.write_out = _write_out if stdout is None else stdout
+        self.write_err = _write_err if stderr is None else stderr
         self._stdin = stdin
         #: What somebody stopped waiting for.
         self._reading: Reading | None = None

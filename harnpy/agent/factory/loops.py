@@ -111,10 +111,10 @@ class LoopFactory(AgentFactory):
         events: Callable[[Dict], Any] | None = None,
         egress: Mapping[str, Any] | None = None,
     ) -> None:
-        self.capabilities = capabilities or Capabilities()
+        self.capabilities = Capabilities() if capabilities is None else capabilities
         self.tools = [tool_of(each) for each in tools]
         self._providers = dict(providers or {})
-        self._world = host or World()
+        self._world = World() if host is None else host
         self._events = events
         self._egress = None if egress is None else Egress(embedders_policy(egress))
         self._pools: Pools = WeakKeyDictionary()

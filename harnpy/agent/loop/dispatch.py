@@ -447,7 +447,7 @@ class Dispatcher:
 
     def _make(self, call: Call, id: str, number: int, checked: CheckedCall | None) -> Result:
         self._reports.pending(id, call["name"], call["arguments"])
-        checked = checked or self._checker.check(call)
+        checked = self._checker.check(call) if checked is None else checked
         for note in checked.notes:
             self._conversation.note(note)
         rejection = checked.rejection

@@ -488,7 +488,9 @@ def loop_of(runtime: Runtime, settings: LoopSettings, conversation: Conversation
 
     Its conversation is that of the session that its options name, unless it is given one.
     """
-    return Loop(runtime, settings, conversation or _conversation(runtime, settings.options))
+    return Loop(
+        runtime, settings, _conversation(runtime, settings.options) if conversation is None else conversation
+    )
 
 
 def _conversation(runtime: Runtime, options: LoopOptions) -> Conversation:

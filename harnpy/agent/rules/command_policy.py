@@ -355,7 +355,7 @@ class Commands:
         """Return what holds in something that begins here, with a policy of its own or without."""
         if policy is None and not self.pushed:
             return self
-        return Commands(policy or self.policy, (), self.in_hook)
+        return Commands(self.policy if policy is None else policy, (), self.in_hook)
 
     def in_a_hook(self) -> Commands:
         return Commands(self.policy, (), True)

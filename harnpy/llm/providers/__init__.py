@@ -113,7 +113,7 @@ class Connections:
         now: Callable[[], float] | None = None,
     ) -> None:
         self.http = http
-        self._caps = caps or Caps()
+        self._caps = Caps() if caps is None else caps
         self._now = now
         self._waiting = waiting
         self._open: dict[tuple[str, str], Remote] = {}

@@ -138,8 +138,8 @@ class Remote(OfProcess, ABC):
     ) -> None:
         self.config = config
         self.http = http
-        self.caps = caps or Caps()
-        self._now = now or RealClock().now
+        self.caps = Caps() if caps is None else caps
+        self._now = RealClock().now if now is None else now
         self._client: Any = None
         self.prepare()
         self.bind()

@@ -105,7 +105,7 @@ def export_dir(
 
     ``strict``: raise `TransferError` when something is lost, before anything is written.
     """
-    world = world or World()
+    world = World() if world is None else world
     chosen = format_called(format)
     names = list(all_names(store, KIND))
     report = ExportReport([], [], [])
@@ -144,7 +144,7 @@ def import_dir(
     Files of other kinds and directories below aren't looked at. A directory that is a store is copied.
     ``strict``: raise `TransferError` when something can't be read, before anything is stored.
     """
-    world = world or World()
+    world = World() if world is None else world
     if world.files.is_file(posixpath.join(directory, _STORES)):
         return _copied(store, directory)
     report = ImportReport([], [], [], [])

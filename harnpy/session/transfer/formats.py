@@ -232,7 +232,7 @@ def import_(
     or `RENAME`, a new id. Nothing is resized or run. Raises `TransferError`, `SessionExists` and OSError;
     nothing is stored then.
     """
-    world = world or World()
+    world = World() if world is None else world
     path_or_text = path_or_text_of(path_or_text)
     is_path = "\n" not in path_or_text and world.files.is_file(path_or_text)
     text = world.files.read_text(path_or_text) if is_path else path_or_text

@@ -125,7 +125,7 @@ class Folder:
     ) -> None:
         self.path = path
         self._modes: tuple[int, int] = parent._modes if parent else modes
-        self.medium: Medium = medium or (parent.medium if parent else Medium())
+        self.medium: Medium = (parent.medium if parent else Medium()) if medium is None else medium
         self._parent = parent
         self._descriptor: int | None = None
         self.forked()

@@ -93,7 +93,7 @@ class State(msgspec.Struct, omit_defaults=True):
     def _advance(self, file: BinaryIO, path: str) -> None:
         """Take in the complete appends behind the state.
 
-        Raises `CorruptLog` for a line that can't be read and isn't the last one, or doesn't fit.
+        Raises `CorruptLog` for a line that can't be read although it has an end, or doesn't fit.
         """
         file.seek(self.size)
         at = self.size
@@ -111,6 +111,8 @@ class State(msgspec.Struct, omit_defaults=True):
                     found.append(brief_of(line[:-1]))
                 except BadLine as error:
                     problem = str(error)
+                    if UNWRITTEN not in line:
+                        raise CorruptLog(path, problem, number, at) from error
                     continue
                 except SchemaTooNew as error:
                     raise SchemaTooNew(path, error.found, error.known) from None
@@ -220,6 +222,8 @@ def cached_state(folder: Folder | None, file: str) -> Cached | None:
         return None
 
 
+#: A sector that a power cut left unwritten, though the line's end was written: nobody was told of the append.
+UNWRITTEN = bytes(512)
 SUFFIX = ".jsonl"
 #: Seconds between two writes of a log's cache.
 _OFTEN = 1.0

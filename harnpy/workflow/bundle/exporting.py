@@ -72,7 +72,7 @@ def export_run(
     mode = mode.replace("-", "_")
     if mode not in MODES:
         raise ValueError(f"unknown session bundle mode: {mode} (expected one of: {', '.join(MODES)})")
-    world = world or World()
+    world = World() if world is None else world
     record = _known(run)
     origin = _origin(record)
     manifest = Manifest(origin.get("redactions") or ())

@@ -47,7 +47,7 @@ def read_document(path: str, what: str, world: World, parse: Callable[[str], Any
     except (OSError, ValueError) as error:
         raise MisuseError(f"failed to read {what}: {system_reason(error)}") from error
     try:
-        return (parse or parse_json)(text)
+        return (parse_json if parse is None else parse)(text)
     except ValueError as error:
         raise MisuseError(f"failed to parse {what}: {error}") from error
 
@@ -194,7 +194,7 @@ class RunWriter:
         self.run = run
         self.path = path
         self._world = world
-        self._files = files or world.files
+        self._files = world.files if files is None else files
         self._when_idle = when_idle
         self._parts: IdentityMemo[Any, Raw] = IdentityMemo()
         self._observer = Observer(world)

@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,7 @@ from harnpy.faces import canto
 from harnpy.faces.canto import ChildSpec, Event, Runner, Store, WaitData
 from harnpy.session import Session as HarnSession
 from harnpy.session.agent_turn import Turn
+from harnpy.session.artifacts import FileArtifactStore
 from harnpy.session.errors import (
     BudgetExceeded,
     EventDecodeError,
@@ -166,6 +170,126 @@ def test_writers(store: Store) -> None:
     branched = store.branch_session(canto.new("p"), "b")
     assert [ancestry.session_id for ancestry in store.lineage("b")] == ["p", "b"]
     assert branched.events() == []
+
+
+class OwnStore:
+    """A caller's own store: what it was given, which may be refused."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.is_full = False
+
+    def save(self, event: Event) -> None:
+        if self.is_full:
+            raise OSError("no space")
+        self.lines.append(canto.marshal_event_json(event))
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_a_writer_of_the_callers_own_has_each_event_first(store: Store) -> None:
+    own = OwnStore()
+    session = canto.new("s")
+    session.append_user("before")
+    told: list[str] = []
+    session.observe_events(lambda event: told.append(event.type))
+    canto.attach_write_through(session, own)
+    session.append_prompt([canto.user_message("a"), canto.assistant_message("b")])
+    canto.record_artifact(session, canto.ArtifactRecordedData({"id": "r"}))
+    own.is_full = True
+    with pytest.raises(OSError, match="no space"):
+        session.append_user("lost")
+    with pytest.raises(OSError, match="no space"):
+        session.move_leaf("")
+    assert [event.type for event in session.events()] == [*["message_added"] * 3, "artifact_recorded"]
+    assert told == ["message_added", "message_added", "artifact_recorded"]
+    session.detach()
+    session.append_user("kept in memory")
+    read = [canto.unmarshal_event_json(line) for line in own.lines]
+    assert [(event.id, event.data) for event in read] == [
+        (event.id, event.data) for event in session.events()[1:4]
+    ]
+    with pytest.raises(InvalidArgument, match="a writer has a method `save"):
+        session.with_writer(object())  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="not on OwnStore: give that to a session as its writer"):
+        Runner(own)  # type: ignore[arg-type]
+    assert canto.Session("new", writer=own).with_writer(store).fork("f").events() == []
+
+
+def test_everything_that_is_written_is_stored(store: Store, tmp_path: Path) -> None:
+    files = FileArtifactStore(str(tmp_path / "artifacts"))
+    for number, write in enumerate(
+        [
+            lambda session: canto.record_artifact(session, canto.ArtifactRecordedData({"id": "r"})),
+            lambda session: canto.store_artifact(
+                session, files, canto.ArtifactRecordedData({"id": "r"}), b"x"
+            ),
+            lambda session: canto.ProjectionSnapshotter().snapshot(session),
+            lambda session: canto.ProjectionSnapshotter(0, timedelta(0)).snapshot_if_needed(session),
+            lambda session: session.append_user("hi"),
+        ]
+    ):
+        session = store.load(f"s{number}")
+        write(session)
+        assert [event.id for event in store.load(f"s{number}").events()] == [
+            event.id for event in session.events()
+        ]
+
+
+def test_a_search_with_operators(tmp_path: Path) -> None:
+    with canto.SQLiteStore(str(tmp_path / "s.db")) as store:
+        session = store.load("s")
+        for text in ("deploy works", "deploy fails", "build fails", 'they said "AND" or not'):
+            session.append_user(text)
+        found = {
+            query: [event.data["content"] for event in store.search("s", query)]
+            for query in ("deploy NOT works", "build OR works", "depl*", '"AND" or', "fails deploy")
+        }
+        assert found == {
+            "deploy NOT works": ["deploy fails"],
+            "build OR works": ["deploy works", "build fails"],
+            "depl*": ["deploy works", "deploy fails"],
+            '"AND" or': ['they said "AND" or not'],
+            "fails deploy": ["deploy fails"],
+        }
+        for number in range(60):
+            session.append_user(f"deploy {number}")
+        assert len(store.search("s", "deploy")) == 62
+    with canto.JSONLStore(str(tmp_path / "logs")) as other:
+        other.load("s").append_user("deploy")
+        with pytest.raises(Unsupported, match="searches exist on SQLite only"):
+            other.search("s", "deploy OR build")
+
+
+def test_events_that_were_read_keep_their_times(store: Store, tmp_path: Path) -> None:
+    session = canto.new("s")
+    with canto.with_turn_id("t1"):
+        session.append(canto.new_turn_started_event("s", canto.TurnStartedData("bot")))
+        session.append(Event("s", "weather", {"sun": True}, {"by": "me"}, 0.5))
+        session.append(canto.new_turn_completed_event("s", canto.TurnCompletedData("bot", 1)))
+    lines = [canto.marshal_event_json(event) for event in session.events()]
+    lines = [re.sub(rb'(?<="timestamp":")....', b"2001", line) for line in lines]
+    former = [shown(canto.unmarshal_event_json(line)) for line in lines]
+    copies = [store, canto.JSONLStore(str(tmp_path / "copy"))]
+    for copy in copies:
+        for line in lines:
+            copy.save(canto.unmarshal_event_json(line))
+        copy.runtime.evict("s")
+        assert list(map(shown, copy.load("s").events())) == former
+        assert copy.load("s").log.view.open_turns == {}
+    copies[1].close()
+    in_memory = canto.new("s")
+    for line in lines:
+        in_memory.append(canto.unmarshal_event_json(line))
+    assert list(map(shown, in_memory.events())) == former
+    in_memory.append_user("now")
+    assert in_memory.events()[-1].timestamp > "2020"
+
+
+def shown(event: Event) -> list[Any]:
+    names = ("id", "seq", "turn_id", "type", "timestamp", "data", "metadata", "cost")
+    return [getattr(event, name) for name in names]
 
 
 def test_watches_and_reducers(store: Store) -> None:

@@ -89,10 +89,7 @@ class TestExport:
         add(session, "tool_completed", tool="g", id="call_1", error="Error: no")
         said(session, "user", "<runtime_feedback kind=…>")
         episode = distill(export_run(session))
-        assert episode.calls == [
-            {"tool": "f", "args": '{"n": 1}', "result": "one"},
-            {"tool": "g", "args": "{}", "result": "Error: no"},
-        ]
+        assert episode.calls == [{"tool": "f", "args": '{"n": 1}', "result": "one"}]
 
     def test_what_was_taken_back_is_left_out_and_what_was_cut_is_not(self) -> None:
         session = Session()
@@ -214,3 +211,22 @@ def test_a_fork_has_its_past(at: int) -> None:
     said(session, "user", "q")
     said(session, "assistant", "a")
     assert len(export_run(session.fork("f", at=at)).turns) == at // 3
+
+
+def test_an_episode_has_the_calls_that_succeeded() -> None:
+    session = Session("s")
+    calls = [
+        {**CALL, "id": id} for id in ("works", "fails", "fails with its message first", "says so", "lost")
+    ]
+    said(session, "assistant", "", tool_calls=calls)
+    add(session, "tool_completed", tool="add", id="works", output="3")
+    said(session, "tool", "3", tool_call_id="works")
+    add(session, "tool_completed", tool="add", id="fails", error="no")
+    said(session, "tool", "no", tool_call_id="fails")
+    said(session, "tool", "no", tool_call_id="fails with its message first")
+    add(session, "tool_completed", tool="add", id="fails with its message first", error="no")
+    block = {"type": "tool_result", "tool_use_id": "says so", "content": "no", "is_error": True}
+    said(session, "user", [block])
+    run = export_run(session)
+    assert len(run.turns[0].tool_results) == 4
+    assert distill(run).calls == [{"tool": "add", "args": '{"a":1}', "result": "3"}]
