@@ -65,7 +65,7 @@ class BearerAuth:
 
     ``app`` finds ``auth_principal`` and ``auth_session_id`` (None for a static key) in the scope. Others get
     a 401, a WebSocket the close code 4401 before it is accepted. ``bounds``: how many requests are handled
-    at once, in turn of their principals, and how many may wait.
+    at once, in turn of their tokens, and how many may wait.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class BearerAuth:
                 await reply(send, 401, "unauthorized", [(b"www-authenticate", b"Bearer")])
             else:
                 known = _known(scope, result)
-                await door.admission.serve(self._app, known, request, send, result.principal)
+                await door.admission.serve(self._app, known, request, send, token)
 
         if scope["type"] == "http":
             await door.admission.receive(receive, send, handle)

@@ -7,6 +7,7 @@ has one, must be this machine's, the address that is listened on, or a name that
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from harnpy.serve.program import NotServed
 from harnpy.world.connections import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from mcp.server.lowlevel import Server
 
@@ -46,7 +47,7 @@ class Keyed:
         self._keys = [key.encode() for key in keys]
         # A body is read before its request takes a place, all of it.
         bounds = Bounds(ahead=DEFAULT_MAX_REQUEST_BODY_SIZE + 1) if bounds is None else bounds
-        # Without keys nothing tells clients apart.
+        # Without keys only addresses tell clients apart, and all may have the same.
         alone = bounds._replace(of_one=bounds.places, line=bounds.lines)
         self._admission = Admission(bounds if self._keys else alone)
 
@@ -55,8 +56,8 @@ class Keyed:
             await self._app(scope, receive, send)
             return
         headers = _headers(scope)
-        key = self._key_of(headers) if self._keys else b""
-        if key is None:
+        caller = self._key_of(headers) if self._keys else (scope["client"] or ("",))[0]
+        if caller is None:
             await _refuse(send)
             return
         # The calls of older clients go on when the response has begun; other streams stay open while nothing
@@ -64,7 +65,8 @@ class Keyed:
         calls = scope["method"] == "POST" and not (_is_modern(headers) and headers.get(_METHOD) == _LISTEN)
 
         async def handle(request: Incoming) -> None:
-            await self._admission.serve(self._app, scope, request, send, key, to_the_end=calls)
+            known = {**scope, _CALLER: caller}
+            await self._admission.serve(self._app, known, request, send, caller, to_the_end=calls)
 
         await self._admission.receive(receive, send, handle)
 
@@ -91,6 +93,8 @@ async def _refuse(send: Send) -> None:
     await send({"type": "http.response.body", "body": _REFUSAL})
 
 
+#: Where the scope has whom a request is from: a key or an address.
+_CALLER = "harnpy.caller"
 _METHOD, _LISTEN = MCP_METHOD_HEADER.encode(), b"subscriptions/listen"
 
 
@@ -114,13 +118,17 @@ _SESSION = MCP_SESSION_ID_HEADER.encode()
 
 
 class Sessions:
-    """An ASGI application that ends the session that was unused for longest when there would be too many."""
+    """An ASGI application that ends a session when there would be too many.
+
+    It is the one that was unused for longest, of the client that has most.
+    """
 
     def __init__(self, app: Application, most: int = _MOST) -> None:
         self._app = app
         self._most = most
         #: How many requests of each are running; those that were used last come last.
         self.running: dict[bytes, int] = {}
+        self._callers: dict[bytes, Hashable] = {}
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         headers = _headers(scope) if scope["type"] == "http" else {}
@@ -135,7 +143,7 @@ class Sessions:
 
         async def sent(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
-                self._look(scope["method"], id, message)
+                self._look(scope, id, message)
             await send(message)
 
         try:
@@ -144,22 +152,30 @@ class Sessions:
             if id in self.running:
                 self.running[id] -= 1
 
-    def _look(self, method: str, id: bytes | None, start: AsgiMessage) -> None:
+    def _look(self, scope: AsgiMessage, id: bytes | None, start: AsgiMessage) -> None:
         """Notice which sessions begin and end."""
         given = dict(start["headers"]).get(_SESSION)
-        if start["status"] == 404 or method == "DELETE":
-            self.running.pop(id or b"", None)
+        if id is not None and (start["status"] == 404 or scope["method"] == "DELETE"):
+            self._forget(id)
         elif id is None and given is not None and start["status"] < 400:
             self.running[given] = 0
+            self._callers[given] = scope.get(_CALLER)
+
+    def _forget(self, id: bytes) -> None:
+        self.running.pop(id, None)
+        self._callers.pop(id, None)
 
     async def _make_room(self, scope: AsgiMessage) -> None:
         if len(self.running) < self._most:
             return
-        unused = next((id for id, count in self.running.items() if not count), None)
-        if unused is not None:
-            del self.running[unused]
+        most = Counter(self._callers.values())
+        unused = [id for id, count in self.running.items() if not count]
+        # Of equals it is the first: the one that was unused for longest.
+        victim = max(unused, key=lambda id: most[self._callers[id]], default=None)
+        if victim is not None:
+            self._forget(victim)
             kept = [pair for pair in scope["headers"] if pair[0] in (b"host", b"origin")]
-            ending = {**scope, "method": "DELETE", "headers": [*kept, (_SESSION, unused)]}
+            ending = {**scope, "method": "DELETE", "headers": [*kept, (_SESSION, victim)]}
             await self._app(ending, _nothing_more, _unheard)
 
 

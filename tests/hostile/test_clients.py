@@ -363,30 +363,33 @@ def test_a_call_ends_when_its_client_has_left(tmp_path: Path) -> None:
 
 
 def test_sessions_that_nobody_uses_are_freed(tmp_path: Path) -> None:
+    """Of the client that has most of them, the one that was unused for longest."""
+
     async def main() -> None:
         async with served(tmp_path / "computing.harn", COMPUTING) as server:
-            app = Sessions(server.streamable_http_app(), 3)
+            sessions = Sessions(server.streamable_http_app(), 4)
+            transport = httpx2.ASGITransport(Keyed(sessions, ("a", "b")))
             async with (
                 server.session_manager.run(),
-                httpx2.AsyncClient(
-                    transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:1"
-                ) as http,
+                httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:1") as http,
             ):
 
-                async def begun() -> str:
-                    reply = await http.post("/mcp", json=INITIALIZE, headers=LEGACY)
+                async def begun(key: str) -> str:
+                    reply = await http.post("/mcp", json=INITIALIZE, headers={**LEGACY, "X-API-Key": key})
                     return str(reply.headers["mcp-session-id"])
 
                 async def status(id: str) -> int:
-                    headers = {**LEGACY, "Mcp-Session-Id": id}
+                    headers = {**LEGACY, "X-API-Key": "a", "Mcp-Session-Id": id}
                     return (await http.post("/mcp", json=rpc("ping"), headers=headers)).status_code
 
-                ids = [await begun() for _ in range(3)]
+                others = await begun("b")
+                ids = [await begun("a") for _ in range(3)]
                 assert await status(ids[0]) == 200
-                ids += [await begun() for _ in range(2)]
-                assert [await status(id) for id in ids] == [200, 404, 404, 200, 200]
-                assert (await http.delete("/mcp", headers={"Mcp-Session-Id": ids[0]})).status_code == 200
-                assert len(app.running) == 2
+                ids += [await begun("a") for _ in range(2)]
+                assert [await status(id) for id in (others, *ids)] == [200, 200, 404, 404, 200, 200]
+                ending = {"X-API-Key": "a", "Mcp-Session-Id": ids[0]}
+                assert (await http.delete("/mcp", headers=ending)).status_code == 200
+                assert len(sessions.running) == 3
 
     asyncio.run(main())
 
