@@ -487,7 +487,7 @@ class CallScanner:
 
     def _plain(self, at: int, found: Found) -> int:
         """Skip text that is not a call, at most to the end of the line; return the position behind it."""
-        fence = _FENCE.match(self.text, at)
+        fence = None if at < found.code_end else _FENCE.match(self.text, at)
         if fence is not None:
             return fence.end()
         behind = max(at, found.code_end)

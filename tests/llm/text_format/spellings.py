@@ -109,7 +109,7 @@ class Speller:
 
 _NAMED = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*\(")
 _BEFORE = re.compile(
-    rf"(?:(?:^|</?[a-z_]+>)\s*(?:```[\w+.-]*\s*)?|^[ \t]*|<)(?:(?:{'|'.join(PREFIXES)}):[ \t]*)*\Z",
+    rf"(?:(?:^|</?[a-z_]+>)\s*|^[ \t]*|<)(?:(?:{'|'.join(PREFIXES)}):[ \t]*)*\Z",
     re.MULTILINE,
 )
 _INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)", re.DOTALL)
@@ -122,15 +122,19 @@ def written_calls(text: str, known: set[str]) -> Iterator[tuple[str, Dict]]:
     """Every call of a known tool that the text holds, at a place where one may be."""
     behind = 0
     for named in _NAMED.finditer(text):
-        if named[1] in known and _may_begin(text, named.start(), behind):
+        at = named.start()
+        is_closed = text.find("</tool_call>", at) >= 0
+        in_block = is_closed and text.rfind("<tool_call>", 0, at) > text.rfind("</tool_call>", 0, at)
+        if (named[1] in known or in_block) and _may_begin(text, at, behind):
             end = _closed(text, named.end() - 1)
             try:
                 arguments, _ = _arguments(text, named.end())
             except (_Unreadable, IndexError):
-                if text.endswith("<", 0, named.start()):
+                if text.endswith("<", 0, at):
                     continue  # that's a tag, if it is no call
             else:
-                yield named[1], arguments
+                if named[1] in known:
+                    yield named[1], arguments
             behind = max(behind, end)
     for opening in re.finditer(r"\[", text):
         try:
@@ -144,9 +148,13 @@ def _may_begin(text: str, at: int, behind: int) -> bool:
     """Whether a call may begin there: at the start of a line or of a block, but not in inline code, which no
     tick in the call that ends at ``behind`` opens."""
     tags = [tag for tag in _BLOCK_TAG.finditer(text) if _is_paired(tag)]
-    begin = max([behind, *[tag.end() for tag in tags if tag.end() <= at]])
+    stops = [tag.end() for tag in tags if tag.end() <= at]
     end = min([len(text), *[tag.start() for tag in tags if tag.start() >= at]])
-    if any(span.start() < at < span.end() for span in _INLINE_CODE.finditer(text, begin, end)):
+    # The last of the tags may be one that closes nothing.
+    for begin in {max([behind, *stops]), max([behind, *stops[:-1]])}:
+        if not any(span.start() < at < span.end() for span in _INLINE_CODE.finditer(text, begin, end)):
+            break
+    else:
         return False
     return _BEFORE.search(text[max(0, at - 400) : at]) is not None
 

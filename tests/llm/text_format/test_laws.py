@@ -168,6 +168,7 @@ def test_inline_code_is_not_carried_out(call: tuple[str, dict[str, Any]], random
         ("x([{/* ` <b> */'<other({})>' /* ` */", []),  # of one that isn't closed they are text
         ("x({ a: 'don`t' <b>\n\n<other({ a: `` })>", ["other"]),
         ("`<b>` <other()> `", ["other"]),
+        ("`<b>```\nother()\n`", []),
         ("Its ` tick\n<tool_call>x()</tool_call>\n<other()> `", ["x", "other"]),
     ],
 )
