@@ -109,7 +109,7 @@ class Speller:
 
 _NAMED = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*\(")
 _BEFORE = re.compile(
-    rf"(?:(?:^|</?[a-z_]+>)\s*|^[ \t]*|<)(?:(?:{'|'.join(PREFIXES)}):[ \t]*)*\Z",
+    rf"(?:(?:^|</?[a-z_]+>)\s*|^[ \t]*|<)(?:(?:{'|'.join(PREFIXES)}):[ \t]*)*(\w+:[ \t]*)?\Z",
     re.MULTILINE,
 )
 _INLINE_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)", re.DOTALL)
@@ -125,7 +125,7 @@ def written_calls(text: str, known: set[str]) -> Iterator[tuple[str, Dict]]:
         at = named.start()
         is_closed = text.find("</tool_call>", at) >= 0
         in_block = is_closed and text.rfind("<tool_call>", 0, at) > text.rfind("</tool_call>", 0, at)
-        if (named[1] in known or in_block) and _may_begin(text, at, behind):
+        if (named[1] in known or in_block) and (before := _may_begin(text, at, behind)):
             end = _closed(text, named.end() - 1)
             try:
                 arguments, _ = _arguments(text, named.end())
@@ -133,7 +133,7 @@ def written_calls(text: str, known: set[str]) -> Iterator[tuple[str, Dict]]:
                 if text.endswith("<", 0, at):
                     continue  # that's a tag, if it is no call
             else:
-                if named[1] in known:
+                if named[1] in known and not before[1]:  # with a label it is an error
                     yield named[1], arguments
             behind = max(behind, end)
     for opening in re.finditer(r"\[", text):
@@ -144,9 +144,9 @@ def written_calls(text: str, known: set[str]) -> Iterator[tuple[str, Dict]]:
         yield from _openai_calls(items, known)
 
 
-def _may_begin(text: str, at: int, behind: int) -> bool:
-    """Whether a call may begin there: at the start of a line or of a block, but not in inline code, which no
-    tick in the call that ends at ``behind`` opens."""
+def _may_begin(text: str, at: int, behind: int) -> re.Match[str] | None:
+    """What stands before a call that may begin there, and its label: at the start of a line or of a block,
+    but not in inline code, which no tick in the call that ends at ``behind`` opens."""
     tags = [tag for tag in _BLOCK_TAG.finditer(text) if _is_paired(tag)]
     stops = [tag.end() for tag in tags if tag.end() <= at]
     end = min([len(text), *[tag.start() for tag in tags if tag.start() >= at]])
@@ -155,8 +155,8 @@ def _may_begin(text: str, at: int, behind: int) -> bool:
         if not any(span.start() < at < span.end() for span in _INLINE_CODE.finditer(text, begin, end)):
             break
     else:
-        return False
-    return _BEFORE.search(text[max(0, at - 400) : at]) is not None
+        return None
+    return _BEFORE.search(text[max(0, at - 400) : at])
 
 
 def _is_paired(tag: re.Match[str]) -> bool:
@@ -169,7 +169,8 @@ def _is_paired(tag: re.Match[str]) -> bool:
 def _openai_calls(items: list[Any], known: set[str]) -> Iterator[tuple[str, Dict]]:
     for item in items:
         function = item.get("function") if isinstance(item, dict) else None
-        if not isinstance(function, dict) or function.get("name") not in known:
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(name, str) or name not in known:
             continue
         arguments = function.get("arguments", {})
         if isinstance(arguments, str):
@@ -178,7 +179,7 @@ def _openai_calls(items: list[Any], known: set[str]) -> Iterator[tuple[str, Dict
             except (_Unreadable, IndexError):
                 continue
         if isinstance(arguments, dict):
-            yield function["name"], arguments
+            yield name, arguments
 
 
 class _Unreadable(Exception):
