@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from harnpy.formats.crypto.primitives import equal_in_constant_time
-from harnpy.net.admission import Admission, Bounds, TurnedAway, reply
+from harnpy.net.admission import Admission, Bounds, Refused, reply
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, MutableMapping
@@ -82,34 +82,36 @@ class BearerAuth:
         self._keys = static_keys
         self._exempt = frozenset(exempt)
         self._bounds = Bounds() if bounds is None else bounds
-        self._doors: WeakKeyDictionary[asyncio.AbstractEventLoop, _Door] = WeakKeyDictionary()
+        self._callers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Callers] = WeakKeyDictionary()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"] in self._exempt:
             await self._app(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
-        door = self._doors.get(loop) or self._doors.setdefault(loop, _Door(self._sessions, self._bounds))
+        callers = self._callers.get(loop) or self._callers.setdefault(
+            loop, _Callers(self._sessions, self._bounds)
+        )
         token = bearer_token(scope["headers"])
         holder = None if token is None else _holder(token, self._keys)
 
         async def handle(request: Incoming) -> None:
             result = holder
             if holder is None and token is not None:
-                result = await request.while_there(door.find(token))
+                result = await request.while_there(callers.find(token))
             if result is None:
                 await reply(send, 401, "unauthorized", [(b"www-authenticate", b"Bearer")])
             else:
                 known = _known(scope, result)
-                await door.admission.serve(self._app, known, request, send, token)
+                await callers.admission.serve(self._app, known, request, send, token)
 
         if scope["type"] == "http":
-            await door.admission.receive(receive, send, handle)
+            await callers.admission.receive(receive, send, handle)
             return
         code = _UNAUTHORIZED
         try:
-            result = holder if holder or token is None else await door.find(token)
-        except TurnedAway:
+            result = holder if holder or token is None else await callers.find(token)
+        except Refused:
             result, code = None, _TRY_AGAIN
         if result is not None:
             await self._app(_known(scope, result), receive, send)
@@ -122,7 +124,7 @@ def _known(scope: MutableMapping[str, Any], result: AuthResult) -> MutableMappin
     return {**scope, "auth_principal": result.principal, "auth_session_id": result.session_id}
 
 
-class _Door:
+class _Callers:
     """Whom requests in one loop are from, and which of them are handled now.
 
     All tokens that wait are looked up together, with one read of the log, and that their sessions were seen
@@ -134,7 +136,7 @@ class _Door:
 
         self.admission = Admission(bounds)
         self._sessions = sessions
-        self._most = bounds.lines
+        self._most = bounds.waiting
         self._asked: dict[str, asyncio.Future[DurableSession | None]] = {}
         self._due: set[str] = set()
         self._waiting = 0
@@ -144,9 +146,9 @@ class _Door:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="bearer")
 
     async def find(self, token: str) -> AuthResult | None:
-        """Return whose token it is. Raises TurnedAway, and what the log raises."""
+        """Return whose token it is. Raises Refused, and what the log raises."""
         if self._waiting >= self._most:
-            raise TurnedAway(503, "too many requests")
+            raise Refused(503, "too many requests")
         self._waiting += 1
         try:
             if token not in self._asked:

@@ -1,7 +1,7 @@
 """`Admission`: which of the requests that came are handled now, so that no client keeps the others waiting.
 
-A request takes a place once its body has arrived, and gives it up when it is answered or its client is gone.
-Places that become free go round the callers that wait for one. Spec: 08 §16.
+A request takes a slot once its body has arrived, and gives it up when it is answered or its client is gone.
+Slots that become free go to the callers that wait for one in turn. Spec: 08 §16.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Where an application finds, in its scope, what is done when its client is gone: a future.
 GONE = "harnpy.gone"
-#: Seconds after which a client that was turned away may come again.
+#: Seconds after which a client that was refused may come again.
 RETRY_AFTER = 1
 
 
@@ -31,7 +31,7 @@ class Gone(Exception):
     """The client has left."""
 
 
-class TurnedAway(Exception):
+class Refused(Exception):
     """A request that is not handled: 408 its body was slow, 429 its caller has too many, 503 all have."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -56,40 +56,40 @@ async def reply(send: Send, status: int, error: str, headers: list[tuple[bytes, 
 
 
 class Bounds(NamedTuple):
-    """How many requests are handled at once, in all and of one caller; how many may wait for that.
+    """How many requests are handled at once, in all and of one caller; how many of them may wait for that.
 
-    ``ahead``: bytes of a body that are read before a place is taken. ``seconds``: how long those may take,
-    and as many more each, and a client that doesn't read its response.
+    ``read_ahead``: bytes of a body that are read before it takes a slot. ``seconds``: how long those may
+    take, and as many more each, and a client that doesn't read its response.
     """
 
-    places: int = 256
-    of_one: int = 64
-    line: int = 64
-    lines: int = 1024
-    ahead: int = 1 << 16
+    slots: int = 256
+    slots_per_caller: int = 64
+    waiting: int = 1024
+    waiting_per_caller: int = 64
+    read_ahead: int = 1 << 16
     seconds: float = 30.0
 
 
 class Admission:
-    """The places of one server, in one asyncio loop."""
+    """The slots of one server, in one asyncio loop."""
 
     def __init__(self, bounds: Bounds | None = None) -> None:
         self.bounds = Bounds() if bounds is None else bounds
         self._taken: dict[Hashable, int] = {}
-        self._lines: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        self._queues: dict[Hashable, deque[asyncio.Future[None]]] = {}
         self._in_all = 0
         self.waiting = 0
 
     async def receive(
         self, receive: Receive, send: Send, handle: Callable[[Incoming], Awaitable[None]]
     ) -> None:
-        """Have ``handle`` take in a request that begins to arrive; answer it if it is turned away."""
+        """Have ``handle`` take in a request that begins to arrive; answer it if it is refused."""
         try:
             async with Incoming(receive, self.bounds) as request:
                 await handle(request)
         except Gone:
             return
-        except TurnedAway as refusal:
+        except Refused as refusal:
             await refusal.answer(send)
 
     async def serve(
@@ -102,86 +102,86 @@ class Admission:
         *,
         to_the_end: bool = False,
     ) -> None:
-        """Have ``app`` handle the request when it is its turn. Raises Gone, and TurnedAway.
+        """Have ``app`` handle the request when it is its turn. Raises Gone, and Refused.
 
-        ``to_the_end``: it holds its place until the response has ended, and not only until that begins.
+        ``to_the_end``: it holds its slot until the response has ended, and not only until that begins.
         """
         await request.arrive()
-        place = await self._place(caller, request)
+        slot = await self._slot(caller, request)
         has_begun = False
 
         async def sent(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
             if not to_the_end or not message.get("more_body", message["type"] != "http.response.body"):
-                place.give_up()
+                slot.give_up()
             async with asyncio.timeout(self.bounds.seconds):
                 await send(message)
 
         try:
             await app({**scope, GONE: request.gone}, request.receive, sent)
-        except TurnedAway:
+        except Refused:
             if has_begun:
                 raise Gone from None
             raise
         finally:
-            place.give_up()
+            slot.give_up()
 
-    async def _place(self, caller: Hashable, request: Incoming) -> _Place:
-        """Return a place when there is one for the request. Raises Gone, and TurnedAway."""
+    async def _slot(self, caller: Hashable, request: Incoming) -> _Slot:
+        """Return a slot when there is one for the request. Raises Gone, and Refused."""
         turn = self.ask(caller)
-        place = _Place(self, caller)
+        slot = _Slot(self, caller)
         try:
             await request.while_there(turn)
         except BaseException:
             if turn.done() and not turn.cancelled():
-                place.give_up()
+                slot.give_up()
             raise
-        request.gone.add_done_callback(lambda _: place.give_up())
-        return place
+        request.gone.add_done_callback(lambda _: slot.give_up())
+        return slot
 
     def ask(self, caller: Hashable) -> asyncio.Future[None]:
-        """Return what is done when the caller has a place, which `leave` gives up. Raises TurnedAway.
+        """Return what is done when the caller has a slot, which `leave` gives up. Raises Refused.
 
         Cancelled, it waits no longer.
         """
         turn = asyncio.get_running_loop().create_future()
-        line = [each for each in self._lines.get(caller, ()) if not each.done()]
-        if not line and self._has_place(caller):
+        queue = [each for each in self._queues.get(caller, ()) if not each.done()]
+        if not queue and self._has_slot(caller):
             self._enter(caller, turn)
             return turn
-        if len(line) >= self.bounds.line:
-            raise TurnedAway(429, "too many requests of this caller")
-        if self.waiting >= self.bounds.lines:
-            raise TurnedAway(503, "too many requests")
-        self._lines.setdefault(caller, deque()).append(turn)
+        if len(queue) >= self.bounds.waiting_per_caller:
+            raise Refused(429, "too many requests of this caller")
+        if self.waiting >= self.bounds.waiting:
+            raise Refused(503, "too many requests")
+        self._queues.setdefault(caller, deque()).append(turn)
         self.waiting += 1
         turn.add_done_callback(lambda _: self._step_out(caller, turn))
         return turn
 
     def leave(self, caller: Hashable) -> None:
-        """Give up a place; who waits for one has it, callers in turn."""
+        """Give up a slot; who waits for one has it, callers in turn."""
         self._in_all -= 1
         self._taken[caller] -= 1
         if not self._taken[caller]:
             del self._taken[caller]
-        for each in [*self._lines]:
-            if self._in_all == self.bounds.places:
+        for each in [*self._queues]:
+            if self._in_all == self.bounds.slots:
                 return
             # Whoever has had a turn is the last to have the next one.
-            turn = next((turn for turn in self._lines[each] if not turn.done()), None)
-            if turn is not None and self._has_place(each):
-                self._lines[each] = self._lines.pop(each)
+            turn = next((turn for turn in self._queues[each] if not turn.done()), None)
+            if turn is not None and self._has_slot(each):
+                self._queues[each] = self._queues.pop(each)
                 self._enter(each, turn)
 
     def _step_out(self, caller: Hashable, turn: asyncio.Future[None]) -> None:
-        self._lines[caller].remove(turn)
+        self._queues[caller].remove(turn)
         self.waiting -= 1
-        if not self._lines[caller]:
-            del self._lines[caller]
+        if not self._queues[caller]:
+            del self._queues[caller]
 
-    def _has_place(self, caller: Hashable) -> bool:
-        return self._in_all < self.bounds.places and self._taken.get(caller, 0) < self.bounds.of_one
+    def _has_slot(self, caller: Hashable) -> bool:
+        return self._in_all < self.bounds.slots and self._taken.get(caller, 0) < self.bounds.slots_per_caller
 
     def _enter(self, caller: Hashable, turn: asyncio.Future[None]) -> None:
         self._in_all += 1
@@ -189,7 +189,7 @@ class Admission:
         turn.set_result(None)
 
 
-class _Place:
+class _Slot:
     def __init__(self, admission: Admission, caller: Hashable) -> None:
         self._admission: Admission | None = admission
         self._caller = caller
@@ -241,17 +241,17 @@ class Incoming:
         return working.result()
 
     async def arrive(self) -> None:
-        """Wait until the body is there, or as much of it as is read ahead. Raises Gone, and TurnedAway."""
+        """Wait until the body is there, or as much of it as is read ahead. Raises Gone, and Refused."""
         if self._is_full:
             return
         try:
             async with asyncio.timeout(self._bounds.seconds):
                 await self.while_there(self._arrived())
         except TimeoutError:
-            raise TurnedAway(408, "the request took too long to arrive") from None
+            raise Refused(408, "the request took too long to arrive") from None
 
     async def receive(self) -> Message:
-        """Return the next message, for the application. Raises TurnedAway."""
+        """Return the next message, for the application. Raises Refused."""
         if not self._messages and not self._is_whole:
             with suppress(Gone):
                 await self.arrive()
@@ -270,7 +270,7 @@ class Incoming:
 
     @property
     def _is_full(self) -> bool:
-        return self._is_whole or self._size >= self._bounds.ahead
+        return self._is_whole or self._size >= self._bounds.read_ahead
 
     async def _read(self) -> None:
         try:

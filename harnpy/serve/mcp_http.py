@@ -45,10 +45,10 @@ class Keyed:
     def __init__(self, app: Application, keys: Iterable[str], bounds: Bounds | None = None) -> None:
         self._app = app
         self._keys = [key.encode() for key in keys]
-        # A body is read before its request takes a place, all of it.
-        bounds = Bounds(ahead=DEFAULT_MAX_REQUEST_BODY_SIZE + 1) if bounds is None else bounds
+        # A body is read before its request takes a slot, all of it.
+        bounds = Bounds(read_ahead=DEFAULT_MAX_REQUEST_BODY_SIZE + 1) if bounds is None else bounds
         # Without keys only addresses tell clients apart, and all may have the same.
-        alone = bounds._replace(of_one=bounds.places, line=bounds.lines)
+        alone = bounds._replace(slots_per_caller=bounds.slots, waiting_per_caller=bounds.waiting)
         self._admission = Admission(bounds if self._keys else alone)
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:

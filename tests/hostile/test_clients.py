@@ -175,8 +175,8 @@ class Service:
         return Visit(self.guarded, token, *arriving)
 
     def waiting(self) -> int:
-        (door,) = self.guarded._doors.values()
-        return door.admission.waiting
+        (callers,) = self.guarded._callers.values()
+        return callers.admission.waiting
 
     async def has_asked(self, count: int) -> None:
         while len(self.asked) < count:
@@ -213,9 +213,9 @@ def test_all_tokens_that_wait_are_looked_up_by_one_read(monkeypatch: pytest.Monk
     asyncio.run(main())
 
 
-def test_abandoned_requests_give_up_their_places_at_once() -> None:
+def test_abandoned_requests_give_up_their_slots_at_once() -> None:
     async def main() -> None:
-        service = Service(places=2, of_one=2)
+        service = Service(slots=2)
         token = service.token_of("ada")
         running = [service.visit(token) for _ in range(2)]
         await service.has_asked(2)
@@ -224,7 +224,7 @@ def test_abandoned_requests_give_up_their_places_at_once() -> None:
             await asyncio.sleep(0)
         await asyncio.gather(*(visit.leave() for visit in waiting))
         assert not any(visit.sent for visit in waiting)
-        # What is running notices by itself; somebody else has the place now.
+        # What is running notices by itself; somebody else has the slot now.
         for visit in running:
             visit.left.set()
         other = service.visit(service.token_of("bob"))
@@ -236,13 +236,13 @@ def test_abandoned_requests_give_up_their_places_at_once() -> None:
     asyncio.run(main())
 
 
-def test_callers_take_turns_and_lines_have_an_end() -> None:
+def test_callers_take_turns_and_queues_have_an_end() -> None:
     async def main() -> None:
-        service = Service(places=4, of_one=3, line=5, lines=8)
+        service = Service(slots=4, slots_per_caller=3, waiting=8, waiting_per_caller=5)
         tokens = {name: service.token_of(name) for name in ("ada", "bob", "eve")}
         visits = [service.visit(tokens["ada"]) for _ in range(8)]
         await service.has_asked(3)
-        assert service.asked == ["ada"] * 3  # one caller doesn't have all places
+        assert service.asked == ["ada"] * 3  # one caller doesn't have all slots
         status, headers = await service.visit(tokens["ada"]).answer()
         assert (status, headers[b"retry-after"]) == (429, b"1")
         visits += [service.visit(tokens["bob"]) for _ in range(3)]
@@ -264,10 +264,10 @@ def test_slow_bodies_are_cut(arrived: list[dict[str, Any]]) -> None:
     never = {**WORD, "body": b"x", "more_body": True}
 
     async def main() -> None:
-        service = Service(places=1, seconds=0, ahead=8)
+        service = Service(slots=1, seconds=0, read_ahead=8)
         status, headers = await service.visit(service.token_of("ada"), *arrived, never).answer()
         assert (status, headers[b"connection"]) == (408, b"close")
-        # The first eight bytes are read ahead; with them it has a place, which it loses when no more come.
+        # The first eight bytes are read ahead; with them it has a slot, which it loses when no more come.
         assert service.asked == ["ada"] * len(arrived)
 
     asyncio.run(main())
@@ -420,7 +420,7 @@ def test_keys_take_turns(evading: list[tuple[bytes, bytes]]) -> None:
         await send({"type": "http.response.body", "body": b""})
 
     async def main() -> None:
-        keyed = Keyed(app, ("a", "b"), Bounds(places=2, of_one=1, line=1))
+        keyed = Keyed(app, ("a", "b"), Bounds(slots=2, slots_per_caller=1, waiting_per_caller=1))
         first, second, third = (Visit(keyed, "a", more=evading) for _ in range(3))
         status, headers = await third.answer()
         assert (status, headers[b"retry-after"]) == (429, b"1")
