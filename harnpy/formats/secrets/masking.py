@@ -38,7 +38,9 @@ from harnpy.formats.secrets.names import (
 
 
 _FLAGS = re.VERBOSE | re.IGNORECASE
-_WHOLE_NAME = rf"(?:(?:[\w.-]{{0,80}}{BETWEEN})?{NAME}|\w{{0,40}}{PASSWORD})"
+_WHOLE_NAME = (
+    rf"(?:(?:[\w.-]{{0,80}}{BETWEEN})?(?:{NAME}|(?<=[_.-])(?:pass|pwd|dsn|jwt))|\w{{0,40}}{PASSWORD})"
+)
 _NEW_LINE = r"(?:\r?\n|(?:\\r)?\\n)"
 _QUOTED = r"""(?!\[redacted|-|\$|(?-i:[A-Z_]+[\\"']))[^"'\n\\\s]{3,400}(?=\\*["'])"""
 
@@ -56,16 +58,17 @@ _PAIR = (
     + _QUOTED
 )
 _CALL = rf"""(?P<keep>(?<![A-Za-z0-9])(?!get|ask|check)[A-Za-z]{{0,40}}{PASSWORD}\(\\*["'])""" + _QUOTED
-#: A row of a table in Markdown.
-_ROW = (
-    rf"""(?P<keep>\|[ \t]*[`*]{{0,2}}{_WHOLE_NAME}[`*]{{0,2}}[ \t]*\|[ \t]*[`*]{{0,2}})(?!\[redacted)"""
-    r"""(?=[^\s|`]{0,200}[0-9])[^\s|`]{6,400}(?=[`*]{0,2}[ \t]*\|)"""
+#: ``{"name": "API_TOKEN", "value": "x"}``, and the same in YAML.
+_NAMED_VALUE = (
+    rf"""(?P<keep>\b(?:name|key)(?:\\*["'])?:\s{{0,4}}(?:\\*["'])?{_WHOLE_NAME}(?:\\*["'])?(?:,|{_NEW_LINE})
+        (?:\s|\\n){{0,40}}(?:\\*["'])?value(?:\\*["'])?:\s{{0,4}}(?:\\*["'])?)"""
+    r"""(?!\[redacted|\$|null\b)[^\s"'\\,}]{3,400}"""
 )
 _ORACLE = r"(?P<keep>jdbc:oracle:\w{1,20}:[^\s/@]{1,64}/)(?!\[redacted)[^\s@]+(?=@)"
 
 DOCUMENT_RULES = tuple(
     re.compile(pattern, _FLAGS)
-    for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _ROW, _ORACLE)
+    for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _NAMED_VALUE, _ORACLE)
 )
 
 
@@ -116,7 +119,7 @@ _BEARER = re.compile(
     rf"""(?P<keep>{BEGIN}bearer{_BLANK}+
          | authorization["']?\s*[:=]\s*["']?
            (?:basic|apikey|bot|key|digest|negotiate|ssws|[a-z0-9-]{{0,20}}hmac[a-z0-9-]{{0,20}})\s+)
-         (?!{_PROSE}[.,;:!?)]?(?:\s|$)) (?-i:(?![a-z]{{1,12}}[.,;:!?)]?(?:\s|$)))
+         (?!{_PROSE}[.,;:!?)]{{0,2}}(?:\s|$)) (?-i:(?![a-z]{{1,12}}[.,;:!?)]?(?:\s|$)))
          [A-Za-z0-9._~+/=-]{{3,}}""",
     _FLAGS,
 )
@@ -141,8 +144,8 @@ _ASSIGNED = re.compile(
 )
 _CONTEXTS_QUOTED = re.compile(
     rf"""(?P<keep>{_NAME_BEGIN}(?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|pwd|pass)|{KEY}){_NAME_END}
-         (?:[ \t]{{0,8}}(?::[ ]{{0,2}}[A-Za-z]{{1,40}}[ ]{{0,2}}=|{_IS})[ \t]{{0,8}}|{_SAYS})
-         (?P<quote>{_MARK}))
+         (?:[ \t]{{0,8}}(?::[ ]{{0,2}}[A-Za-z]{{1,40}}[ ]{{0,2}}=|{_IS})[ \t]{{0,8}}|{_SAYS}
+         |(?P<blank>[ \t]+)) (?P<quote>{_MARK}))
          {_FRESH}(?P<value>[^"'`\n\\]{{3,400}})(?=(?P=quote))""",
     _FLAGS,
 )
@@ -152,7 +155,7 @@ _WORDS = re.compile(
          (?:(?P<password>[A-Za-z]{{0,40}}{PASSWORD}|(?<=[_-])pass|(?<=[;_-])pwd|(?<=user=)pwd
          |(?:pass|pwd)(?=:[ ]))|{KEY})
          {_NAME_END}(?:[ \t]{{0,8}}(?:=>|:=|=(?!=)|:(?!//|:))[ \t]{{0,8}}|(?P<says>{_SAYS})))
-         {_FRESH}(?P<value>[^\s"'`,;&\\()\[\]{{}}<>|]{{4,200}}+)(?![(\["'`])""",
+         {_FRESH}(?P<value>[^\s"'`,;&\\()\[\]{{}}<>|]{{4,200}}+)(?![(\[])""",
     _FLAGS,
 )
 _MORE_WORDS = re.compile(r"[ \t]+[A-Za-z]{2,}")
@@ -175,6 +178,18 @@ _REFERENCE = re.compile(
     r"(?:[A-Za-z_]\w*[.:])+[A-Za-z_]\w*[.:!?]?|[A-Za-z]+_\w*[A-Za-z]|(?:[A-Z][a-z]+){2,}|[A-Z]+_[A-Z_]+|[A-Z]{2,5}|[./~].*"
 )
 
+#: A row of a table in Markdown, and a name behind its value.
+_ROW = re.compile(
+    rf"""(?P<keep>\|[ \t]*[`*]{{0,2}}{_WHOLE_NAME}[`*]{{0,2}}[ \t]*\|[ \t]*(?P<quote>[`*]{{0,2}}))
+         {_FRESH}(?P<value>[^\s|`]{{4,400}})(?=[`*]{{0,2}}[ \t]*\|)""",
+    _FLAGS,
+)
+_BEHIND = re.compile(
+    rf"""(?P<keep>(?P<quote>{_MARK}))(?P<value>[^\s"'`\\]{{4,200}})
+         (?=(?P=quote)[ ](?:is|was|as)[ ](?:the|my|your|our|a)[ ](?:[\w-]{{1,20}}[ ]){{0,2}}?
+         {_WHOLE_NAME}\b)""",
+    _FLAGS,
+)
 _PARAMETER = re.compile(
     rf"""(?P<keep>[?&](?:[\w.-]{{0,40}}[_-])?(?:key|sig|signature|auth|pwd|jwt|assertion|{NAME})=)
          {_FRESH}[^&\s"'<>\#\\]{{8,}}""",
@@ -239,8 +254,16 @@ def _docker(found: re.Match[str]) -> str:
 
 def _quoted(found: re.Match[str]) -> str:
     value = found["value"]
-    is_text = " " in value if found["password"] is None else False
+    named = found["password"] is not None and not (found["blank"] and " " in value)
+    is_text = not named and (" " in value or (found["blank"] and value.isalpha()))
     return found[0] if is_text or _is_no_value(value) else _mask(found)
+
+
+def _beside(found: re.Match[str]) -> str:
+    """Mask what is no word, or is marked as code."""
+    value = found["value"]
+    is_word = re.fullmatch("[A-Za-z]+[.,:]?", value) is not None and not found["quote"]
+    return found[0] if is_word or _is_no_value(value) or _REFERENCE.fullmatch(value) else _mask(found)
 
 
 def _words(found: re.Match[str]) -> str:
@@ -249,7 +272,14 @@ def _words(found: re.Match[str]) -> str:
     if found["says"] and (found["password"] is None or _SAID.fullmatch(value)):
         return found[0]
     # After a blank, more words make it a sentence; `a=b and c` is an assignment.
-    if found["keep"][-1].isspace() and _MORE_WORDS.match(found.string, found.end()):
+    is_end = found["says"] and value != found["value"]
+    is_word = not found["says"] or value.isalpha()
+    if (
+        is_word
+        and not is_end
+        and found["keep"][-1].isspace()
+        and _MORE_WORDS.match(found.string, found.end())
+    ):
         return found[0]
     if len(value) < least or _is_no_value(value) or _REFERENCE.fullmatch(value):
         return found[0]
@@ -288,6 +318,8 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_ASSIGNED, _mask),
     (_CONTEXTS_QUOTED, _quoted),
     (_WORDS, _words),
+    (_ROW, _beside),
+    (_BEHIND, _beside),
     (_PARAMETER, _mask),
     (_DIGITS, _mask),
     (_SIGNATURE, _mask),

@@ -210,6 +210,10 @@ def test_the_argument_after_a_secret_flag() -> None:
         "{name}: {words}\n", "{name}: '{words}'\n", '{{"{name}": "{words}"}}', "**{name}:** {words}",
         "the {name} is {words}.",
         '{{"a": "{{\\"{name}\\": \\"{words}\\"}}"}}', "{name} for staging is {words}",
+        "the {name} is {words}. Keep it", "Use {name} `{words}` here", "| **{name}** | `{words}` |",
+        "'{words}' is the {name}", "curl -H '{name}: {words}' x", "connect('host=a {name}={words}')",
+        '[{{"name": "{name}", "value": "{words}"}}]', "- name: {name}\n  value: {words}\n",
+
         "DB_{name} = '{words}'",
     ],
 )  # fmt: skip
@@ -326,6 +330,10 @@ def test_secret_variables_in_reports() -> None:
         "4111 ",
         "secret is ",
         "password for a ",
+        "name: token\n ",
+        "'x' is the a ",
+        "| token ",
+        "| `token` | `",
         "iVBORw0KGgoAAAANSUhEUgAA\n",
     ],
 )
