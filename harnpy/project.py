@@ -18,7 +18,16 @@ _STATE = ".harn"
 RUNS_VARIABLE = "HARN_RUN_DIR"
 _RUNS = ".harn-runs"
 
+#: Stands for links out of these two places where tables of a manifest are named.
+STATE = "state"
+
+#: The tables of a manifest that a program may use.
+PROGRAM_TABLES = ("mcp", "hooks", "exports", "llm", "sessions", "event_log", "skills", "skill", STATE)
+
 WORKTREES_VARIABLE = "HARN_WORKTREE_DIR"
+
+#: The schemes of stores in files, whose URL is a path; all others but `memory` are reached over the network.
+IN_FILES = ("sqlite", "jsonl")
 
 
 class ManifestError(Exception):
@@ -53,6 +62,37 @@ def state_directory(base: str, override: str | None) -> str:
 def runs_directory(base: str, override: str | None) -> str:
     """Return where the records of runs are kept below ``base``, or the place that the environment names."""
     return os.path.join(base, (override or "").strip() or _RUNS)
+
+
+def leads_out(files: Files, root: str, path: str) -> bool:
+    """Return True if a path that counts from ``root``, a real one, leads to somewhere outside it."""
+    try:
+        real = files.real_path(os.path.join(root, path))
+    except ValueError:  # a path that nothing can have
+        return True
+    return real != root and not real.startswith(f"{root.rstrip('/')}/")
+
+
+def linked_state(files: Files, base: str) -> dict[str, str]:
+    """Return the links by which the places of state and records in ``base`` lead out of it, and where to."""
+    found = {}
+    for name in (_STATE, _RUNS):
+        place = os.path.join(base, name)
+        if not files.exists(place):
+            continue
+        root = files.real_path(base)
+        links = [name]
+        if files.is_dir(place):
+            inside = (each for each in files.entries(place) if not each.is_dir and not each.is_file)
+            links += [os.path.join(name, each.name) for each in inside]
+        found.update(
+            {
+                link: files.real_path(os.path.join(base, link))
+                for link in links
+                if leads_out(files, root, link)
+            }
+        )
+    return found
 
 
 def skill_places(

@@ -23,6 +23,9 @@ from tests.support import PATIENCE, ROOT, Command
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What trusts a project is the test's.
+os.environ.pop("HARN_TRUST", None)
+
 # What the first Vm would do: hypothesis refuses a limit that changes under it.
 sys.setrecursionlimit(RECURSION_LIMIT)
 
@@ -48,6 +51,12 @@ def clock() -> Iterator[SimulatedClock]:
     """The test runs in simulated time."""
     with simulated_time() as clock:
         yield clock
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user trusts every project."""
+    monkeypatch.setenv("HARN_TRUST", "1")
 
 
 @pytest.fixture(scope="session")

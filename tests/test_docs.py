@@ -130,14 +130,17 @@ TUTORIAL = ROOT / "docs/durable-sessions.md"
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d{8}T\d{6}\.\d{6}Z")
 
 
-def test_the_tutorial_of_durable_sessions(tmp_path: Path, postgres: str) -> None:
+def test_the_tutorial_of_durable_sessions(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, postgres: str
+) -> None:
     """From top to bottom in one directory: blocks that begin with the name of a file are written there,
     commands behind `$` print what follows them. One with ``--follow`` runs until the end, as in a second
     terminal: a `text` block behind other commands is what it has printed meanwhile.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HARN")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{inherited['PATH']}"
-    shell = Shells(tmp_path, {**inherited, "PATH": path})
+    user = str(tmp_path_factory.mktemp("user"))
+    shell = Shells(tmp_path, {**inherited, "PATH": path, "XDG_CONFIG_HOME": user})
     server = "postgresql://postgres:secret@localhost/postgres"
     with shell:
         for snippet in snippets(TUTORIAL):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.agent.tool_registry import RegistryKind
 from harnpy.faults import OptionError
 from harnpy.formats.dicts import as_dict, as_text, as_texts
+from harnpy.formats.manifest import manifest_of
 from harnpy.formats.text_size import byte_length
-from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST
 from harnpy.world.files import plain_reason
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.formats.dicts import Dict
+    from harnpy.world import World
     from harnpy.world.files import Files
 
 SKILLS = RegistryKind("skill")
@@ -389,13 +390,14 @@ class SkillManifest(NamedTuple):
 
 
 def discover_skills(
-    files: Files, root: str | None, places: Iterable[tuple[str, str]], warn: Callable[[str], object]
+    world: World, root: str | None, places: Iterable[tuple[str, str]], warn: Callable[[str], object]
 ) -> list[FoundSkill]:
     """Return the skills in some places, given as layer and directory, and in those of ``root``'s `harn.toml`.
 
     They are sorted by id. The `package` layer is a directory of packages.
     """
-    manifest = SkillManifest() if root is None else read_manifest(files, root, warn)
+    files = world.files
+    manifest = SkillManifest() if root is None else read_manifest(world, root, warn)
     found: dict[str, FoundSkill] = {}
     for source in _ordered([*_sources(files, places), *manifest.sources], manifest):
         for skill in _skills_of(files, source, warn):
@@ -421,19 +423,22 @@ def _sources(files: Files, places: Iterable[tuple[str, str]]) -> Iterator[SkillS
                 yield SkillSource(layer, os.path.join(directory, name, "skills"))
 
 
-def read_manifest(files: Files, root: str, warn: Callable[[str], object]) -> SkillManifest:
+def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> SkillManifest:
     """Return the part of ``root``'s `harn.toml` about skills; an empty one when there is none."""
     path = os.path.join(root, MANIFEST)
     try:
-        text = files.read_text(path)
-        if "skill" not in text:
+        if "skill" not in world.files.read_text(path):
             return SkillManifest()
-        given = parse_toml(text)
+        manifest = manifest_of(world, root)
+        given = manifest.tables
     except FileNotFoundError:
         return SkillManifest()
     except (OSError, ValueError) as error:
         warn(f"{path}: {plain_reason(error)}")
         return SkillManifest()
+    refusal = manifest.refusal("skills", "skill")
+    if refusal is not None:
+        warn(refusal.message)
     skills = as_dict(given.get("skills"))
     listed = [SkillSource("manifest", os.path.join(root, place)) for place in as_texts(skills.get("paths"))]
     declared = as_dict(given.get("skill")).get("source")

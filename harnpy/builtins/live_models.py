@@ -11,7 +11,7 @@ from harnpy.builtins.language.schemas import HarnValues
 from harnpy.llm.call import Models
 from harnpy.llm.call_options import Caps
 from harnpy.vm.run.spans import recorder
-from harnpy.world.effects import MODEL
+from harnpy.world.effects import ENVIRONMENT, MODEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +38,17 @@ def _new_models(vm: Vm) -> Models:
         caps=None if meter is None else _caps(meter),
         spans=partial(recorder, vm),
         http=model_http_of(vm),
+        program=(partial(_variable, vm), vm.world.files.read_text),
     )
     vm.tasks.at_end(models.connections.aclose)
     for prepare in settings.on_models:
         prepare(models)
     return models
+
+
+def _variable(vm: Vm, name: str) -> str | None:
+    """Return the value of a variable that the program may read."""
+    return None if vm.guard.refuses(ENVIRONMENT, name) else vm.unguarded.environment.get(name)
 
 
 def _caps(meter: Meter) -> Caps:

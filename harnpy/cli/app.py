@@ -36,6 +36,7 @@ _MODULES = {
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
     "mcp": "harnpy.cli.commands.mcp",
+    "trust": "harnpy.cli.commands.trust",
     "builtins": "harnpy.cli.commands.builtins",
 }
 

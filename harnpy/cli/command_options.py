@@ -1,13 +1,15 @@
-"""Options that several commands share: `--html FILE`, and those that are specified but not built yet."""
+"""Options that several commands share: `--html FILE`, `--trust`, and those that are not built yet."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from harnpy.cli.console import not_yet, say
+from harnpy.formats.manifest import VARIABLE
 from harnpy.world import World
 
 # `--html FILE`: the output of a command as a page for people.
@@ -24,6 +26,25 @@ def write_page(path: str | None, make: Callable[[], str]) -> None:
     if path is not None:
         World().files.replace_text(path, make())
         say(f"report: {path}")
+
+
+# `--trust`: the project is trusted, for this one command. Spec: 09 §12.1.
+
+
+def _trust(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given:
+        os.environ[VARIABLE] = "1"
+
+
+#: The option of every command that refuses to work where nobody trusts the project.
+trust_option = click.option(
+    "--trust",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_trust,
+    help="Trust the project this once, as HARN_TRUST=1 does.",
+)
 
 
 # Options that are specified but not built yet: accepted only to be refused by name.

@@ -21,14 +21,15 @@ from harnpy import Vm
 from harnpy.check.lint.rules import RULES
 from harnpy.check.lint.settings import ALIASES, COMPLEXITY, Settings
 from harnpy.cli.console import complain
+from harnpy.formats.manifest import Manifest, manifest_of
 from harnpy.formats.suggestions import hint
-from harnpy.formats.toml import parse_toml
-from harnpy.project import MANIFEST, upwards
+from harnpy.project import MANIFEST, leads_out, upwards
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.modules import Modules
-from harnpy.world.files import plain_reason
+from harnpy.world import World
+from harnpy.world.files import RealFiles, plain_reason
 
 # The files that a command is to look at: those it is given, and those in the directories. Spec: 09 §4.1.
 
@@ -42,8 +43,12 @@ def _files(target: Path) -> Iterator[Path]:
     if not target.is_dir():
         yield target
         return
+    root = os.path.realpath(target)
     for folder, _, names in walk(target):
-        yield from (Path(folder, name) for name in names if name.endswith(".harn"))
+        for file in (Path(folder, name) for name in names if name.endswith(".harn")):
+            # Nobody has named what a link in the directory leads to outside.
+            if not file.is_symlink() or not leads_out(RealFiles(), root, os.path.realpath(file)):
+                yield file
 
 
 # Which names of the files at hand others of them import: those are in use, whoever declares them.
@@ -88,30 +93,36 @@ class Manifests:
     """The manifests that one command has met; each is read once, and complained of once."""
 
     def __init__(self) -> None:
-        self._read: dict[str, dict[str, Any]] = {}
+        self._read: dict[str, Manifest | None] = {}
 
-    def table(self, name: str, path: str) -> dict[str, Any]:
-        """The table ``[name]`` that holds for a file or directory, its keys in snake case; often empty."""
-        manifest = nearest_manifest(path)
-        if manifest is None:
+    def table(self, name: str, path: str, required: bool = False) -> dict[str, Any]:
+        """The table ``[name]`` that holds for a file or directory, its keys in snake case; often empty.
+
+        Raises `ManifestError` if a ``required`` one isn't trusted.
+        """
+        nearest = nearest_manifest(path)
+        if nearest is None:
             return {}
-        if manifest not in self._read:
-            self._read[manifest] = _tables(manifest)
-        table = self._read[manifest].get(name)
+        if nearest not in self._read:
+            self._read[nearest] = _manifest(nearest)
+        manifest = self._read[nearest]
+        refusal = None if manifest is None or not required else manifest.refusal(name)
+        if refusal is not None:
+            raise refusal
+        table = {} if manifest is None else manifest.tables.get(name)
         return (
             {key.replace("-", "_"): value for key, value in table.items()} if isinstance(table, dict) else {}
         )
 
 
-def _tables(manifest: str) -> dict[str, Any]:
-    """All tables of a manifest; none, and a warning, when it can't be read."""
+def _manifest(path: str) -> Manifest | None:
+    """A manifest; None, and a warning, when it can't be read."""
     try:
-        with open(manifest, encoding="utf-8") as file:
-            return parse_toml(file.read())
+        return manifest_of(World(), os.path.dirname(path))
     except (OSError, ValueError) as error:
         reason = plain_reason(error)
-        complain(f"warning: failed to parse {manifest}: {reason}")
-        return {}
+        complain(f"warning: failed to parse {path}: {reason}")
+        return None
 
 
 # What manifests and the command line ask of the linter. Spec: 03 §1, 09 §12.

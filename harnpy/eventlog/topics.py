@@ -26,11 +26,12 @@ from harnpy.eventlog.contract import (
 )
 from harnpy.eventlog.errors import ConfigError, TopicMoved, reported
 from harnpy.formats.dicts import string
+from harnpy.formats.manifest import require_state
 from harnpy.project import project_root
 from harnpy.storage.contract import HeadQuery
 from harnpy.storage.errors import VersionConflict
 from harnpy.storage.memory import MemoryStore
-from harnpy.storage.opening import manifest_section, open_store, placed
+from harnpy.storage.opening import manifest_section, open_store, placed, without_ambient
 from harnpy.world.clock import RealClock, milliseconds
 from harnpy.world.files import RealFiles
 
@@ -420,16 +421,24 @@ def event_log_settings(world: World) -> EventLogSettings | None:
     Raises `ManifestError` for an unusable manifest, `ConfigError` for an unknown backend.
     """
     root = project_root(world.files.cwd(), world.files)
-    section = manifest_section(world.files, root, "event_log", _KNOWN, "where events are kept")
+    section, refusal = manifest_section(world, root, "event_log", _KNOWN, "where events are kept")
     if any(world.environment.get(name) for name in (BACKEND, SQLITE)):
         return usual_settings(world)
+    if refusal is not None:
+        raise refusal
     if root is not None and "store" in section:
-        return EventLogSettings(placed(section["store"], root))
+        return EventLogSettings(placed(without_ambient(section["store"]), root))
     return None
 
 
 def usual_settings(world: World) -> EventLogSettings:
-    """Return where events are kept by default, for those who need to keep them."""
+    """Return where events are kept by default, for those who need to keep them.
+
+    Raises `ManifestError` for links there that nobody trusts.
+    """
     here = world.files.cwd()
-    config = EventLogConfig.for_base_dir(project_root(here, world.files) or here, world.environment)
+    base = project_root(here, world.files) or here
+    if not any(world.environment.get(name) for name in (BACKEND, DIRECTORY, SQLITE)):
+        require_state(world, base)
+    config = EventLogConfig.for_base_dir(base, world.environment)
     return EventLogSettings(config.url, config.queue_depth)

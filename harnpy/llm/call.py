@@ -51,7 +51,8 @@ class Models:
     providers: they need no configuration and pass no gate. ``admission`` is called before every attempt.
     ``permit(provider)`` raises where the running task may not call a provider; mocks may always be called.
     ``caps`` bound the replies. ``spans`` returns where spans are recorded now, if they are. ``http`` sends
-    the calls, by default the world's, under the egress policy of the environment.
+    the calls, by default the world's, under the egress policy of the environment. ``program`` reads variables
+    and files as the program may, for the providers of its project; by default as the world does.
     """
 
     def __init__(
@@ -68,14 +69,13 @@ class Models:
         caps: Caps | None = None,
         spans: Callable[[], Spans | None] = lambda: None,
         http: Http | None = None,
+        program: tuple[Callable[[str], str | None], Callable[[str], str]] | None = None,
     ) -> None:
         self.world = world = World() if world is None else world
         self.waiting = waiting = Blocking(world.clock) if waiting is None else waiting
         self.values = SchemaValues() if values is None else values
         self._env = env = world.environment.get
-        self.config = Configured(
-            env, world.files.read_text, world.files.cwd if directory is None else directory
-        )
+        self.config = Configured(world, world.files.cwd if directory is None else directory, program)
         http = world.http.behind(environment_egress(env)) if http is None else http
         self.connections = Connections(http, waiting, caps, world.unguarded.clock.now)
         self.provided = provided or {}

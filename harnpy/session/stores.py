@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from harnpy.formats.dicts import boolean, string
-from harnpy.project import STATE_VARIABLE, project_root, state_directory
+from harnpy.formats.manifest import require_state
+from harnpy.project import IN_FILES, STATE_VARIABLE, project_root, state_directory
 from harnpy.session.errors import InvalidArgument
-from harnpy.storage.opening import IN_FILES, manifest_section, placed
+from harnpy.storage.opening import manifest_section, placed, without_ambient
 from harnpy.world.effects import NETWORK, STATE, WRITE
 
 if TYPE_CHECKING:
@@ -45,18 +46,27 @@ class StoreSettings(NamedTuple):
 
 
 def store_settings(world: World) -> StoreSettings:
-    """Return what holds in the working directory. Raises `ManifestError` for an unusable manifest."""
+    """Return what holds in the working directory.
+
+    Raises `ManifestError` for an unusable manifest, and for a place that nobody trusts.
+    """
     here = world.files.cwd()
     root = project_root(here, world.files)
-    section = manifest_section(world.files, root, "sessions", _KNOWN, "where sessions are kept")
+    section, refusal = manifest_section(world, root, "sessions", _KNOWN, "where sessions are kept")
     store, durable = section.get("store"), section.get("durable", False)
     variable = world.environment.get(VARIABLE)
     if variable:
         return StoreSettings(placed(variable, here), durable)
+    if refusal is not None:
+        raise refusal
     if store is not None and root is not None:
-        return StoreSettings(placed(store, root), durable)
-    state = state_directory(root or here, world.environment.get(STATE_VARIABLE))
-    return StoreSettings(f"sqlite:{os.path.join(state, 'sessions.db')}", durable)
+        return StoreSettings(placed(without_ambient(store), root), durable)
+    override = world.environment.get(STATE_VARIABLE)
+    if not override:
+        require_state(world, root or here)
+    return StoreSettings(
+        f"sqlite:{os.path.join(state_directory(root or here, override), 'sessions.db')}", durable
+    )
 
 
 # The stores that one Vm's sessions are kept in. Spec: 10 §C6, §C9; rules of the Vm: 07 §8.5.
@@ -93,6 +103,8 @@ class Stores:
             self._require(url, by_default=True)
         elif isinstance(option, str):
             url = placed(option, self._world.unguarded.files.cwd())
+            if not self._world.environment.all():  # a database gets no variables that the program doesn't
+                url = without_ambient(url)
             self._require(url, by_default=False)
         elif isinstance(option, int | float | list | dict):
             raise InvalidArgument("`store` must be a bool or a string")

@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from harnpy.formats.manifest import manifest_of
 from harnpy.formats.suggestions import hint
-from harnpy.project import MANIFEST, ManifestError
+from harnpy.project import IN_FILES, MANIFEST, ManifestError
 from harnpy.storage.errors import StorageError
 from harnpy.world.files import PRIVATE, SHARED, plain_reason
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Kind
     from harnpy.storage.contract import Store
     from harnpy.storage.leases import Machine
-    from harnpy.world.files import Files
+    from harnpy.world import World
 
     Opener = Callable[["StoreUrl", Machine], Store]
 
@@ -45,6 +46,8 @@ class StoreUrl(NamedTuple):
     strict_ids: bool = False
     #: Whether the user's group may read and write what the store makes.
     group: bool = False
+    #: Whether a database may be given what the user keeps for it: variables, password files, services, keys.
+    ambient: bool = True
 
     @property
     def modes(self) -> tuple[int, int]:
@@ -138,6 +141,7 @@ _OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "timeout": _seconds,
     "strict_ids": _flag,
     "group": _flag,
+    "ambient": _flag,
 }
 
 
@@ -160,10 +164,6 @@ _OPENERS: dict[str, Opener] = {
 }
 
 
-#: The schemes of stores in files, whose URL is a path; all others but `memory` are reached over the network.
-IN_FILES = ("sqlite", "jsonl")
-
-
 def placed(url: str, directory: str) -> str:
     """Return the URL with a path that counts from ``directory`` made absolute."""
     scheme, _, path = url.partition(":")
@@ -173,24 +173,25 @@ def placed(url: str, directory: str) -> str:
 
 
 def manifest_section(
-    files: Files, root: str | None, name: str, known: Mapping[str, tuple[Kind, str]], what: str
-) -> dict[str, Any]:
-    """Return the section ``name`` of the manifest in ``root``, {} without one.
+    world: World, root: str | None, name: str, known: Mapping[str, tuple[Kind, str]], what: str
+) -> tuple[dict[str, Any], ManifestError | None]:
+    """Return the section ``name`` of the manifest in ``root``, {} without one, and why a part is missing.
 
     ``known`` are its keys, each with the kind of its value and an example. Raises `ManifestError`, which
-    says that ``what`` can't be read, or which key is wrong.
+    says that ``what`` can't be read, or which key is wrong. The one returned is for whoever needs the part
+    that nobody trusts.
     """
-    from harnpy.formats.toml import parse_toml
-
     if root is None:
-        return {}
+        return {}, None
     path = os.path.join(root, MANIFEST)
     try:
-        text = files.read_text(path)
-        section = parse_toml(text).get(name, {}) if name in text else {}
+        if name not in world.files.read_text(path):
+            return {}, None
+        manifest = manifest_of(world, root)
     except (OSError, ValueError) as error:
         reason = plain_reason(error)
         raise ManifestError(f"failed to read {what}: {reason}", path) from None
+    section = manifest.tables.get(name, {})
     if not isinstance(section, dict):
         raise ManifestError(f"`{name}` must be a table", path)
     for key, value in section.items():
@@ -200,4 +201,11 @@ def manifest_section(
         problem = kind(value)
         if problem is not None:
             raise ManifestError(f"`{key}` of `[{name}]` {problem}", path, example)
-    return section
+    return section, manifest.refusal(name)
+
+
+def without_ambient(url: str) -> str:
+    """Return the URL, for a database that gets no credentials but those in it, whatever it says itself."""
+    if url.partition(":")[0] not in ("postgresql", "postgres"):
+        return url
+    return f"{url}{'&' if '?' in url else '?'}ambient=0"

@@ -142,13 +142,12 @@ def _target(files: Files, path: str) -> str | None:
 
 def _exports(files: Files, package: str) -> dict[str, str]:
     """The `[exports]` of a package's manifest; one that can't be understood has none."""
-    manifest = os.path.join(package, MANIFEST)
-    if not files.is_file(manifest):
+    if not files.is_file(os.path.join(package, MANIFEST)):
         return {}
-    from harnpy.formats.toml import parse_toml
+    from harnpy.formats.manifest import Manifest
 
     try:
-        exports = parse_toml(files.read_text(manifest)).get("exports")
+        exports = Manifest(files, package).tables.get("exports")
     except (OSError, ValueError):
         return {}
     given = exports if isinstance(exports, dict) else {}

@@ -27,6 +27,8 @@ SHOW = CALL + "println(r.tools.rejected)\n"
 HOOK = '[[hooks]]\nevent = "PreToolUse"\nhandler = "rules::refuse"\n'
 RULES = 'pub fn refuse(call) { return {deny: "no"} }\n'
 
+pytestmark = pytest.mark.usefixtures("trusted")
+
 Write = Callable[[str, str], str]
 
 

@@ -18,6 +18,9 @@ from tests.worlds import OwnWorld
 _COMMAND = f'command = ["{sys.executable}", "{SERVERS / "raw.py"}"]'
 
 
+pytestmark = pytest.mark.usefixtures("trusted")
+
+
 class Project:
     """A directory with a manifest; ``err`` is what was written to standard error."""
 

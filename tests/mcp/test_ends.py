@@ -28,6 +28,8 @@ agent_loop("go", nil, {provider: "mock", tool_format: "native", mcp_servers: [
   END
 }})
 """
+pytestmark = pytest.mark.usefixtures("trusted")
+
 _MANIFEST = """
 [[mcp]]
 name = "declared"

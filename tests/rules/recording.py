@@ -104,6 +104,7 @@ class RecordedEnvironment(Variables):
         super().__init__(
             {
                 "HARN_MARKED": "secret",
+                "HARN_TRUST": "1",
                 "PATH": "/bin",
                 "HARN_SESSION_STORE": "memory:",
                 "HARN_LLM_PROVIDER": "recorded",

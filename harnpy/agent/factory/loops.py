@@ -146,7 +146,7 @@ class LoopFactory(AgentFactory):
         root = project_root(here, files) or here
         places = skill_places(self._world.environment.get, here, root, ())
         found = [place for place in places if files.is_dir(place[1])]
-        return discover_skills(files, root, found, lambda text: self._world.warn("skills", text))
+        return discover_skills(self._world, root, found, lambda text: self._world.warn("skills", text))
 
     def check(self, definition: AgentDef) -> None:
         self.capabilities.of(definition.capabilities)

@@ -10,7 +10,6 @@ from harnpy.builtins.agents.tool_runtime import hooks_of
 from harnpy.builtins.bridge.callables import python_function
 from harnpy.faults import MisuseError
 from harnpy.formats.mismatch import mismatch
-from harnpy.formats.toml import parse_toml
 from harnpy.project import MANIFEST, ManifestError
 from harnpy.vm.errors import FAILURES
 from harnpy.vm.modules import Modules, load_module
@@ -18,6 +17,10 @@ from harnpy.vm.run.backtrace import finish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from harnpy.formats.manifest import Manifest
     from harnpy.vm.modules import Module
     from harnpy.vm.values import Fn
     from harnpy.vm.vm import Vm
@@ -42,7 +45,7 @@ class _Hook(msgspec.Struct, frozen=True):
     pattern: str = "*"
 
 
-class _Manifest(msgspec.Struct, frozen=True):
+class _Tables(msgspec.Struct, frozen=True):
     """The tables that hooks need."""
 
     package: _Package = _Package()
@@ -58,50 +61,46 @@ class _Refused(Exception):
         self.help = help
 
 
-def install(vm: Vm, path: str, text: str) -> None:
-    """Install the hooks of the manifest at ``path``, whose ``text`` is given. Raises `ManifestError`."""
+def install(vm: Vm, manifest: Manifest) -> None:
+    """Install the hooks of a manifest. Raises `ManifestError`."""
     try:
-        manifest = _read(text)
-        for each in manifest.hooks:
-            handler = _handler(vm, manifest, os.path.dirname(path), each.handler)
+        tables = _read(manifest.tables)
+        for each in tables.hooks:
+            handler = _handler(vm, tables, os.path.dirname(manifest.path), each.handler)
             hooks_of(vm).add(each.event, python_function(vm, handler), each.pattern)
     except (MisuseError, _Refused) as error:
         help_ = error.help if isinstance(error, _Refused) else None
-        raise ManifestError(f"failed to install manifest hooks: {error}", path, help_) from error
+        raise ManifestError(f"failed to install manifest hooks: {error}", manifest.path, help_) from error
 
 
-def _read(text: str) -> _Manifest:
+def _read(tables: Mapping[str, Any]) -> _Tables:
     try:
-        tables = parse_toml(text)
-    except ValueError as error:
-        raise _Refused(str(error)) from None
-    try:
-        return msgspec.convert(tables, _Manifest)
+        return msgspec.convert(tables, _Tables)
     except msgspec.ValidationError:
-        raise _Refused(mismatch(tables, _Manifest)) from None
+        raise _Refused(mismatch(tables, _Tables)) from None
 
 
-def _handler(vm: Vm, manifest: _Manifest, root: str, handler: str) -> Fn:
+def _handler(vm: Vm, tables: _Tables, root: str, handler: str) -> Fn:
     name, _, function = handler.rpartition("::")
     if not name or not function:
         raise _Refused(f"invalid hook handler '{handler}': expected <module>::<function>", _SPELLING)
-    module = _module(vm, _file(vm, manifest, root, name), root, handler)
+    module = _module(vm, _file(vm, tables, root, name), root, handler)
     if function not in module.exports:
         help_ = f"declare `pub fn {function}(payload)` in {module.name}"
         raise _Refused(f"hook handler '{function}' is not exported by module '{name}'", help_)
     return module.exports[function]
 
 
-def _file(vm: Vm, manifest: _Manifest, root: str, name: str) -> str:
+def _file(vm: Vm, tables: _Tables, root: str, name: str) -> str:
     """Return the file or import path that a module's name in a handler stands for."""
-    if name == manifest.package.name:
+    if name == tables.package.name:
         path = os.path.join(root, _LIBRARY)
         if not vm.unguarded.files.is_file(path):
             text = f"module '{name}' resolves to local {_LIBRARY}, but {path} is missing"
             raise _Refused(text, _OWN_NAME)
         return path
-    if name in manifest.exports:
-        path = os.path.normpath(os.path.join(root, manifest.exports[name]))
+    if name in tables.exports:
+        path = os.path.normpath(os.path.join(root, tables.exports[name]))
         if not vm.unguarded.files.exists(path):
             raise _Refused(f"export '{name}' resolves to {path}, but that path does not exist", _EXPORTED)
         return path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from weakref import finalize
 
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, installed_event_log, opened
+from harnpy.project import IN_FILES
 from harnpy.storage.memory import MemoryStore
-from harnpy.storage.opening import IN_FILES
 from harnpy.world.effects import NETWORK, STATE
 
 TYPE_CHECKING = False

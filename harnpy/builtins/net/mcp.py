@@ -10,7 +10,6 @@ from functools import partial
 from harnpy.builtins.bridge.contexts import workplace_of
 from harnpy.builtins.bridge.live_http import http_of
 from harnpy.faults import Fault, MisuseError
-from harnpy.formats.dicts import read_toml
 from harnpy.mcp.client import Client
 from harnpy.mcp.server_spec import ServerSpec
 from harnpy.mcp.servers import Cards, Servers, read_declared
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harnpy.formats.dicts import Dict
+    from harnpy.formats.manifest import Manifest
     from harnpy.mcp.servers import Declared
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
@@ -61,12 +61,9 @@ GLOBAL = "mcp"
 _LEAD = "failed to read MCP servers"
 
 
-def bind_servers(vm: Vm, path: str, text: str) -> None:
-    """Declare the servers of the manifest at ``path`` whenever a program starts; ``text`` is what it holds.
-
-    Raises `ManifestError`.
-    """
-    declared = _declared(path, text)
+def bind_servers(vm: Vm, manifest: Manifest) -> None:
+    """Declare the servers of a manifest whenever a program starts. Raises `ManifestError`."""
+    declared = _declared(manifest.path, manifest.tables["mcp"])
     if not declared:
         return
     clients: dict[str, Client] = {}
@@ -75,13 +72,7 @@ def bind_servers(vm: Vm, path: str, text: str) -> None:
     vm.on_start.append(lambda: _start(vm, declared, clients))
 
 
-def _declared(path: str, text: str) -> list[Declared]:
-    try:
-        tables = read_toml(text).get("mcp")
-    except ValueError as error:
-        raise ManifestError(f"{_LEAD}: {error}", path) from None
-    if tables is None:
-        return []
+def _declared(path: str, tables: Any) -> list[Declared]:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ManifestError(
             f"{_LEAD}: `mcp` must be an array of tables", path, "write each server as [[mcp]]"

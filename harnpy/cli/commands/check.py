@@ -18,15 +18,15 @@ from harnpy.check.lint.rules import lint
 from harnpy.check.lint.settings import Settings
 from harnpy.checking import Checker
 from harnpy.cli import FAILED, OK
-from harnpy.cli.command_options import unbuilt_options
+from harnpy.cli.command_options import trust_option, unbuilt_options
 from harnpy.cli.console import complain
 from harnpy.cli.project_setup import bind_manifest
 from harnpy.cli.reports import Report, report, report_options
 from harnpy.cli.source_files import LintSettings, Manifests, consumed_names, nearest_manifest, program_files
+from harnpy.formats.manifest import Manifest
 from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.formats.templates import assets
-from harnpy.formats.toml import parse_toml
-from harnpy.project import MANIFEST, project_root
+from harnpy.project import project_root
 from harnpy.syntax import ast
 from harnpy.syntax.ast import walk
 from harnpy.syntax.diagnostic import Diagnostic, Lines, SyntaxFault
@@ -70,10 +70,10 @@ def preflight_findings(
 def _manifest_severity(directory: str) -> str:
     root = project_root(directory, RealFiles())
     try:
-        manifest = parse_toml(Path(root, MANIFEST).read_text(encoding="utf-8")) if root else {}
+        tables = Manifest(RealFiles(), root).tables if root else {}
     except (OSError, ValueError):
         return "error"
-    check = manifest.get("check", {})
+    check = tables.get("check", {})
     given = check.get("preflight_severity") if isinstance(check, dict) else None
     severity = _SPELLINGS.get(str(given), str(given))
     return severity if severity in SEVERITIES else "error"
@@ -177,6 +177,7 @@ _NO_TARGET = "`harnpy check` requires at least one target path, or `--workspace`
     type=click.Choice(SEVERITIES),
     help="What to make of imports and templates that won't be found.",
 )
+@trust_option
 @report_options
 @unbuilt_options("--invariants", "--provider-matrix")
 @unbuilt_options("--host-capabilities", "--bundle-root", takes_value=True)
@@ -222,7 +223,7 @@ def _workspace(targets: Sequence[Path]) -> Iterator[Path]:
     manifest = nearest_manifest(start)
     if manifest is None:
         raise _NoWorkspace("--workspace could not find a harn.toml walking up from the target(s)")
-    paths = Manifests().table("workspace", start).get("pipelines")
+    paths = Manifests().table("workspace", start, required=True).get("pipelines")
     if not isinstance(paths, list) or not paths:
         raise _NoWorkspace("--workspace requires `[workspace].pipelines` in the nearest harn.toml")
     yield from (Path(manifest).parent / str(path) for path in paths)

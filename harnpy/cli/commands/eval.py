@@ -18,15 +18,16 @@ from harnpy import Vm
 from harnpy.builtins.live_models import models_of
 from harnpy.builtins.workflows.run_records import eval_metrics
 from harnpy.cli import FAILED, OK, console, run_records
-from harnpy.cli.command_options import html_option, write_page
+from harnpy.cli.command_options import html_option, trust_option, write_page
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.console import complain, harmless, one_line, paint, say
 from harnpy.cli.model_fixtures import replay
-from harnpy.cli.project_setup import bind_project
+from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.cli.run_records import difference, refused
 from harnpy.faults import MisuseError, OptionError
-from harnpy.formats.dicts import Dict, read_toml
+from harnpy.formats.dicts import Dict
 from harnpy.formats.json import parse_json
+from harnpy.formats.manifest import manifest_of
 from harnpy.llm.experiments import VARIABLE, read_experiment
 from harnpy.project import MANIFEST, project_root
 from harnpy.vm.errors import ExitRequest
@@ -202,6 +203,7 @@ _APPLIES_TO = {"--compare": "record"} | dict.fromkeys(
 @click.option("--structural-experiment", "spec", metavar="SPEC", help="A program: run it with it, too.")
 @click.option("--llm-mock", metavar="FILE", help="A program: answer all model calls from FILE.")
 @html_option
+@trust_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -225,7 +227,7 @@ def command(
     if kind == "program":
         if spec is None:
             raise click.UsageError("a program is evaluated with `--structural-experiment SPEC`", context)
-
+        require_trust([path])
         return print_report(paired(path, spec, llm_mock, args), page)
     try:
         return print_report(judged(path, kind, compare), page)
@@ -338,14 +340,16 @@ def _judge_package_eval(path: str) -> int:
 
 
 def _listed_package_evals(root: str) -> list[str]:
-    manifest = Path(root, MANIFEST)
-    if not manifest.is_file():
-        return _USUAL
+    path = Path(root, MANIFEST)
     try:
-        package = read_toml(manifest.read_text(encoding="utf-8")).get("package", {})
+        manifest = manifest_of(World(), root)
     except ValueError as error:
-        raise click.ClickException(f"{manifest}: {plain_reason(error)}") from None
+        raise click.ClickException(f"{path}: {plain_reason(error)}") from None
+    refusal = manifest.refusal("package")
+    if refusal is not None:
+        raise refusal
+    package = manifest.tables.get("package", {})
     evals = package.get("evals", _USUAL) if isinstance(package, dict) else None
     if not isinstance(evals, list) or not all(isinstance(path, str) for path in evals):
-        raise click.ClickException(f"{manifest}: `package.evals` must be a list of paths")
+        raise click.ClickException(f"{path}: `package.evals` must be a list of paths")
     return evals

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from harnpy.cli import FAILED, OK, tables
+from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.usage import Group
 from harnpy.eventlog.bearer import BearerSessions, CreateSession, utc_now
@@ -61,6 +62,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group("waitpoint", cls=Group, short_help="Complete what programs wait for.")
 @store_option
+@trust_option
 @click.pass_context
 def waitpoint(context: click.Context, store: str | None) -> None:
     """List the waitpoints of programs, and complete them.
@@ -172,6 +174,7 @@ def _value(context: click.Context, text: str | None) -> Any:
 
 @click.group("tokens", cls=Group, short_help="Give out and revoke tokens of a service.")
 @store_option
+@trust_option
 @click.pass_context
 def tokens(context: click.Context, store: str | None) -> None:
     """Manage who may call a service that stands behind BearerAuth.

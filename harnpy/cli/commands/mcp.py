@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from harnpy.cli import FAILED, OK
+from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain
 from harnpy.cli.usage import Group
 
@@ -75,6 +76,7 @@ def command() -> None:
 @click.option(
     "--sessions", is_flag=True, help="Offer the file's sessions too: as resources, with the verbs as tools."
 )
+@trust_option
 @click.option("--debug", is_flag=True, help="Show the Python traceback of a failure.")
 def serve(
     file: str,

@@ -21,11 +21,11 @@ from rich.text import Text
 from harnpy import Vm
 from harnpy.builtins.live_models import models_of
 from harnpy.cli import FAILED, INTERRUPTED, OK, console
-from harnpy.cli.command_options import write_page
+from harnpy.cli.command_options import trust_option, write_page
 from harnpy.cli.commands.run import exit_status
 from harnpy.cli.console import complain, counted
 from harnpy.cli.profiler import Call, Function, Profile, Recorder, watching
-from harnpy.cli.project_setup import bind_project
+from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.cli.tables import cell, show, table
 from harnpy.cli.testing.sandbox import sandboxed_world
 from harnpy.llm.account import Trace
@@ -221,6 +221,7 @@ def _lines(profile: Profile, text_of: Callable[[str, int], str]) -> Markup:
 
 
 @click.command("profile", short_help="Run a program and report where its time goes.")
+@trust_option
 @click.argument("file", type=click.Path())
 @click.argument("args", nargs=-1)
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Rows shown.")
@@ -285,12 +286,14 @@ def _texts() -> Callable[[str, int], str]:
 
 @click.command("bench", short_help="Run a program many times and report how long it took.")
 @click.argument("file", type=click.Path(path_type=Path))
+@trust_option
 @click.option("-n", "--iterations", type=click.IntRange(0), default=10, show_default=True, metavar="N")
 def bench(file: Path, iterations: int) -> int:
     """Run FILE many times and report how long it took. Its output is discarded."""
     if iterations == 0:
         complain("error: `harnpy bench` requires at least one iteration")
         return FAILED
+    require_trust([file])
     runs: list[_Run] = []
     for iteration in range(1, iterations + 1):
         try:

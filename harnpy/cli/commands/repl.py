@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import click
 
 from harnpy.cli import FAILED, Stopped, console
+from harnpy.cli.command_options import trust_option
 from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.project import ManifestError
 from harnpy.version import __version__
@@ -17,6 +18,7 @@ from harnpy.vm.errors import ExitRequest
 
 
 @click.command("repl", short_help="Talk to Harn, one input at a time.")
+@trust_option
 def command() -> int:
     """Talk to Harn, one input at a time; `:help` shows how.
 

@@ -45,6 +45,7 @@ Options:
   --llm-mock-record FILE  Record the replies of models in FILE, for --llm-mock.
   --watch-agents          Show on stderr what the agents do while they work.
   --attended              Ask at the terminal when the program asks a person.
+  --trust                 Trust the project this once, as HARN_TRUST=1 does.
   --walk                  Walk the syntax tree instead of compiling it: slow, the same results.
   --trace                 Show the model calls and their cost on stderr afterwards.
   --debug                 Show the Python traceback of a failure.
@@ -64,6 +65,7 @@ _FLAGS = {
     "--attended": "attended",
     "--debug": "debug",
     "--trace": "trace",
+    "--trust": "trust",
     "--walk": "walk",
     "--watch-agents": "watch_agents",
     "--help": "help",
@@ -107,7 +109,7 @@ class Options:
     time: float | None = None
     llm_mock: str | None = None
     llm_mock_record: str | None = None
-    attended = debug = trace = walk = watch_agents = help = False
+    attended = debug = trace = trust = walk = watch_agents = help = False
 
     def __init__(self) -> None:
         self.args: list[str] = []
@@ -219,6 +221,10 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     from harnpy import Vm
     from harnpy.vm.errors import ExitRequest
 
+    if options.trust:
+        import os
+
+        os.environ["HARN_TRUST"] = "1"
     world = _world(options)
     if stopping is not None:
         world.stopping = stopping

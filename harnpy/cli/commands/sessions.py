@@ -18,11 +18,13 @@ from harnpy.adapters import conversations
 from harnpy.adapters.conversations import KINDS, THREAD, Conversation
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
+from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain, counted, one_line, say
 from harnpy.cli.usage import Group
 from harnpy.eventlog.agent_events import topic_of
 from harnpy.eventlog.topics import TOPIC, event_log_settings, usual_settings
 from harnpy.formats.json import compact_json
+from harnpy.project import IN_FILES, ManifestError
 from harnpy.session.codec import encode_event
 from harnpy.session.erasure import erase
 from harnpy.session.errors import EventNotFound, SessionError, SessionLeased
@@ -46,7 +48,7 @@ from harnpy.session.transfer.formats import (
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
-from harnpy.storage.opening import IN_FILES, parse_url
+from harnpy.storage.opening import parse_url
 from harnpy.storage.upgrading import upgrade_store
 from harnpy.world import World
 from harnpy.world.files import plain_reason
@@ -82,7 +84,7 @@ def failing(function: Callable[..., int]) -> Callable[..., int]:
     def run(*arguments: Any, **options: Any) -> int:
         try:
             return function(*arguments, **options)
-        except (StorageError, SessionError) as error:
+        except (StorageError, SessionError, ManifestError) as error:
             complain(f"error: {one_line(str(error))}{_advice(error)}")
             return FAILED
 
@@ -559,6 +561,7 @@ _DELETED = frozenset({"deleted"})
 
 @click.group("sessions", cls=Group, short_help="List, show and manage kept sessions.", no_args_is_help=False)
 @click.option("--store", metavar="URL", help="In place of HARN_SESSION_STORE and harn.toml.")
+@trust_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(context: click.Context, store: str | None, as_json: bool) -> None:

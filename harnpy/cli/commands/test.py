@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from harnpy.cli.command_options import unbuilt_options
+from harnpy.cli.command_options import trust_option, unbuilt_options
 from harnpy.cli.console import not_yet
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s)?")
@@ -65,6 +65,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
     "--html", type=click.Path(path_type=Path), metavar="FILE", help="Coverage as an HTML page as well."
 )
 @click.option("--evals", is_flag=True, help="Package: judge its eval packs.")
+@trust_option
 @unbuilt_options("--record", "--replay", "--determinism")
 @click.pass_context
 def command(context: click.Context, /, target: str | None, **options: Any) -> int:

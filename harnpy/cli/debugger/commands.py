@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from harnpy.cli import INTERRUPTED, Stopped, console, session_views
+from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import one_line, paint
 from harnpy.cli.debugger import engine as steps
 from harnpy.cli.debugger.engine import Program
@@ -445,6 +446,7 @@ def _prompter(commands: Commands) -> Callable[[], str | None]:
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1)
+@trust_option
 @click.option("--skill-dir", "skill_dirs", multiple=True, metavar="DIR", help="Add the skills in DIR.")
 @click.option("--llm-mock", metavar="FILE", help="Answer all model calls from FILE, a fixture a line.")
 def debug(file: str, args: tuple[str, ...], skill_dirs: tuple[str, ...], llm_mock: str | None) -> int:
@@ -459,6 +461,7 @@ def debug(file: str, args: tuple[str, ...], skill_dirs: tuple[str, ...], llm_moc
 
 
 @click.command("dap", short_help="Debug a program from an editor.")
+@trust_option
 def dap() -> None:
     """Speak the Debug Adapter Protocol on stdin and stdout.
 

@@ -16,6 +16,7 @@ from typing import Literal
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.console import complain, say
+from harnpy.cli.project_setup import require_trust
 from harnpy.cli.testing import test_results
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.cli.testing.test_results import Result, junit, tally
@@ -203,6 +204,7 @@ def run(options: Options) -> int:
     except SelectionError as error:
         complain(str(error))
         return FAILED
+    require_trust(case.path for case in cases)
     results = _run_all(cases, options)
     if options.json:
         sys.stdout.write(tally(results).as_json() + "\n")

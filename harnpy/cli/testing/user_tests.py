@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from harnpy.cli import FAILED, OK, console
 from harnpy.cli.console import complain, counted, paint, say
+from harnpy.cli.project_setup import require_trust
 from harnpy.cli.testing import test_results
 from harnpy.cli.testing.sandbox import Outcome, run_program
 from harnpy.cli.testing.test_results import Result, Tally, tally
@@ -154,6 +155,7 @@ def _run_once(options: Options) -> int:
     if not count:
         say("No test pipelines found")
         return OK
+    require_trust(file.path for file in files)
     say(f"Running {counted(count, 'test')} from {counted(len(files), 'file')}...\n")
     start = perf_counter()
     results: list[Result] = []

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os.path
 
-from harnpy.formats.toml import parse_toml
+from harnpy.formats.manifest import Manifest
 from harnpy.project import MANIFEST, project_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from harnpy.world.files import Files
+
+
+_NO_TEXT = "stream did not contain valid UTF-8"
 
 
 class AssetError(Exception):
@@ -42,11 +45,15 @@ def read(files: Files, path: str) -> str:
     try:
         return files.read_text(path)
     except OSError as error:
-        raise AssetError(f"{error.strerror} (os error {error.errno})") from None
+        raise _unreadable(error) from None
     except UnicodeDecodeError:
-        raise AssetError("stream did not contain valid UTF-8") from None
+        raise AssetError(_NO_TEXT) from None
     except ValueError:
         raise AssetError("file name contained an unexpected NUL byte") from None
+
+
+def _unreadable(error: OSError) -> AssetError:
+    return AssetError(f"{error.strerror} (os error {error.errno})")
 
 
 def _is_inside(path: str) -> bool:
@@ -57,7 +64,11 @@ def _is_inside(path: str) -> bool:
 def _alias_target(files: Files, root: str, alias: str) -> str:
     manifest = os.path.join(root, MANIFEST)
     try:
-        roots = parse_toml(read(files, manifest)).get("asset_roots", {})
+        roots = Manifest(files, root).tables.get("asset_roots", {})
+    except UnicodeDecodeError:
+        raise AssetError(_NO_TEXT) from None
+    except OSError as error:
+        raise _unreadable(error) from None
     except ValueError as error:
         raise AssetError(f"{manifest}: {error}") from None
     target = roots.get(alias) if isinstance(roots, dict) else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.globs import glob_matches
 from harnpy.llm.configuration.capabilities import BUILT_IN_ROWS, Matrix, read_rules
-from harnpy.llm.configuration.known_providers import KnownProviders
+from harnpy.llm.configuration.known_providers import KnownProviders, ProjectProviders
 from harnpy.llm.configuration.model_settings import Configuration, load
 from harnpy.llm.configuration.prices import context_window, price_of
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.configuration.model_settings import Settings
     from harnpy.llm.configuration.prices import Price
+    from harnpy.world import World
 
 #: Worst to best.
 TIERS = ("small", "mid", "frontier")
@@ -166,28 +167,31 @@ def _present(table: dict[str, Any]) -> dict[str, Any]:
 
 
 class Configured:
-    """``read`` returns a file's text, ``directory`` the program's place; without ``read`` no file is read.
+    """``directory`` returns the program's place; ``program`` is what the program itself may read.
 
     Each property raises `OptionError` for a file that is wrong.
     """
 
     def __init__(
         self,
-        env: Callable[[str], str | None],
-        read: Callable[[str], str] | None,
+        world: World,
         directory: Callable[[], str],
+        program: tuple[Callable[[str], str | None], Callable[[str], str]] | None = None,
     ) -> None:
-        self._env = env
-        self._read = read
+        self._world = world
         self._directory = directory
+        self._program = (world.environment.get, world.files.read_text) if program is None else program
 
     @cached_property
     def _files(self) -> Configuration:
-        return Configuration() if self._read is None else load(self._env, self._read, self._directory())
+        return load(self._world, self._directory())
 
     @cached_property
     def known_providers(self) -> KnownProviders:
-        return KnownProviders(self._files.settings, self._env, self._files.source, self._read)
+        found, world = self._files, self._world
+        project = ProjectProviders(found.project, found.untrusted, *self._program)
+        env, read = world.environment.get, world.files.read_text
+        return KnownProviders(found.settings, env, read, project, found.source)
 
     @cached_property
     def known_models(self) -> KnownModels:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.model_settings import BUILT_IN
@@ -147,6 +147,18 @@ class ProviderConfig:
         return {**self.extra_headers, "authorization": f"Bearer {self.api_key}"}
 
 
+class ProjectProviders(NamedTuple):
+    """The providers that a project configures, and what the program may read for them: by its own rules.
+
+    ``untrusted`` is why none of them may be called, if nobody trusts the project.
+    """
+
+    names: frozenset[str]
+    untrusted: str | None
+    env: Callable[[str], str | None]
+    read: Read
+
+
 class KnownProviders:
     """The providers of one program. ``source`` names the file that configures them; ``read`` returns the text
     of a file of credentials."""
@@ -155,12 +167,14 @@ class KnownProviders:
         self,
         settings: Settings,
         env: Callable[[str], str | None],
+        read: Read,
+        project: ProjectProviders,
         source: str = BUILT_IN,
-        read: Read | None = None,
     ) -> None:
         self._entries = settings.providers
         self._env = env
         self._read = read
+        self._project = project
         self._source = source
         self._registered = {MOCK}
         self.default = env("HARN_DEFAULT_PROVIDER") or settings.default_provider
@@ -186,11 +200,11 @@ class KnownProviders:
     def available(self, name: str) -> bool:
         """Return True if a call could be authorised: the provider's key is there, or it needs none."""
         entry = self.find(name)
-        if entry is None:
+        if entry is None or self._is_untrusted(name):
             return name == MOCK
-        style, key = self._authorisation(entry)
+        style, key = self._authorisation(name, entry)
         if style == SIGNED:
-            return bool(key and self._env(AWS_SECRET))
+            return bool(key and self._variables(name)(AWS_SECRET))
         return style in (_KEYLESS, GOOGLE) or key is not None
 
     def available_names(self) -> list[str]:
@@ -209,23 +223,32 @@ class KnownProviders:
                 "for offline use)"
             )
 
-    def _authorisation(self, entry: ProviderEntry, api_key: str | None = None) -> tuple[str, str | None]:
+    def _is_untrusted(self, name: str) -> bool:
+        return self._project.untrusted is not None and name in self._project.names
+
+    def _variables(self, name: str) -> Callable[[str], str | None]:
+        """Return the variables that may be read for a provider."""
+        return self._project.env if name in self._project.names else self._env
+
+    def _authorisation(
+        self, name: str, entry: ProviderEntry, api_key: str | None = None
+    ) -> tuple[str, str | None]:
         """Return how a call is authorised, and the key or token for it, None where there is none."""
-        token = None if api_key else self._first(entry.token_envs)
+        token = None if api_key else self._first(name, entry.token_envs)
         if token:
             return BEARER, token
-        style, key = entry.auth_style, None if api_key else self._first(entry.auth_envs)
+        style, key = entry.auth_style, None if api_key else self._first(name, entry.auth_envs)
         if key is None:
             key = api_key or entry.api_key or None
             if key is not None and style == SIGNED:
                 style = BEARER  # it takes two keys to sign, and one that stands alone is a token
-            elif key is None and entry.credentials_env and self._env(entry.credentials_env):
+            elif key is None and entry.credentials_env and self._variables(name)(entry.credentials_env):
                 style = GOOGLE
         return style, key
 
-    def _first(self, variables: tuple[str, ...]) -> str | None:
-        """The value of the first variable that is set."""
-        return next(filter(None, map(self._env, variables)), None)
+    def _first(self, name: str, variables: tuple[str, ...]) -> str | None:
+        """The value of the first variable that is set, of those of a provider."""
+        return next(filter(None, map(self._variables(name), variables)), None)
 
     # How they are reached.
 
@@ -237,8 +260,8 @@ class KnownProviders:
         A cloud speaks of each ``model`` in its own protocol. Raises `OptionError` when something is missing.
         """
         entry = self._known(name)
-        style, key = self._authorisation(entry, api_key)
-        base_url = self._base_url(entry)
+        style, key = self._authorisation(name, entry, api_key)
+        base_url = self._base_url(name, entry)
         if not base_url:
             raise OptionError(_needs(name, "an address", (entry.base_url_env,), "base_url"))
         return ProviderConfig(
@@ -256,13 +279,15 @@ class KnownProviders:
     def _cloud(self, name: str, entry: ProviderEntry, style: str) -> Cloud:
         """Return what a cloud's call needs besides a key. Raises `OptionError` for what is not known."""
         signed = style == SIGNED
-        credentials = self._credentials(entry) if style == GOOGLE else None
+        credentials = self._credentials(name, entry) if style == GOOGLE else None
+        project = self._first(name, entry.project_envs) or entry.project
+        variables = self._variables(name)
         cloud = Cloud(
-            region=self._region(entry),
-            project=self._first(entry.project_envs) or entry.project or of_account(credentials, "project_id"),
-            api_version=self._first(entry.api_version_envs) or entry.api_version,
-            secret=self._env(AWS_SECRET) if signed else None,
-            session=self._env(AWS_SESSION) if signed else None,
+            region=self._region(name, entry),
+            project=project or of_account(credentials, "project_id"),
+            api_version=self._first(name, entry.api_version_envs) or entry.api_version,
+            secret=variables(AWS_SECRET) if signed else None,
+            session=variables(AWS_SESSION) if signed else None,
             credentials=credentials,
         )
         if entry.region_envs and not cloud.region:
@@ -271,12 +296,12 @@ class KnownProviders:
             raise OptionError(_needs(name, "a project", entry.project_envs, "project"))
         return cloud
 
-    def _credentials(self, entry: ProviderEntry) -> str:
+    def _credentials(self, name: str, entry: ProviderEntry) -> str:
         """The text of the file of credentials. Raises `OptionError` when it can't be read."""
         variable = entry.credentials_env or ""
-        path = self._env(variable) or ""
+        path = self._variables(name)(variable) or ""
         try:
-            return self._read(path) if self._read is not None else ""
+            return (self._project.read if name in self._project.names else self._read)(path)
         except (OSError, UnicodeDecodeError) as error:
             reason = plain_reason(error)
             raise OptionError(f"{variable}: {path}: {reason}") from None
@@ -286,7 +311,7 @@ class KnownProviders:
         entry = self.find(name)
         if entry is None:
             return DEFAULT_MODEL
-        return self._first(entry.default_model_envs) or entry.default_model or DEFAULT_MODEL
+        return self._first(name, entry.default_model_envs) or entry.default_model or DEFAULT_MODEL
 
     def refuse_when_disabled(self, name: str) -> str | None:
         """Return why no real call may be made, None when it may."""
@@ -301,16 +326,16 @@ class KnownProviders:
         if entry is None:
             return None
         shown: dict[str, Any] = {
-            "base_url": public_url(self._base_url(entry)),
+            "base_url": public_url(self._base_url(name, entry)),
             "auth_style": entry.auth_style,
             "auth_envs": list(entry.auth_envs),
             "auth_available": self.available(name),
             "chat_endpoint": entry.chat_endpoint,
         }
         placed_at = {
-            "region": self._region(entry),
-            "project": self._first(entry.project_envs) or entry.project,
-            "api_version": self._first(entry.api_version_envs) or entry.api_version,
+            "region": self._region(name, entry),
+            "project": self._first(name, entry.project_envs) or entry.project,
+            "api_version": self._first(name, entry.api_version_envs) or entry.api_version,
         }
         shown |= {key: value for key, value in placed_at.items() if value}
         shown |= {key: getattr(entry, key) for key in _SHOWN_WHEN_SET if getattr(entry, key) is not None}
@@ -327,7 +352,9 @@ class KnownProviders:
         return {name: self.describe(name) for name in self.names() if self.find(name) is not None}
 
     def require_known(self, name: str) -> None:
-        """Raise `OptionError` for a name that is neither configured nor registered."""
+        """Raise `OptionError` for an unknown name, and for one that an untrusted project configures."""
+        if self._is_untrusted(name):
+            raise OptionError(str(self._project.untrusted))
         if name not in self._entries and name not in self._registered:
             raise OptionError(unknown_provider(name, self.names()))
 
@@ -338,15 +365,15 @@ class KnownProviders:
             raise OptionError(f"provider '{name}' is registered, but nothing is configured for it")
         return entry
 
-    def _region(self, entry: ProviderEntry) -> str | None:
-        return self._first(entry.region_envs) or entry.region
+    def _region(self, name: str, entry: ProviderEntry) -> str | None:
+        return self._first(name, entry.region_envs) or entry.region
 
-    def _base_url(self, entry: ProviderEntry) -> str:
-        url = (entry.base_url_env and self._env(entry.base_url_env)) or entry.base_url
+    def _base_url(self, name: str, entry: ProviderEntry) -> str:
+        url = (entry.base_url_env and self._variables(name)(entry.base_url_env)) or entry.base_url
         if url and "://" not in url:
             # OLLAMA_HOST is often host:port; no key goes anywhere in the clear unless the scheme says so.
             url = f"{'http' if entry.auth_style == _KEYLESS else 'https'}://{url}"
-        url = placed(url.rstrip("/"), self._region(entry))
+        url = placed(url.rstrip("/"), self._region(name, entry))
         return url.removesuffix("/v1") if entry.chat_endpoint.startswith("/v1/") else url
 
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harnpy.faults import OptionError
 from harnpy.formats.globs import glob_matches
+from harnpy.formats.manifest import manifest_of
 from harnpy.formats.toml import parse_toml
 from harnpy.llm.configuration.prices import Price
 from harnpy.project import MANIFEST, upwards
@@ -35,6 +36,8 @@ from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from harnpy.world import World
 
     Env = Callable[[str], str | None]
     Read = Callable[[str], str]
@@ -455,24 +458,50 @@ BUILT_IN = "<built-in defaults>"
 
 
 class Configuration(NamedTuple):
-    """``source`` is the providers file; ``capabilities`` the table of that name in ``manifest``."""
+    """``source`` is the providers file; ``capabilities`` the table of that name in ``manifest``.
+
+    ``project`` names the providers that the manifest configures; ``untrusted`` says why none of them may be
+    called, if nobody trusts it.
+    """
 
     settings: Settings = DEFAULTS
     source: str = BUILT_IN
     capabilities: dict[str, Any] | None = None
     manifest: str = MANIFEST
+    project: frozenset[str] = frozenset()
+    untrusted: str | None = None
 
 
-def load(env: Env, read: Read, directory: str) -> Configuration:
+def load(world: World, directory: str) -> Configuration:
     """The configuration of a program in ``directory``. Raises `OptionError` for a file that is wrong."""
     settings, source = DEFAULTS, BUILT_IN
-    path, text = _providers_file(env, read)
+    path, text = _providers_file(world.environment.get, world.files.read_text)
     if text is not None:
         settings, source = settings.overlaid(_parse(text, path), path), path
-    manifest, table = _manifest(read, directory)
-    overlay = convert(table.get("llm", {}), dict[str, Any], manifest, "llm")
-    settings = settings.overlaid(overlay, f"{manifest}: llm")
-    return Configuration(settings, source, table.get("capabilities"), manifest)
+    root = next((place for place in upwards(directory) if _has_manifest(world, place)), None)
+    if root is None:
+        return Configuration(settings, source)
+    path = os.path.join(root, MANIFEST)
+    try:
+        manifest = manifest_of(world, root)
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{path}: {plain_reason(error)}") from None
+    overlay = convert(manifest.tables.get("llm", {}), dict[str, Any], path, "llm")
+    settings = settings.overlaid(overlay, f"{path}: llm")
+    refusal = manifest.refusal("llm")
+    providers = manifest.held.get(("llm", "providers"))
+    return Configuration(
+        settings,
+        source,
+        manifest.tables.get("capabilities"),
+        path,
+        frozenset(providers if isinstance(providers, dict) else ()),
+        None if refusal is None else refusal.message,
+    )
+
+
+def _has_manifest(world: World, directory: str) -> bool:
+    return _read(world.files.read_text, os.path.join(directory, MANIFEST)) is not None
 
 
 def _providers_file(env: Env, read: Read) -> tuple[str, str | None]:
@@ -488,16 +517,6 @@ def _providers_file(env: Env, read: Read) -> tuple[str, str | None]:
         return "", None
     path = os.path.join(home, *_USUAL_PLACE)
     return path, _read(read, path)
-
-
-def _manifest(read: Read, directory: str) -> tuple[str, dict[str, Any]]:
-    """The nearest harn.toml, at ``directory`` or above it, and what it says."""
-    for place in upwards(directory):
-        path = os.path.join(place, MANIFEST)
-        text = _read(read, path)
-        if text is not None:
-            return path, _parse(text, path)
-    return MANIFEST, {}
 
 
 def _read(read: Read, path: str) -> str | None:

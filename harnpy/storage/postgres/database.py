@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from select import select
 from threading import Event, Lock, Thread
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import Connection, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from harnpy.storage.errors import (
@@ -54,6 +55,31 @@ def servers(url: str) -> list[tuple[str, int]] | None:
             return None
         found += zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=True)
     return None if "service" in known else found
+
+
+# Which credentials a server is given, and how. Spec: 10 §C6.3.
+
+
+#: Instead of those that `libpq` finds by itself: a file that no system has, and no certificate or ticket.
+_NO_CREDENTIALS = {"passfile": "/dev/null/none", "sslcert": "/dev/null/none", "gssencmode": "disable"}
+_ENCRYPTED = ("require", "verify-ca", "verify-full")
+
+
+def _safe_passwords(known: Mapping[str, Any], ambient: bool) -> dict[str, str]:
+    """Return what keeps a password from going anywhere unhashed without encryption.
+
+    ``known`` is the URL taken apart. It, or with ``ambient`` the environment, may say otherwise.
+    """
+    usual = {each.keyword.decode(): (each.val or b"").decode() for each in Conninfo.get_defaults()}
+    said = {**usual, **known} if ambient else known
+    if said.get("require_auth"):
+        return {}
+    encrypted = said.get("sslmode") in _ENCRYPTED
+    if "require_auth" not in usual:  # libpq before 16
+        return {} if encrypted or not said.get("password") else {"sslmode": "require"}
+    if encrypted:
+        return {} if ambient else {"require_auth": "!gss,!sspi"}
+    return {"require_auth": f"none,scram-sha-256{',gss,sspi' if ambient else ''}"}
 
 
 # The tables. Spec: 10 §C6.3.
@@ -372,6 +398,11 @@ class Database(OfProcess):
         except psycopg.Error as error:
             problem = shown(str(error).strip())
             raise StorageError(f"{self.url} is no URL of a PostgreSQL database: {problem}") from None
+        if not url.ambient:
+            if "service" in known:
+                raise StorageError(f"{self.url} stands in a file and names a service: it can't be given one")
+            known = {**known, "password": known.get("password") or "", **_NO_CREDENTIALS}
+        known.update(_safe_passwords(known, url.ambient))
         known.setdefault("connect_timeout", max(2, round(url.timeout)))
         known.setdefault("fallback_application_name", "harnpy")
         return make_conninfo("", **known), str(known.get("password") or "")

@@ -125,7 +125,7 @@ class Disk:
 
     def found(self, *places: str) -> list[tuple[str, str]]:
         layers = [(place.split("/")[0], str(self.root / place)) for place in places]
-        skills = discover_skills(RealFiles(), str(self.root), layers, self.warnings.append)
+        skills = discover_skills(World(), str(self.root), layers, self.warnings.append)
         return [(skill.entry["name"], skill.entry["source"]) for skill in skills]
 
 

@@ -180,6 +180,7 @@ def test_what_is_kept_needs_the_effect(project: Path, call: str) -> None:
     assert SqliteEventLog(project / "events.db").topics() == []
 
 
+@pytest.mark.usefixtures("trusted")
 def test_on_a_server_it_needs_the_network(project: Path, postgres: str) -> None:
     (project / "harn.toml").write_text(f'[event_log]\nstore = "{postgres}"')
     for call in CALLS:
