@@ -16,7 +16,7 @@ from harnpy.formats.json import compact_json, parse_json
 from harnpy.formats.manifest import Manifest, decision_name, decisions, manifest_of
 from harnpy.project import project_root
 from harnpy.world import World
-from harnpy.world.files import plain_reason
+from harnpy.world.files import plain_reason, private_files
 
 
 @click.command("trust", short_help="Let what a project says of keys, addresses and commands take effect.")
@@ -57,7 +57,7 @@ def _trust(world: World, manifest: Manifest, decision: str) -> int:
     for path, value in manifest.parts.items():
         say(one_line(f"{'.'.join(path)} = {compact_json(value)}"))
     if manifest.parts:
-        world.files.replace_text(decision, manifest.decision())
+        private_files(world.files).replace_text(decision, manifest.decision())
         say(one_line(f"trusted: {manifest.root}"))
     else:
         say(one_line(f"{manifest.root} says nothing that needs trust"))
