@@ -19,7 +19,7 @@ from harnpy.world import World
 from harnpy.world.files import plain_reason, private_files
 
 
-@click.command("trust", short_help="Let what a project says of keys, addresses and commands take effect.")
+@click.command("trust", short_help="Let what a project says of keys and commands count.")
 @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
 @click.option("--list", "listing", is_flag=True, help="List the projects that you trust.")
 @click.option("--revoke", is_flag=True, help="Trust the project no longer.")
