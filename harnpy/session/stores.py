@@ -103,8 +103,9 @@ class Stores:
             self._require(url, by_default=True)
         elif isinstance(option, str):
             url = placed(option, self._world.unguarded.files.cwd())
-            if not self._world.environment.all():  # a database gets no variables that the program doesn't
-                url = without_ambient(url)
+            bare = without_ambient(url)
+            if bare != url and not self._world.environment.all():
+                url = bare  # a database gets no variables that the program doesn't
             self._require(url, by_default=False)
         elif isinstance(option, int | float | list | dict):
             raise InvalidArgument("`store` must be a bool or a string")

@@ -164,7 +164,9 @@ def make_outside(place: Path) -> None:
 # Every command, as the command line has it: a new one is among them.
 
 
-#: What is given for an argument, by its name; a command that needs something else has its full name before.
+#: What is given for an argument, by its name, with that of the command before it where it needs another.
+_ID = "s1"
+_OPTIONAL = ("target", "targets", "directory")
 _ARGUMENTS = {
     "file": "empty.harn",
     "path": "run.json",
@@ -172,12 +174,9 @@ _ARGUMENTS = {
     "run": ".harn-runs/r1.json",
     "left": "run.json",
     "right": "run.json",
-    "source": "s1",
     "target": "s2",
-    "id": "s1",
     "query": "secret",
     "url": "sqlite:.harn/sessions.db",
-    "principal": "me",
     "token": "-",
     "targets": ".",
     "directory": ".",
@@ -242,14 +241,9 @@ def _words(path: list[str], parameter: click.Parameter) -> list[str]:
     if not isinstance(parameter, click.Argument):
         return []
     name = str(parameter.name)
-    word = _ARGUMENTS.get(f"{' '.join(path)} {name}") or _ARGUMENTS.get(name)
-    if word is None and parameter.required:
-        raise LookupError(f"say in _ARGUMENTS what `harnpy {' '.join(path)}` gets as {name}")
-    return (
-        [word]
-        if word is not None and (parameter.required or name in ("target", "targets", "directory"))
-        else []
-    )
+    if not parameter.required and name not in _OPTIONAL:
+        return []
+    return [_ARGUMENTS.get(f"{' '.join(path)} {name}") or _ARGUMENTS.get(name, _ID)]
 
 
 # A command, watched from inside.

@@ -90,7 +90,7 @@ def test_all_of_them_are_watched(seen: Seen) -> None:
     written = {what[0] for what in seen.inside if what[1] == "write"}
     for kind in KINDS:
         assert f"{kind} fmt ." in written
-    assert {"data tokens create me", "data sessions list", "data run -e nil"} <= written
+    assert {"data tokens create s1", "data sessions list", "data run -e nil"} <= written
 
 
 def test_no_process_is_started_and_nobody_is_reached(seen: Seen) -> None:
