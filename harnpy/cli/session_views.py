@@ -23,7 +23,7 @@ from harnpy.formats.dicts import Dict
 from harnpy.formats.json import compact_json
 from harnpy.session import SessionRegistry
 from harnpy.session.events import Event
-from harnpy.session.info import FORK_SEQ, PARENT
+from harnpy.session.info import info_of
 from harnpy.session.transcript import MESSAGE_KINDS, message_event
 from harnpy.storage import Head
 
@@ -150,7 +150,7 @@ def head_as_dict(head: Head) -> dict[str, Any]:
         "status": _status(head),
         "agent": head.data.get("agent", ""),
         "parent_id": _parent(head),
-        "fork_seq": head.data.get(FORK_SEQ, 0) if kind_of(head) == SESSION else head.fork_seq,
+        "fork_seq": info_of(head).fork_seq if kind_of(head) == SESSION else head.fork_seq,
         "created_at": stamp(head.created),
         "updated_at": stamp(head.updated),
     }
@@ -158,15 +158,15 @@ def head_as_dict(head: Head) -> dict[str, Any]:
 
 def _head_label(head: Head) -> Any:
     label = tables.cell(head.name)
-    at = f" at {head.data[FORK_SEQ]}" if _parent(head) else ""
+    shared = info_of(head).fork_seq
+    at = f" at {shared}" if shared else ""
     label.append(f"  {_status(head)}, {head.version} events{at}", "dim")
     return label
 
 
 def _parent(head: Head) -> str | None:
     """Return its origin: a session, there or not; a thread, as long as it is there."""
-    parent: str | None = head.data.get(PARENT) if kind_of(head) == SESSION else head.parent
-    return parent
+    return info_of(head).parent_id if kind_of(head) == SESSION else head.parent
 
 
 def _status(head: Head) -> str:

@@ -110,13 +110,14 @@ class Cut(Payload):
         return cut
 
     @classmethod
-    def fork(cls, parent_id: str, window: Window, registers: dict[str, Register]) -> Cut:
+    def fork(cls, parent_id: str, window: Window, registers: dict[str, Register], depth: int) -> Cut:
         """Return the cut that brings another session's contents. It holds all of them: the log that they
-        come from may be gone one day."""
+        come from may be gone one day. ``depth`` is how many sessions the fork descends from then."""
         return cls.restored(
             {
                 "reason": "fork",
                 "parent_session_id": parent_id,
+                "depth": depth,
                 "registers": {key: [known.version, known.value] for key, known in registers.items()},
                 **_all_of(window),
             }

@@ -135,9 +135,10 @@ def replace(session: Session, reason: str, window: Window, branched_at: int | No
     return session.record(kinds.HISTORY_REPLACED, cut)
 
 
-def become_fork_of(session: Session, parent_id: str, view: View) -> None:
-    """Replace everything with what ``view`` shows of the session ``parent_id``: a fork onto this one."""
-    session.record(kinds.HISTORY_REPLACED, Cut.fork(parent_id, view.window, view.registers))
+def become_fork_of(session: Session, parent: Session, view: View) -> None:
+    """Replace everything with what ``view`` shows of the session ``parent``: a fork onto this one."""
+    cut = Cut.fork(parent.id, view.window, view.registers, parent.info.depth + 1)
+    session.record(kinds.HISTORY_REPLACED, cut)
 
 
 def shrink(session: Session, strategy: str, window: Window) -> None:

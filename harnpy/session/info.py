@@ -136,6 +136,9 @@ PARENT, FORK_SEQ, FORK_TIME = "parent_id", "fork_seq", "fork_time"
 #: Key of a head: the children that hold a lease while they run, and the numbers of the events that asked for
 #: them.
 CHILDREN = "children"
+#: Keys of a head: the session that was forked onto this one last, with which it shares nothing, and how deep
+#: this one stands below the first.
+NEW_PARENT, NEW_DEPTH = "new_parent_id", "new_depth"
 #: Key of a head: the newest projection snapshot, if no cut came after it.
 SNAPSHOT = "snapshot_seq"
 
@@ -153,6 +156,8 @@ _USUAL: dict[str, Any] = {
     PARENT: None,
     FORK_SEQ: 0,
     FORK_TIME: 0,
+    NEW_PARENT: None,
+    NEW_DEPTH: 0,
     SNAPSHOT: 0,
     CHILDREN: {},
 }
@@ -168,7 +173,7 @@ _CREATED = {
     "fork_point_seq": FORK_SEQ,
 }
 #: What a fork has of its own.
-_OWN = frozenset({*_CREATED.values(), "status", "execution", CHILDREN})
+_OWN = frozenset({*_CREATED.values(), "status", "execution", CHILDREN, NEW_PARENT, NEW_DEPTH})
 #: Events of a fork's shared past that say nothing about the fork.
 _PARENTS = frozenset(
     {kinds.STATUS_CHANGED, kinds.TURN_STARTED, kinds.TURN_COMPLETED, kinds.CHILD_REQUESTED, *ENDS}
@@ -278,6 +283,8 @@ class Digest:
             effect = _EFFECTS.get(event.type)
             if effect is not None and (event.seq > shared or event.type not in _PARENTS):
                 effect(self._facts, event)
+            if event.type == kinds.HISTORY_REPLACED and event.seq > shared:
+                _forked_onto(self._facts, event.stored())
             if event.cost:
                 self._facts["cost"] = self._facts.get("cost", 0.0) + event.cost
 
@@ -290,6 +297,9 @@ class Digest:
 def info_of(head: Head) -> SessionInfo:
     """Return a session's info by its head."""
     data = {**_USUAL, **head.data}
+    if data[NEW_PARENT] is not None:
+        own = {key: _USUAL[key] for key in (FORK_SEQ, "branch_label", "fork_reason")}
+        data = {**data, **own, PARENT: data[NEW_PARENT], "depth": data[NEW_DEPTH]}
     parent, fork_seq = data[PARENT], data[FORK_SEQ]
     return SessionInfo(
         id=head.name,
@@ -352,6 +362,11 @@ def _history_replaced(facts: Dict, event: Event) -> None:
     if event.body.reason == "reset":
         facts["execution"] = PENDING
     facts[SNAPSHOT] = 0
+
+
+def _forked_onto(facts: Dict, cut: Dict) -> None:
+    if "parent_session_id" in cut:
+        facts[NEW_PARENT], facts[NEW_DEPTH] = cut["parent_session_id"], cut.get("depth", 1)
 
 
 def _cut(facts: Dict, event: Event) -> None:

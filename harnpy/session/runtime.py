@@ -138,9 +138,10 @@ def parent(store: Store, id: str) -> SessionInfo | None:
 
 
 def children(store: Store, id: str) -> list[SessionInfo]:
-    """Return the forks of a session, oldest first."""
+    """Return the forks of a session, oldest first; none that another one was forked onto since."""
     info(store, id)
-    return list(_all(store, SessionQuery(parent=id, order="created", deleted=True)))[::-1]
+    found = _all(store, SessionQuery(parent=id, order="created", deleted=True))
+    return [each for each in found if each.parent_id == id][::-1]
 
 
 def lineage(store: Store, id: str) -> list[SessionInfo]:

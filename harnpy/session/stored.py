@@ -514,11 +514,11 @@ class StoredSession(Session):
         )
 
     def children(self) -> list[str]:
-        """The sessions that were forked from this one, oldest first."""
+        """Return the sessions that were forked from this one, and no other one since, oldest first."""
         query, found = HeadQuery(KIND, parent=self.id, order="created"), []
         while True:
             page = self.store.heads(query)
-            found += [head.name for head in page.items]
+            found += [head.name for head in page.items if info_of(head).parent_id == self.id]
             if page.next is None:
                 return found[::-1]
             query = query._replace(after=page.next)

@@ -435,7 +435,7 @@ def _fork(registry: Registry, src: str, dst: str | None) -> OpenSession:
         if child is None:
             child = registry.admit(made)
     if child.session.view is not view:  # it existed, or an eviction subscriber opened it
-        _refork(registry, child.session, src, view)
+        _refork(registry, child.session, source.session, view)
     _link(registry, src, dst)
     return child
 
@@ -452,12 +452,12 @@ def _forked(registry: Registry, source: Session, dst: str) -> Session:
     return made
 
 
-def _refork(registry: Registry, child: Session, src: str, view: View) -> None:
-    """Turn an existing session into a fork of ``src``, whose state is ``view``."""
+def _refork(registry: Registry, child: Session, source: Session, view: View) -> None:
+    """Turn an existing session into a fork of ``source``, whose state is ``view``."""
     former = child.view.parent_id
-    if former is not None and former != src and former in registry.by_id:
+    if former is not None and former != source.id and former in registry.by_id:
         registry.by_id[former].child_ids.pop(child.id, None)
-    child.become_fork_of(src, view)
+    child.become_fork_of(source, view)
 
 
 def _link(registry: Registry, parent_id: str, child_id: str) -> None:

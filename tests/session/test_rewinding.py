@@ -149,7 +149,7 @@ def test_a_fork_onto_a_session_brings_no_pins_and_a_rewind_behind_it_finds_those
     session.pin(first.id)
     session.trim(0)
     turn_of(session, "b")
-    session.become_fork_of("t", other.view)
+    session.become_fork_of(other, other.view)
     assert texts(session.window()) == ["x", "y", "z"]
     assert session.get("pins") is None
     session.trim(0)

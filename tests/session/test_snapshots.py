@@ -166,7 +166,7 @@ def brought(session: Session, number: int) -> None:
     turn_of(other, "x", "y", "z")
     other.set("memo", number)
     compact(other, 2)
-    session.become_fork_of("other", other.view)
+    session.become_fork_of(other, other.view)
 
 
 def pinned(session: Session, number: int) -> None:

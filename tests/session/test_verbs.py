@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harnpy.builtins import catalog
-from harnpy.session import InvalidArgument, SessionNotFound, SessionRegistry, verbs, workspaces
+from harnpy.session import (
+    InvalidArgument,
+    SessionNotFound,
+    SessionRegistry,
+    SessionRuntime,
+    verbs,
+    workspaces,
+)
+from harnpy.storage import open_store
 
 PREFIX = "agent_session_"
 
@@ -51,3 +61,29 @@ def test_a_pinned_session_is_never_evicted() -> None:
         assert registry.ids() == ["kept", "next"]
     registry.get_or_open("last")
     assert "kept" not in registry.by_id
+
+
+@pytest.mark.parametrize("url", ["sqlite:{}/s.db", "jsonl:{}/s"])
+def test_a_session_that_another_was_forked_onto_has_one_parent_everywhere(url: str, tmp_path: Path) -> None:
+    store = open_store(url.format(tmp_path) + "?durability=relaxed")
+    registry = SessionRegistry()
+    for id in ("root", "new", "old"):
+        registry.open(id, {"store": store})
+    registry.fork("root", "src")
+    registry.fork("old", "dst")
+    registry.fork("new", "dst")
+    registry.fork("src", "dst")
+    registry.fork("dst", "below")
+    for sessions in (registry, SessionRegistry()):
+        for id in ("root", "src", "old", "dst", "below"):
+            sessions.open(id, {"store": store})
+        assert sessions.ancestry("dst") == {"parent_id": "src", "child_ids": ["below"], "root_id": "root"}
+        assert sessions.ancestry("old") == {"parent_id": None, "child_ids": [], "root_id": "old"}
+    with SessionRuntime(store) as runtime:
+        assert [info.id for info in runtime.lineage("below")] == ["root", "src", "dst", "below"]
+        assert [info.depth for info in runtime.lineage("dst")] == [0, 1, 2]
+        assert [info.id for info in runtime.children("old")] == []
+        dst = runtime.info("dst")
+        assert (dst.parent_id, dst.fork_seq, dst.fork_event_id) == ("src", 0, None)
+        assert runtime.get("dst").info == dst
+    store.close()

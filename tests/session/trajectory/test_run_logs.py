@@ -201,7 +201,7 @@ def test_a_fork_onto_a_session_brings_its_answers() -> None:
     source, session = Session("source"), Session("s")
     said(source, "user", "q")
     said(source, "assistant", "a")
-    session.become_fork_of("source", source.view)
+    session.become_fork_of(source, source.view)
     assert [turn.output["content"] for turn in export_run(session).turns] == ["a"]
 
 
