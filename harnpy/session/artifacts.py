@@ -15,6 +15,7 @@ from harnpy.session.errors import ArtifactCorrupt, ArtifactNotFound, InvalidArgu
 from harnpy.session.events import ARTIFACT_RECORDED, EventDraft
 from harnpy.storage.jsonl.layout import Folder, disk_errors, file_name, name_of, write_all
 from harnpy.world import World
+from harnpy.world.files import PRIVATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -188,10 +189,17 @@ def beside(url: str, state: str) -> str:
 class FileArtifactStore:
     """The artifacts below a directory, which is made when the first one is put there."""
 
-    def __init__(self, directory: str, *, world: World | None = None, medium: Medium | None = None) -> None:
+    def __init__(
+        self,
+        directory: str,
+        *,
+        world: World | None = None,
+        medium: Medium | None = None,
+        modes: tuple[int, int] = PRIVATE,
+    ) -> None:
         self._directory = directory
         self._ids = (World() if world is None else world).ids
-        self._objects = Folder(directory, None, medium).sub("objects")
+        self._objects = Folder(directory, None, medium, modes).sub("objects")
 
     def put(self, artifact: Artifact, body: bytes | Body) -> Artifact:
         """Keep a body for good, then its descriptor; a given size and digest are kept.

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.storage.errors import StorageError, Unsupported
+from harnpy.world.files import PRIVATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -387,6 +388,8 @@ class BaseStore:
 
     leases: Leases
     has_raw_searches = False
+    #: The rights of files and directories beside its own.
+    modes = PRIVATE
     #: The class of its streams.
     streams: type
 

@@ -228,6 +228,7 @@ class DeferredStore(BaseStore):
         self._writer = Writer(store.url)
         self.url = store.url
         self.strict_ids = store.strict_ids
+        self.modes = getattr(store, "modes", self.modes)
         self.features = store.features
         self._acknowledged: WeakValueDictionary[tuple[str, str], Acknowledged] = WeakValueDictionary()
         self._lock = Lock()

@@ -91,12 +91,20 @@ def test_what_a_program_keeps_is_its_users_alone(
 
 
 @pytest.mark.parametrize("url", ["sqlite:a/b/sessions.db", "jsonl:a/sessions"])
-def test_a_store_of_a_group(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_of_a_group(
+    harnpy: Command, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
+    program = 'import "std/session"\nagent_session_open("note", {store: true})\n'
+    (tmp_path / "program.harn").write_text(program + 'session_artifact_put("note", {id: "a"}, "x")')
     with SessionRuntime(f"{url}?group=1") as runtime:
         runtime.open("talk", create=True).append(drafts.user("hello"))
         runtime.search("hello")
+        done = harnpy("run", "program.harn", HARN_SESSION_STORE=f"{url}?group=1")
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "program.harn").unlink()
         found = modes(tmp_path)
+        assert any(name.endswith("/body") for name in found)
         assert {mode for name, mode in found.items() if (tmp_path / name).is_dir()} == {0o770}
         assert {mode for name, mode in found.items() if not (tmp_path / name).is_dir()} == {0o660}
 

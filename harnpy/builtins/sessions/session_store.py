@@ -21,7 +21,7 @@ from harnpy.session.transfer.directories import import_dir
 from harnpy.session.transfer.documents import JSON, YAML, part_of, read_text, write_text
 from harnpy.session.transfer.formats import AUTO, ERROR, RENAME, SKIP, export, format_of, import_
 from harnpy.world.effects import STATE
-from harnpy.world.files import system_reason
+from harnpy.world.files import PRIVATE, system_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,8 @@ def bodies_of(call: Call) -> Bodies:
     directory = beside(url, state_root(call.vm))
     if not url.startswith(("sqlite:", "jsonl:")):
         call.vm.world.require(STATE, directory)
-    return FileArtifactStore(directory, world=call.vm.world)
+    modes = getattr(call.runtime.store, "modes", PRIVATE)
+    return FileArtifactStore(directory, world=call.vm.world, modes=modes)
 
 
 def _artifact(call: Call, id: str, given: Dict) -> Artifact:

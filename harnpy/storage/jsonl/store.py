@@ -489,6 +489,7 @@ class JsonlStore(BaseStore):
     def __init__(self, url: StoreUrl, machine: Machine, medium: Medium | None = None) -> None:
         self.url = str(url)
         self.strict_ids = url.strict_ids
+        self.modes = url.modes
         self.directory = Directory(url, machine, medium)
         self.leases = self.directory.leases
 

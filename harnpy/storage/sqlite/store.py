@@ -404,6 +404,7 @@ class SqliteStore(BaseStore):
     def __init__(self, url: StoreUrl, machine: Machine) -> None:
         self.url = str(url)
         self.strict_ids = url.strict_ids
+        self.modes = url.modes
         self._path = url.target
         self._connections = Connections(url)
         self._reading = self._connections.reading
