@@ -381,7 +381,7 @@ def is_card_number(text: str) -> bool:
 
 #: Twelve words or more of the length that those of phrases have, in a row, in a list, numbered.
 _PHRASE = re.compile(
-    r"(?<![A-Za-z])(?:[A-Za-z]{3,8}+(?![A-Za-z])(?:\\[nrt]|[^A-Za-z\\]|\\(?![A-Za-z])){0,8}+){12,}+"
+    r"(?<![A-Za-z])(?>(?:[A-Za-z]{3,8}+(?![A-Za-z])(?>(?:\\[nrt]|[^A-Za-z\\]|\\(?![A-Za-z])){0,8})){12,})"
 )
 _PHRASE_WORD = re.compile(r"(?:(?<=\\[nrt])|(?<![A-Za-z\\]))[A-Za-z]{3,8}")
 _FEWEST_WORDS = 12
