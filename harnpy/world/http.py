@@ -103,10 +103,11 @@ class RealHttp:
         return new_client(self.egress, surface, permit, USUAL if settings is None else settings, cookies)
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
-        from harnpy.world.http_client import admitted
+        from harnpy.world.http_client import admitted, usual_tls
         from harnpy.world.responses import capped, careful
 
-        return careful(capped(admitted(sdk.DefaultAsyncHttpxClient, self.egress, LLM_CALL), most))()
+        client = careful(capped(admitted(sdk.DefaultAsyncHttpxClient, self.egress, LLM_CALL), most))
+        return client(verify=usual_tls())
 
     async def status(
         self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: Any = None

@@ -5,12 +5,14 @@ Requests and connections are asked for before they are made. Spec: 04 §21.1, §
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
+from functools import cache
 from hashlib import sha256
 from http.cookiejar import CookieJar
 from typing import Any, Protocol
@@ -197,6 +199,17 @@ def tls_context(settings: Settings) -> ssl.SSLContext:
     raise problem
 
 
+def usual_tls() -> ssl.SSLContext:
+    """Return the context of connections without settings; all clients have the same."""
+    return _trusting(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _trusting(file: str | None, directory: str | None) -> ssl.SSLContext:
+    """Return what httpx2 makes of the certificates that these choose: to read them takes milliseconds."""
+    return httpx2.create_ssl_context()
+
+
 def _in_words(error: ssl.SSLError) -> str:
     reason: str | None = getattr(error, "reason", None)
     if reason:
@@ -274,8 +287,7 @@ def new_client(
 ) -> httpx2.AsyncClient:
     """A client as `Http.client` describes it."""
     options: dict[str, Any] = {"cookies": no_jar() if cookies is None else cookies}
-    if settings.has_tls:
-        options["verify"] = tls_context(settings)
+    options["verify"] = tls_context(settings) if settings.has_tls else usual_tls()
     if settings.proxy is not None:
         options["proxy"] = httpx2.Proxy(settings.proxy, auth=settings.proxy_auth)
         options["mounts"] = {_pattern(host): None for host in settings.no_proxy}
