@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from typing import IO
@@ -82,15 +83,22 @@ def emptied(server_url: str, name: str) -> str:
     """Return the URL of the database ``name``, which has no store in it."""
     import psycopg
 
-    url = server_url.replace("/postgres?", f"/{name}?")
+    url = _database(server_url, name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS harn CASCADE")
+    return url
+
+
+@cache
+def _database(server_url: str, name: str) -> str:
+    """Return the URL of a database, which is made unless the server has it."""
+    import psycopg
+
     with psycopg.connect(server_url, autocommit=True) as connection:
         known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone()
         if known is None:
             connection.execute(f"CREATE DATABASE {name}")
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET client_min_messages = warning")
-        connection.execute("DROP SCHEMA IF EXISTS harn CASCADE")
-    return url
+    return server_url.replace("/postgres?", f"/{name}?")
 
 
 if __name__ == "__main__":
