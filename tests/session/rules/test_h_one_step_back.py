@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import Event, RewindError, Session, SessionBusy, SessionConflict
 from harnpy.session import events as kinds
 from harnpy.session.compaction import Compaction
+from harnpy.session.history import move_leaf, set_history
 from harnpy.session.log import KIND
-from harnpy.session.rewind import ENDS_REDO
+from harnpy.session.rewind import ENDS_REDO, leaf_of
 from harnpy.session.stored import StoredSession
 from harnpy.session.view import replay
 from harnpy.session.window import Window
@@ -83,6 +84,8 @@ class Conversation:
     session: Session
     now: State = field(default_factory=State)
     undone: list[State] = field(default_factory=list)
+    #: What it showed behind some event, by the number of that.
+    marks: list[tuple[int, State]] = field(default_factory=list)
     #: The pins as they were set, one after the other. A reset ends them for as long as it isn't taken back.
     set_pins: list[frozenset[str]] = field(default_factory=lambda: [frozenset()])
     number: int = 0
@@ -144,7 +147,13 @@ class Conversation:
         self._compact(keep)
 
     def reset(self) -> None:
-        self.session.replace("reset", Window())
+        self._reset(lambda: self.session.replace("reset", Window()))
+
+    def set_history(self) -> None:
+        self._reset(lambda: set_history(self.session, []))
+
+    def _reset(self, act: Callable[[], object]) -> None:
+        act()
         self.goes_on(replace(self.now, window=(), history=(), unpinned=len(self.set_pins)))
 
     def pin(self, number: int) -> None:
@@ -171,6 +180,16 @@ class Conversation:
             return
         former, self.now = self.now, self.undone.pop()
         assert self._without_summaries(texts(self.session.redo())) == self._gone(self.now, former)
+
+    def mark(self) -> None:
+        self.marks.append((self.session.version, self.now))
+
+    def move(self, back: int) -> None:
+        """Go on behind what was the last event some steps ago, be it behind a cut or before one."""
+        seq, state = self.marks[-min(back + 1, len(self.marks))]
+        if seq != leaf_of(self.session.stream):  # which cannot be moved to
+            move_leaf(self.session, self.session.event(seq).id)
+            self.goes_on(state)
 
     def fork(self) -> None:
         """Go on with a fork."""
@@ -226,10 +245,10 @@ STEPS = st.one_of(
     TURN,
     REWIND,
     REWIND,
-    *(st.tuples(st.just(name), FEW) for name in ("register", "trim", "compact", "pin", "unpin")),
+    *(st.tuples(st.just(name), FEW) for name in ("register", "trim", "compact", "pin", "unpin", "move")),
     *(
         st.tuples(st.just(name))
-        for name in ("two_turns", "say", "note", "reset", "redo", "redo", "fork", "reopen")
+        for name in ("two_turns", "say", "note", "reset", "set_history", "redo", "redo", "fork", "reopen")
     ),
 )
 
@@ -239,11 +258,13 @@ STEPS = st.one_of(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(STEPS, max_size=25))
+@example(steps=[("say",), ("pin", 0), ("trim", 0), ("set_history",), ("move", 0)])
 def test_h_one_step_back(store: Store, steps: list[tuple[Any, ...]]) -> None:
     talk = Conversation(begin(store))
     sessions = {"s"}
     try:
         for verb, *arguments in steps:
+            talk.mark()
             getattr(talk, verb)(*arguments)
             sessions.add(talk.session.id)
             talk.check(talk.session)
