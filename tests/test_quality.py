@@ -32,6 +32,27 @@ def test_mypy_strict() -> None:
     check(sys.executable, "-m", "mypy", "--strict", "harnpy")
 
 
+#: Where lines end wherever a terminal would end them: texts for people. What is stored, and programs, have
+#: lines that end with a line feed and nowhere else (`formats/json.py: lines_of`).
+_FOR_PEOPLE = {
+    "adapters/checkpoints.py",
+    "cli/commands/check.py",
+    "cli/commands/eval.py",
+    "cli/tables.py",
+    "storage/postgres/database.py",
+}
+
+
+def test_lines_of_what_is_stored_end_with_line_feeds_alone() -> None:
+    package = ROOT / "harnpy"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if ".splitlines(" in path.read_text(encoding="utf-8")
+    }
+    assert found == _FOR_PEOPLE
+
+
 def test_import_contracts() -> None:
     check(_SCRIPTS / "lint-imports")
 

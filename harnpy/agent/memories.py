@@ -139,7 +139,7 @@ class Memories:
             return
         except (OSError, ValueError) as error:
             raise MisuseError(f"memory read failed: {system_reason(error)}: {self._path}") from error
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             read = _read(line)
             if read is not None:
                 yield read

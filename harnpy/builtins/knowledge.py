@@ -54,7 +54,7 @@ def absence(name: str, present: Container[str]) -> str | None:
 @cache
 def _specified() -> frozenset[str]:
     """Return the names in the specification's list of builtins."""
-    _columns, *lines = shipped.read("spec", "builtins.tsv", in_checkout="docs/spec").splitlines()
+    _columns, *lines = shipped.read("spec", "builtins.tsv", in_checkout="docs/spec").rstrip("\n").split("\n")
     return frozenset(line.split("\t")[1] for line in lines)
 
 
@@ -107,7 +107,7 @@ class BuiltinKnowledge:
     def method_hint(self, kind: str, name: str, own: Collection[str] = ()) -> str:
         from harnpy.vm.run.methods import method_hint
 
-        return method_hint(kind, name, [*self.methods(kind), *own], self.is_builtin)
+        return method_hint(kind, name, [*self.methods(kind), *own], self._table.signature)
 
     def modules(self) -> Collection[str]:
         from harnpy.vm.modules import bundled_names

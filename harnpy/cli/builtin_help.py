@@ -125,7 +125,7 @@ def _chapter(file: Path) -> Chapter:
     chapter = file.name[:2]
     sections: dict[str, Section] = {}
     current: Section | None = None
-    for line, code in lines_and_code(file.read_text(encoding="utf-8").splitlines()):
+    for line, code in lines_and_code(file.read_text(encoding="utf-8").split("\n")):
         heading = None if code else _HEADING.fullmatch(line)
         level = len(heading["marks"]) if heading else 0
         if heading and heading["number"]:

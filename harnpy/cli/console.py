@@ -185,9 +185,11 @@ def _show_lines_of(error: Exception) -> None:
     """Give Python the texts of what is no file, such as ``<stdin>``, so that tracebacks show its lines."""
     import linecache
 
+    from harnpy.formats.json import lines_of
+
     for frame in getattr(error, "frames", ()):
         text = frame.unit.source
-        linecache.cache[frame.file] = len(text), None, text.splitlines(keepends=True), frame.file
+        linecache.cache[frame.file] = len(text), None, lines_of(text), frame.file
 
 
 def show_warnings(unit: Unit) -> None:

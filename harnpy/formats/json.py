@@ -423,3 +423,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
+# JSON Lines.
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines, each with its end. JSON texts hold other characters that end lines elsewhere."""
+    *whole, last = text.split("\n")
+    return [*(f"{line}\n" for line in whole), *([last] if last else [])]

@@ -171,7 +171,7 @@ def _place(path: tuple[str | int, ...]) -> str:
 
 
 def _options(text: str) -> Iterator[Option]:
-    for line in filter(None, map(str.strip, text.splitlines())):
+    for line in filter(None, map(str.strip, text.split("\n"))):
         head, _, meaning = line.partition(" — ")
         names, _, kind = head.partition(": ")
         type_, _, default = kind.partition(" = ")

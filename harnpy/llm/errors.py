@@ -64,7 +64,7 @@ terminal invalid_request: invalid_request|bad request
 
 
 def _phrases(table: str) -> Iterator[tuple[list[list[str]], Cause]]:
-    for line in table.strip().splitlines():
+    for line in table.strip().split("\n"):
         named, _, phrases = line.partition(": ")
         yield [phrase.split(" & ") for phrase in phrases.split("|")], Cause(*named.split())
 

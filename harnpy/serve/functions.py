@@ -119,9 +119,9 @@ def doc_comment(source: str, start: int) -> str:
     if above.endswith("*/"):
         begin = above.rfind("/*")
         block = above[begin + 3 : -2] if above.startswith("/**", begin) else ""
-        return "\n".join(line.strip().removeprefix("*").strip() for line in block.splitlines()).strip()
+        return "\n".join(line.strip().removeprefix("*").strip() for line in block.split("\n")).strip()
     lines: list[str] = []
-    for line in reversed(above.splitlines()):
+    for line in reversed(above.split("\n")):
         if not line.lstrip().startswith("///"):
             break
         lines.append(line.strip().removeprefix("///").strip())

@@ -433,7 +433,7 @@ class PackSources:
 
     def _values(self, lines: str) -> list[Any]:
         """Return the values in a friction log."""
-        return [parse_json(line) for line in lines.splitlines() if line.strip()]
+        return [parse_json(line) for line in lines.split("\n") if line.strip()]
 
 
 # Running an eval pack: judging every case, and the report. Spec: 08 §8.7 "Run".

@@ -81,7 +81,7 @@ def docstring(text: str) -> tuple[str, dict[str, str]]:
     said: list[str] = []
     notes: dict[str, str] = {}
     section, last = "", ""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         head = _SECTION.fullmatch(line)
         if head is not None:
             section = head[1]

@@ -104,7 +104,7 @@ class Ledger:
 
     def _seed_plan(self, given: Options) -> str:
         """Add a deliverable for each line of ``text``."""
-        lines = [line.strip(" \t-*") for line in _required(given, "text").splitlines()]
+        lines = [line.strip(" \t-*") for line in _required(given, "text").split("\n")]
         texts = [line for line in lines if line]
         for text in texts:
             self.deliverables.append(Deliverable(self._free_id(), text))

@@ -10,6 +10,7 @@ import sys
 from functools import partial
 
 from harnpy.builtins.bridge.contexts import module_directory, runtime_root, state_root, workplace_of
+from harnpy.formats.json import lines_of
 from harnpy.project import RUNS_VARIABLE, WORKTREES_VARIABLE, runs_directory
 from harnpy.project import project_root as root_of_project
 from harnpy.vm.declare import ABSENT, builtin
@@ -54,7 +55,7 @@ def _candidates(vm: Vm) -> Iterator[tuple[str, str | None]]:
     yield "env", vm.unguarded.environment.get("SHELL")
     yield "login", vm.unguarded.environment.login_shell()
     if vm.unguarded.files.exists("/etc/shells"):
-        for line in vm.unguarded.files.read_text("/etc/shells").splitlines():
+        for line in lines_of(vm.unguarded.files.read_text("/etc/shells")):
             yield "etc_shells", line.strip()
     for directory in ("/bin", "/usr/bin"):
         for name in _FALLBACKS:

@@ -71,7 +71,7 @@ _GROUPS = frozenset("window each_cons sliding_window".split())
 def table(text: str) -> dict[tuple[str, str], Type]:
     """The rows of `RESULTS` by kind and method."""
     results: dict[tuple[str, str], Type] = {}
-    for row in text.strip().splitlines():
+    for row in text.strip().split("\n"):
         head, methods = row.split(": ")
         kind, type = head.split()
         results.update({(kind, method): named(type) for method in methods.split()})

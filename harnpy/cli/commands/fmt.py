@@ -141,9 +141,11 @@ def _conclude(result: Formatted, check: bool, diff: bool) -> int:
 
 
 def _difference(result: Formatted) -> str:
+    from harnpy.formats.json import lines_of
+
     lines = unified_diff(
-        result.before.splitlines(keepends=True),
-        result.after.splitlines(keepends=True),
+        lines_of(result.before),
+        lines_of(result.after),
         result.name,
         f"{result.name} (formatted)",
     )

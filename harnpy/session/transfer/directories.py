@@ -10,6 +10,7 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
+from harnpy.formats.json import lines_of
 from harnpy.session.errors import InvalidArgument, SessionError, SessionExists, SessionNotFound, TransferError
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
@@ -22,7 +23,6 @@ from harnpy.session.transfer.formats import (
     ERROR,
     admitted,
     format_called,
-    lines_of,
     parsed_file,
 )
 from harnpy.session.transfer.logs import load_rows

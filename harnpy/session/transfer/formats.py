@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.formats.json import lines_of
 from harnpy.session.arguments import check_session
 from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.log import Session
@@ -121,12 +122,6 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
 
 
 _FORMATS_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML}
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines, each with its end. JSON texts hold other characters that end lines elsewhere."""
-    *whole, last = text.split("\n")
-    return [*(f"{line}\n" for line in whole), *([last] if last else [])]
 
 
 def _value(text: str, language: str) -> Any:

@@ -123,6 +123,10 @@ def test_fixtures_begin_at_the_fixture_root(tmp_path: Path) -> None:
         ("events.json", json.dumps([EVENT, EVENT])),
         ("events.json", json.dumps({"events": [EVENT, EVENT]})),
         ("friction.jsonl", f"{json.dumps(EVENT)}\n\n{json.dumps(EVENT)}\n"),
+        (
+            "friction.jsonl",
+            f"{json.dumps(EVENT)}\n{json.dumps({**EVENT, 'x': chr(0x2028)}, ensure_ascii=False)}",
+        ),
     ],
 )
 def test_friction_events_in_files(tmp_path: Path, name: str, text: str) -> None:
