@@ -48,6 +48,13 @@ class Signature:
         self.returns = f"{written[:-1]} | nil" if self.lenient else written
         self.parameters = tuple(_parameter(part) for part in _split(inside))
 
+    def begins_with(self, kind: str) -> bool:
+        """Return True if the first parameter takes values of a kind (`list`, `iter` …), or their text."""
+        types = _split(self.parameters[0].type.replace("|", ",")) if self.parameters else []
+        names = {"dict" if type.startswith("{") else type.partition("<")[0].rstrip("?") for type in types}
+        kinds = {kind, "dict"} if kind == "struct" else {kind}
+        return not names.isdisjoint({*kinds, "any", "string", *self.type_params})
+
     @property
     def rest(self) -> bool:
         return bool(self.parameters) and self.parameters[-1].rest

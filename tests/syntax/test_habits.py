@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+
 import pytest
 
 from harnpy import Vm
+from harnpy.syntax import habits
 from harnpy.syntax.diagnostic import SyntaxFault
 from harnpy.syntax.parser import parse
 from harnpy.vm.errors import VmError
+from harnpy.vm.run import methods
+from harnpy.vm.run.methods import method_names
+from harnpy.vm.signatures import Signature
 
 
 def helps(source: str) -> list[str | None]:
@@ -169,3 +176,95 @@ def test_a_name_of_another_language_suggests_the_one_here(source: str, text: str
     with pytest.raises(VmError, match="Undefined variable") as caught:
         Vm().run_source(source)
     assert text in caught.value.text
+
+
+# What a help says to write instead can be written: each replacement is tried.
+
+#: Where a piece of a program may stand; `@` is its place.
+CONTEXTS = [
+    "@", "match 1 { @ }", "if true { } @ 1 { }", "if true @", "1 @ 2", "let @ = 1", "@1", "[@xs]",
+    "{ x @ 1 }", "try { 1 } @", "let x: @ = nil", "@ { }", "fn f<T>(x: T) @ { }",
+]  # fmt: skip
+#: What the helps say that there isn't.
+NOT_IN_HARN = {"!==", "$"}
+#: What stands for more.
+ELLIPSES = {"impl Name { … }": "impl Name { }", "{ … }": "{ 1 }", "(…)": "(1)", "…": "int"}
+
+
+def helps_of_habits() -> set[str]:
+    tables = [value for name, value in vars(habits).items() if name.isupper() and name.startswith("_")]
+    texts = [text for table in tables if isinstance(table, dict) for text in table.values()]
+    others = {*habits._NAMES_ELSEWHERE.values(), *habits._TYPES_ELSEWHERE.values()}
+    return {*texts, *(text for text in tables if isinstance(text, str))} - others
+
+
+def can_be_written(code: str) -> bool:
+    for short, long in ELLIPSES.items():
+        code = code.replace(short, long)
+    for context in CONTEXTS:
+        with suppress(SyntaxFault):
+            parse(context.replace("@", code))
+            return True
+    return False
+
+
+def test_what_a_help_writes_can_be_written() -> None:
+    written = {code for text in helps_of_habits() for code in re.findall(r"`([^`]+)`", text)}
+    assert len(written) > 80
+    assert {code for code in written if not can_be_written(code)} == NOT_IN_HARN
+
+
+@pytest.mark.parametrize("name", sorted({*habits._NAMES_ELSEWHERE.values()}))
+def test_names_that_are_called_otherwise_here(name: str) -> None:
+    """A builtin, a value, a method of lists, or a sign."""
+    if name.startswith("value."):
+        assert name.removeprefix("value.").removesuffix("(…)") in method_names("list")
+    elif name in ("{", "}", "{}", "self"):
+        parse("impl A { fn f(self) { self } }\nlet d = {}")
+    else:
+        Vm().run_source(f"let found = {name}")
+
+
+@pytest.mark.parametrize("name", sorted({*habits._TYPES_ELSEWHERE.values()}))
+def test_types_that_are_called_otherwise_here(name: str) -> None:
+    Vm().run_source(f"fn f(x: {name} | nil) {{ return x }}\nf(nil)")
+    if name != "any":
+        other = VALUES["int" if name == "nil" else "pair"]
+        with pytest.raises(VmError):
+            Vm().run_source(f"fn f(x: {name}) {{ return x }}\nf({other})", checked=False)
+
+
+VALUES = {
+    "list": "[1]", "set": "set(1)", "range": "(1 to 3)", "iter": "iter([1])", "string": '"a"',
+    "dict": "{a: 1}",
+    "int": "1", "bool": "true", "pair": "pair(1, 2)", "duration": "5s", "closure": "{ x -> x }", "nil": "nil",
+    "stream": "(parallel each [1] { x -> x } as stream)", "channel": 'channel("c")',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_methods_that_are_called_otherwise_here(kind: str) -> None:
+    """The method that is named is one; a function takes the value."""
+    vm, known = Vm(), [*method_names(kind)]
+    assert vm.run_source(f"return type_of({VALUES[kind]})") == kind
+    elsewhere = {*method_names("list"), *method_names("string"), *method_names("dict"), *methods._ELSEWHERE}
+    for name in sorted((elsewhere | {*vm.builtins.names()}) - {*known}):
+        hint = methods.method_hint(kind, name, known, vm.builtins.signature)
+        _, _, meant = hint.partition(" (did you mean `")
+        meant = meant.removesuffix("`?)")
+        if meant.startswith("to_list()."):
+            assert vm.run_source(f"return {VALUES[kind]}.to_list().count()") >= 1
+            assert meant.removeprefix("to_list().") in method_names("list")
+        elif meant.endswith("(…)"):
+            assert vm.builtins.is_builtin(name)
+            taken = Signature(vm.builtins.signature(name)).parameters[0].type
+            assert taken == kind or taken not in VALUES or taken in ("any", "string"), (name, taken)
+        elif meant:
+            assert meant in known
+
+
+def test_an_iterator_that_is_joined() -> None:
+    """`join(…)` takes lists: of an iterator it makes an empty text."""
+    with pytest.raises(VmError, match=re.escape("on iter (did you mean `to_list().join`?)")):
+        Vm().run_source('iter([1, 2]).join("-")')
+    assert Vm().run_source('return iter([1, 2]).to_list().join("-")') == "1-2"

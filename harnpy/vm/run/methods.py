@@ -126,7 +126,7 @@ def unknown_method(vm: Vm, receiver: Value, name: str, own: Iterable[str] = ()) 
     text = words.unknown_method(
         kind,
         name,
-        method_hint(kind, name, [*method_names(kind), *own], vm.builtins.is_builtin),
+        method_hint(kind, name, [*method_names(kind), *own], vm.builtins.signature),
         has_methods=has_methods(kind),
         struct=struct,
         is_field=bool(struct) and name in receiver,
@@ -139,12 +139,17 @@ def not_callable(name: str, entry: Value) -> TypeFault:
     return TypeFault(f"entry `{name}` of the dict is not callable, got {type_name(entry)}")
 
 
-def method_hint(kind: str, name: str, known: list[str], is_builtin: Callable[[str], bool]) -> str:
-    """Return how the error of a call of ``name`` ends, where values have the ``known`` methods."""
+def method_hint(kind: str, name: str, known: list[str], signature: Callable[[str], str]) -> str:
+    """Return how the error of a call of ``name`` ends, where values have the ``known`` methods. ``signature``
+    returns that of a builtin."""
     from harnpy.formats.suggestions import nearest_at_run_time
+    from harnpy.vm.signatures import Signature
 
     meant = next((method for method in _ELSEWHERE.get(name, ()) if method in known), None)
-    if meant is None and is_builtin(name):
+    if meant is None and "to_list" in known and name in method_names("list"):
+        return f" (did you mean `to_list().{name}`?)"
+    declared = signature(name) if meant is None else ""
+    if declared and Signature(declared).begins_with(kind):
         return f" (did you mean `{name}(…)`?)"
     meant = meant or nearest_at_run_time(name, known)
     if meant:
