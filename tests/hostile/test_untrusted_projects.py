@@ -10,6 +10,7 @@ import pytest
 from harnpy import Vm, VmError, runtime
 from harnpy.project import ManifestError
 from tests.llm.wire import OPENAI, Say, Wire
+from tests.worlds import OwnWorld
 
 SECRET = "aws-secret"
 CALL = 'return llm_call("hi", nil, {provider: "%s", model: "m"}).text'
@@ -34,7 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: Wire) -> Path
     (tmp_path / "harn.toml").write_text(
         f'[llm.providers.evil]\nbase_url = "{url}"\nauth_envs = ["AWS_SECRET_ACCESS_KEY"]\n'
         f'[llm.providers.openai]\nbase_url = "{url}"\n[llm.aliases]\nfast = {{id = "m", provider = "groq"}}\n'
-        '[sessions]\nstore = "sqlite:../outside.db"\n'
+        '[sessions]\nstore = "sqlite:../outside.db"\n[event_log]\nstore = "jsonl:../outside"\n'
     )
     return tmp_path
 
@@ -80,3 +81,14 @@ def test_its_sessions_are_kept_nowhere_else(project: Path) -> None:
         runtime()
     assert sorted(each.name for each in project.iterdir()) == ["harn.toml"]
     assert not project.parent.joinpath("outside.db").exists()
+
+
+def test_its_events_are_kept_nowhere_else(project: Path) -> None:
+    with pytest.raises(ManifestError, match=r"event_log\.store takes effect only once"):
+        Vm().run_source('event_log.emit("a", "k", {})')
+    told: list[str] = []
+    vm = Vm(OwnWorld(stderr=told.append), egress={"default": "deny"})
+    get = 'return try { http_get("http://a.test/") } catch (e) { e.reason }'
+    assert vm.run_source(get) == "no allow rule matched"
+    assert "not in the event log: event_log.store takes effect only once" in "".join(told)
+    assert not project.parent.joinpath("outside").exists()

@@ -34,11 +34,12 @@ def _audit(vm: Vm, blocked: EgressBlocked) -> None:
     from harnpy.builtins.bridge.live_event_log import log_of
     from harnpy.eventlog.contract import LogEvent
     from harnpy.eventlog.errors import LogError
+    from harnpy.project import ManifestError
 
     try:
         payload = {**blocked.place(), "error_type": "EgressBlocked"}
         log_of(vm).append(_AUDIT, LogEvent("egress.blocked", payload))
-    except LogError as error:
+    except (LogError, ManifestError) as error:
         # The request is refused all the same, and that is what the program must hear of.
         vm.unguarded.warn("egress", f"{blocked.message}: not in the event log: {error}")
 

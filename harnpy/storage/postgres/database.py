@@ -28,7 +28,7 @@ from harnpy.storage.errors import (
     StoreFull,
     StoreUnreachable,
 )
-from harnpy.storage.opening import StoreUrl, shown
+from harnpy.storage.opening import StoreUrl, parse_url, shown
 from harnpy.world.threads import OfProcess
 
 # Which servers a URL names, before anybody connects to them. Spec: 04 §21.4.
@@ -43,9 +43,10 @@ def servers(url: str) -> list[tuple[str, int]] | None:
     None or nothing when it leaves them to the environment or to a file of services, or is no such URL.
     """
     try:
-        known = conninfo_to_dict(url)
+        parsed = parse_url(url)
+        known = conninfo_to_dict(f"{parsed.scheme}:{parsed.target}")
         ports = [int(port or _PORT) for port in str(known.get("port") or "").split(",")]
-    except (psycopg.Error, ValueError):
+    except (psycopg.Error, StorageError, ValueError):
         return None
     # With both, the addresses are what is connected to, and the names what they are called.
     lists = [str(known[key]).split(",") for key in ("host", "hostaddr") if known.get(key)]

@@ -258,6 +258,7 @@ def test_what_cannot_be_written_down_is_blocked_all_the_same(monkeypatch: pytest
         ("postgresql:///db?host=10.1", "[10.0.0.1]:5432 matched deny rule `10.0.0.0/8`"),
         ("postgresql://a.test/db?hostaddr=10.0.0.1", "[10.0.0.1]:5432 matched deny rule `10.0.0.0/8`"),
         ("postgresql://db.test/db?hostaddr=8.8.8.8", "[db.test]:5432 matched deny rule `db.test`"),
+        ("postgresql://10.0.0.1/db?timeout=1&ambient=0", "[10.0.0.1]:5432 matched deny rule `10.0.0.0/8`"),
         ("postgresql:///db", "[]:0 the URL names no host and port that can be read"),
         ("postgresql://a.test/db?service=x", "[]:0 the URL names no host and port that can be read"),
         ("postgresql://a.test:x/db", "[]:0 the URL names no host and port that can be read"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harnpy import Vm
 from harnpy.storage import open_store
 from harnpy.storage.errors import StorageError
 from harnpy.storage.opening import without_ambient
@@ -99,3 +100,13 @@ def test_a_url_in_a_file_gets_nothing_of_the_user_s(server: Server, monkeypatch:
     assert without_ambient("postgresql://h/d?ambient=1").endswith("?ambient=1&ambient=0")
     with pytest.raises(StorageError, match="names a service"):
         open_store("postgresql:///?service=users&ambient=0")
+
+
+def test_a_program_gives_no_variables_that_it_may_not_read(server: Server) -> None:
+    url = f"postgresql://u@127.0.0.1:{server.port}/d?timeout=2&require_auth=password%2Cmd5"
+    call = f'try {{ agent_session_open("a", {{store: "{url}"}}) }} catch (e) {{ nil }}'
+    Vm(capabilities=["network", "state"]).run_source(call)
+    assert server.said
+    assert not [said for said in server.said if said.startswith(b"p")]
+    Vm().run_source(call)
+    assert [said for said in server.said if said.startswith(b"p")]
