@@ -81,6 +81,9 @@ PARTS = {
     "connector_contract": TRUST,
 }
 
+#: What paths of a store's files and of its artifacts end in, behind the one in its URL.
+_OF_STORES = ("", "-wal", "-shm", "-journal", "-artifacts", "/artifacts")
+
 _YES = ("1", "true", "yes", "on")
 
 
@@ -194,7 +197,7 @@ class Manifest:
         if not isinstance(url, str) or scheme == "memory" or path == ":memory:":
             return False
         return scheme not in IN_FILES or any(
-            leads_out(self._files, self.root, path + suffix) for suffix in ("", "-wal", "-shm", "-journal")
+            leads_out(self._files, self.root, path + suffix) for suffix in _OF_STORES
         )
 
 

@@ -57,12 +57,16 @@ def test_each_row_holds(tmp_path: Path, row: str) -> None:
             ("jsonl:../x", False),
             ("sqlite:/x", False),
             ("jsonl:link", False),
+            ("sqlite:links.db", False),
+            ("jsonl:links", False),
             ("postgresql://h/d", False),
             ("postgres://h/d", False),
             ("other:x", False),
         ],
     }
-    (tmp_path / "link").symlink_to("/etc")
+    (tmp_path / "links").mkdir()
+    for name in ("link", "links.db-wal", "links/artifacts"):
+        (tmp_path / name).symlink_to("/etc")
     for value, is_free in values[PARTS[row]]:
         manifest = read(tmp_path, f'{row} = "{value}"')
         assert bool(manifest.untrusted()) is not is_free
