@@ -13,6 +13,8 @@ from tests.fuzz.inputs import INPUTS, MAKE, Input
 from tests.support import ends
 
 #: For each kind of input; all together some 2,000.
+pytestmark = pytest.mark.usefixtures("trusted")
+
 ROUNDS = 112
 _PIECES = (
     *"{}[]\",:\\\n=#'$-0",
