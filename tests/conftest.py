@@ -38,7 +38,7 @@ def pytest_configure() -> None:
     """
     settings.register_profile(
         "harnpy",
-        max_examples=COUNT.examples(25),
+        max_examples=COUNT.examples(12),
         deadline=None,
         derandomize="CI" in os.environ and not COUNT.campaign,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

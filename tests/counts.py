@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 #: A campaign tries so many times as many examples of a property as its test says.
-_EXAMPLES = 50
+_EXAMPLES = 100
 
 
 class Size:

@@ -18,7 +18,7 @@ def test_a_campaign_tries_much_from_its_own_seed() -> None:
     counts.campaign, counts.seed = 1.0, 700
     assert counts.signals == 1_000
     assert counts.silent_share == 1
-    assert counts.examples(40) == 2_000
+    assert counts.examples(40) == 4_000
     assert counts.seeds(3) == range(700, 703)
 
 

@@ -58,7 +58,7 @@ VALUES = st.recursive(
 CALLABLES = st.sampled_from([make_fn(lambda a=None, b=None: b), make_fn(lambda a=None, b=None: [a])])
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(arguments=st.lists(VALUES, max_size=4), callback=CALLABLES)
 def test_every_builtin_survives(arguments: list[Any], callback: Any) -> None:
     """All of them with the same arguments: making those takes longer than the calls."""

@@ -239,7 +239,7 @@ def test_empty() -> None:
         unpacked(b"")
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(
     st.lists(st.tuples(st.integers(0, len(TWO) - 1), st.integers(0, 255)), max_size=6), st.binary(max_size=40)
 )

@@ -186,7 +186,7 @@ def test_a_changed_bit_never_changes_a_content() -> None:
         assert {content for _, content in found} <= {b"x" * 600, b"y"}
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(
     st.lists(st.tuples(st.integers(0, len(TWO) - 1), st.integers(0, 255)), max_size=8), st.binary(max_size=40)
 )

@@ -17,7 +17,7 @@ TEXTS = st.text(st.sampled_from('",;\t|^ xé日\r\n'), max_size=24)
 CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('",;\t|^ x\r\n\ufeff'), max_size=6)
 
 
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(TEXTS, DELIMITERS)
 def test_reads_what_pythons_csv_reads_or_both_refuse(text: str, delimiter: str) -> None:
     judge = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -30,7 +30,7 @@ def test_reads_what_pythons_csv_reads_or_both_refuse(text: str, delimiter: str) 
         assert list(read_rows(text, delimiter)) == expected
 
 
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n))), DELIMITERS)
 def test_what_is_written_reads_back(rows: list[list[str]], delimiter: str) -> None:
     text = "".join(written_rows(rows, delimiter))

@@ -48,7 +48,7 @@ def jq(value: Any, expression: str) -> list[Any]:
     return parse(expression)(value, _Run())
 
 
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(VALUES, EXPRESSIONS, EXPRESSIONS)
 def test_the_laws(value: Any, a: str, b: str) -> None:
     of_a, of_b = jq(value, a), jq(value, b)

@@ -31,7 +31,7 @@ def pointer_to(path: tuple[Any, ...]) -> str:
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in path)
 
 
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(VALUES, st.data())
 def test_every_place_is_found_changed_and_left_out_by_its_pointer(value: Any, data: st.DataObject) -> None:
     before = deepcopy(value)

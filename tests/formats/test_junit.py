@@ -25,7 +25,7 @@ def read(text: str) -> list[dict[str, object]]:
     return read_cases([text.encode()], "utf-8")
 
 
-@settings(max_examples=COUNT.examples(25), deadline=None)
+@settings(max_examples=COUNT.examples(12), deadline=None)
 @given(st.lists(RESULTS, max_size=4))
 def test_our_own_report_reads_back(results: list[Result]) -> None:
     for result, case in zip(results, read(junit(results)), strict=True):

@@ -140,7 +140,7 @@ def test_what_is_no_schema(schema: Any, message: str) -> None:
         canonical(schema)
 
 
-EXAMPLES = COUNT.examples(40)
+EXAMPLES = COUNT.examples(20)
 
 KEYS = st.sampled_from("abc")
 SCALARS = (

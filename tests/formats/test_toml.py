@@ -114,7 +114,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=COUNT.examples(25), deadline=None)
+@settings(max_examples=COUNT.examples(12), deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_what_is_written_reads_back(table: dict[str, Any]) -> None:
     text = to_toml(table, list_items)

@@ -20,7 +20,7 @@ from tests.support import assert_linear, ends, processor_time
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))
 
-EXAMPLES = COUNT.examples(25)
+EXAMPLES = COUNT.examples(12)
 
 #: What YAML 1.1 and 1.2 take for other things, and what makes a text hard to write.
 WORDS = "yes No on y ~ null 1 -1 1.5 .5 1e3 0x1F 0o7 017 1_0 12:30 2026-01-02 = << - ? : # ... --- .inf .NaN"

@@ -98,14 +98,14 @@ def test_every_prefix_of_a_program() -> None:
         answer(source[:end])
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes(data: bytes) -> None:
     answer(data.decode("utf-8", errors="replace"))
     answer(data.decode("latin-1"))
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(st.lists(st.sampled_from(_BITS), max_size=60).map(" ".join))
 def test_arbitrary_tokens(source: str) -> None:
     answer(source)

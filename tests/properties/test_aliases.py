@@ -152,7 +152,7 @@ def model(variables: dict[str, Any], step: Step) -> None:
     variables[a] = value
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(st.lists(STEPS, max_size=12))
 def test_programs_agree_with_a_model_that_always_copies(steps: list[Step]) -> None:
     show = "println([x, y, z])\n"

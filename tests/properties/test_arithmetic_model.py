@@ -220,7 +220,7 @@ def output(source: str) -> str:
     return "".join(out).removesuffix("\n")
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(trees(8), st.lists(OPERANDS, min_size=4, max_size=4))
 @example(REST_OF_A_SQUARE, [1e300, 1.5, None, None])
 @example(REST_OF_A_SQUARE, [1e300, 7, None, None])
@@ -237,7 +237,7 @@ def test_every_form_of_an_expression_gives_the_models_answer(
     assert found == dict.fromkeys(found, expected), programs(tree, values)["locals"]
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(trees(6), st.lists(OPERANDS, min_size=4, max_size=4))
 def test_a_condition_takes_the_branch_of_its_truth(tree: Operand | Operation, values: list[object]) -> None:
     if repeats_too_much(tree, values):

@@ -29,13 +29,13 @@ def trees(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(trees(SCALARS))
 def test_display_is_a_harn_literal_of_the_value(value: Any) -> None:
     assert equal(Vm().run_source(f"return {display(value)}"), value)
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(trees(SCALARS | st.text(max_size=8)))
 def test_json_text_reads_back_as_the_value(value: Any) -> None:
     vm = Vm()

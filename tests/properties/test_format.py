@@ -24,7 +24,7 @@ from tests.strategies import PROGRAMS
 from tests.support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-_SETTINGS = settings(max_examples=COUNT.examples(25), deadline=None)
+_SETTINGS = settings(max_examples=COUNT.examples(12), deadline=None)
 _FORMS = [
     " /* {} */ ",
     "/* {} */",

@@ -15,7 +15,7 @@ from tests.strategies import EXPRESSIONS, PROGRAMS
 
 #: Hypothesis prints strategies in some warnings of its own, and ours describe a language.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-_SETTINGS = settings(max_examples=COUNT.examples(25))
+_SETTINGS = settings(max_examples=COUNT.examples(12))
 
 
 @_SETTINGS

@@ -48,7 +48,7 @@ def _accepts(vm: Vm, handler: Any, value: Any) -> bool:
     return True
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(TYPES, st.lists(VALUES, min_size=1, max_size=8))
 def test_a_schema_allows_what_the_handler_takes(type_: str, values: list[Any]) -> None:
     vm = Vm()

@@ -90,7 +90,7 @@ def play(session: Session, number: int, verb: str, what: str, count: int) -> Non
             session.compact(Compaction(0, session.length - count, "summary", "truncate", 0, 0), None)
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(st.lists(STEPS, max_size=12))
 def test_a_window_is_always_valid_for_a_provider(steps: list[tuple[str, str, int]]) -> None:
     session = opened()

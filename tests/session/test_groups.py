@@ -127,7 +127,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @given(st.lists(STEPS, max_size=25))
 def test_groups_stand_in_the_order_of_their_first_events(steps: list[Any]) -> None:
     session, order = opened(), Order()

@@ -18,7 +18,7 @@ from harnpy.agent.rules.command_policy import (
 )
 from tests.counts import COUNT
 
-MANY = COUNT.examples(25)
+MANY = COUNT.examples(12)
 
 _CREDENTIAL = r"\.env|id_rsa|id_ed25519|\.aws/credentials|\.npmrc|\.netrc|credentials|secret|token|api_?key"
 

@@ -69,7 +69,7 @@ class _Contained(OwnWorld):
 
 
 @settings(
-    max_examples=COUNT.examples(25),
+    max_examples=COUNT.examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(arguments=st.lists(_VALUES, max_size=4))

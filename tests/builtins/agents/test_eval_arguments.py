@@ -69,7 +69,7 @@ class _NoFiles(OwnWorld):
         raise PermissionError(13, "Permission denied", path)
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(arguments=_ARGUMENTS)
 @example(arguments=[{"kind": "tool_gap", "summary": "s"}, {"path": "\x00"}])
 @example(arguments=[{"cases": [{"run": "\x00"}]}])

@@ -80,7 +80,7 @@ def call(vm: Any, name: str, *arguments: Any) -> Any:
     return vm.builtins.bound(name).call(vm, *arguments)
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(arguments=_ARGUMENTS)
 @example(arguments=["\x00"])
 @example(arguments=[{}, "\ud800"])

@@ -80,7 +80,7 @@ _EDITS = st.lists(
 
 
 @given(st.lists(_EDITS.filter(bool), max_size=5))
-@settings(max_examples=COUNT.examples(25), deadline=None)
+@settings(max_examples=COUNT.examples(12), deadline=None)
 def test_the_edits_of_one_round_are_applied_to_the_text_that_was_looked_at(
     fixes: list[list[tuple[int, int, str]]],
 ) -> None:

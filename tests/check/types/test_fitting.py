@@ -170,7 +170,7 @@ def test_what_a_literal_holds_is_compared_item_by_item(
 
 # Laws.
 
-EXAMPLES = settings(max_examples=COUNT.examples(25), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(12), deadline=None)
 
 _LEAVES = ["int", "float", "string", "bool", "nil", "list", "dict", "closure", "Foo", '"a"', '"b"', "1", "2"]
 _DECLARED = ["Id", "Names", "Kind", "Tree", "Point", "Colour", "Result<int, string>", "Box<int | nil>"]

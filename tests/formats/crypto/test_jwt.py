@@ -103,7 +103,7 @@ def test_a_shared_secret(claims: dict[str, Any], secret: str) -> None:
         tokens.verified("HS256", token, secret + "x")
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(
     place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 6), algorithm=st.sampled_from(sorted(KEYS))
 )

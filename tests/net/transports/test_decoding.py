@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harnpy.net.sse import Decoder, Event, EventTooLong
 from tests.counts import COUNT
 
-EXAMPLES = settings(max_examples=COUNT.examples(25), deadline=None)
+EXAMPLES = settings(max_examples=COUNT.examples(12), deadline=None)
 PIECES = st.sampled_from(
     [
         "data",

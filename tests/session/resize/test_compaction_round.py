@@ -205,7 +205,7 @@ def test_a_cut_that_parts_nothing_is_the_books(messages: list[Message], keep_las
 
 
 @given(CONVERSATIONS, COUNTS)
-@settings(max_examples=COUNT.examples(40))
+@settings(max_examples=COUNT.examples(20))
 @example([calling("1"), tool("1")], 1)
 @example([said("user"), calling("1"), said("user"), tool("1")], 2)
 @example([said("user"), calling("1"), calling("2"), tool("1"), tool("2")], 1)

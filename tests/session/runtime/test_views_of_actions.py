@@ -75,7 +75,7 @@ class Script:
 def test_an_action_sees_its_own_log(store: Store) -> None:
     numbers = count()
 
-    @settings(max_examples=COUNT.examples(25), deadline=None)
+    @settings(max_examples=COUNT.examples(12), deadline=None)
     @given(STEPS)
     def check(steps: list[str]) -> None:
         with SessionRuntime(store) as runtime:

@@ -150,7 +150,7 @@ RUNS = st.fixed_dictionaries(
 
 @given(RUNS)
 @settings(
-    max_examples=COUNT.examples(25),
+    max_examples=COUNT.examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 def test_any_record_comes_back_from_its_file_as_it_was(world: World, run: Dict) -> None:

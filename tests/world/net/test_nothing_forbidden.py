@@ -98,7 +98,7 @@ async def _listening(world: Internet) -> asyncio.Server:
     return await asyncio.start_server(world.serve, "127.0.0.1", 0)
 
 
-@settings(max_examples=COUNT.examples(40), deadline=None)
+@settings(max_examples=COUNT.examples(20), deadline=None)
 @given(scenario=scenarios())
 def test_only_what_may_be_reached_is_connected_to(net: Net, scenario: Scenario) -> None:
     internet, runner, client = net

@@ -27,7 +27,7 @@ pipeline main(task) {{
 """
 
 
-@settings(max_examples=COUNT.examples(25))
+@settings(max_examples=COUNT.examples(12))
 @given(capacity=st.integers(1, 4), messages=st.integers(0, 8), stays=st.lists(st.booleans(), max_size=5))
 def test_every_message_reaches_one_receiver_in_order(capacity: int, messages: int, stays: list[bool]) -> None:
     """Tasks wait in line; some are cancelled when messages for them are in the channel already."""

@@ -114,7 +114,7 @@ class _Chaos(OwnWorld):
         return self._seed if name == "HARNPY_CHAOS_SCHED" else None
 
 
-@settings(max_examples=COUNT.examples(25), deadline=None)
+@settings(max_examples=COUNT.examples(12), deadline=None)
 @example(seed=1233, capacity=3, kinds=[], doomed=[0, 2], senders=4, messages=3, pause=1)
 @given(
     seed=st.integers(0, 10_000),
