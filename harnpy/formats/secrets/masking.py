@@ -64,11 +64,11 @@ _NAMED_VALUE = (
         (?:\s|\\n){{0,40}}(?:\\*["'])?value(?:\\*["'])?:\s{{0,4}}(?:\\*["'])?)"""
     r"""(?!\[redacted|\$|null\b)[^\s"'\\,}]{3,400}"""
 )
-_ORACLE = r"(?P<keep>jdbc:oracle:\w{1,20}:[^\s/@]{1,64}/)(?!\[redacted)[^\s@]+(?=@)"
+_ORACLE = re.compile(r"(?P<keep>jdbc:oracle:\w{1,20}:[^\s/@]{1,64}/)(?!\[redacted)[^\s@]+(?=@)", _FLAGS)
 
 DOCUMENT_RULES = tuple(
     re.compile(pattern, _FLAGS)
-    for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _NAMED_VALUE, _ORACLE)
+    for pattern in (_ELEMENT, _SQL, _PART_OF_FORM, _BLOCK, _PAIR, _CALL, _NAMED_VALUE)
 )
 
 
@@ -196,11 +196,9 @@ _PARAMETER = re.compile(
     _FLAGS,
 )
 #: A digest is none; with the name of a secret just before it, it is one.
-_DIGITS = re.compile(
-    rf"""(?P<keep>{_NAME_BEGIN}{NAME}{_NAME_END}[ \t:=]{{1,8}}{_MARK}?(?:0x)?)
-         [0-9a-f]{{32,}}(?![0-9a-z_-])""",
-    _FLAGS,
-)
+_DIGITS = re.compile(r"(?P<keep>(?<![A-Za-z0-9_-])(?:0x)?)[0-9a-fA-F]{32,}(?![\w-])")
+_NAME_BEFORE = re.compile(rf"{_NAME_BEGIN}{NAME}{_NAME_END}[ \t:=]{{1,8}}{_MARK}?\Z", _FLAGS)
+_NEAR = 60
 _SIGNATURE = re.compile(r"(?P<keep>\bSignature=)[0-9a-f]{64}", re.IGNORECASE)
 #: User and password in a URL.
 _USERINFO = re.compile(r"""(?P<keep>://)(?P<value>[^\s/?\#"'<>\\]{1,400})(?=@)""")
@@ -236,16 +234,37 @@ _PGPASS = re.compile(
 def mask_in_context(text: str) -> str:
     """Return ``text`` with `MASK` in place of values that a name, a header, a URL or a command gives away."""
     text = _PEM.sub(MASK, text)
+    for pattern, apply in _RULES:
+        text = pattern.sub(apply, text)
+    if not _has_name(text):
+        return text
     text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
     for pattern in DOCUMENT_RULES:
         text = pattern.sub(_mask, text)
-    for pattern, apply in _RULES:
+    for pattern, apply in _NAME_RULES:
         text = pattern.sub(apply, text)
-    return text
+    return "\n".join(_masked_line(line) if _has_name(line) else line for line in text.split("\n"))
+
+
+def _masked_line(line: str) -> str:
+    for pattern, apply in _LINE_RULES:
+        line = pattern.sub(apply, line)
+    return line
+
+
+def _has_name(text: str) -> bool:
+    """Return False if no name of a secret can be there: most texts and lines need no rules about names."""
+    lowered = text.lower()
+    return any(word in lowered for word in _IN_NAMES)
 
 
 def _mask(found: re.Match[str]) -> str:
     return found["keep"] + MASK
+
+
+def _digits(found: re.Match[str]) -> str:
+    is_named = _NAME_BEFORE.search(found.string[max(0, found.start() - _NEAR) : found.start()])
+    return MASK if is_named else found[0]
 
 
 def _docker(found: re.Match[str]) -> str:
@@ -311,23 +330,33 @@ def _is_no_value(value: str) -> bool:
 
 
 _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (_USERINFO, _userinfo),
+    (_CURL_USER, _mask),
+    (_CLIENT_PASSWORD, _mask),
+    (_PGPASS, _mask),
+    (_ORACLE, _mask),
+)
+_IN_NAMES = tuple(
+    "pass pwd token secret key auth cookie credential phrase mnemonic dsn jwt webhook connection bearer sig"
+    " assertion identified".split()
+)
+_NAME_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_COOKIES, _mask),
     (_DOCKER_AUTH, _docker),
     (_BEARER, _mask),
-    (_USERINFO, _userinfo),
+    (_FLAG, _flag),
+    (_NETRC, _mask),
+)
+#: Nothing that these find goes on in the next line.
+_LINE_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_ASSIGNED, _mask),
     (_CONTEXTS_QUOTED, _quoted),
     (_WORDS, _words),
     (_ROW, _beside),
     (_BEHIND, _beside),
     (_PARAMETER, _mask),
-    (_DIGITS, _mask),
+    (_DIGITS, _digits),
     (_SIGNATURE, _mask),
-    (_FLAG, _flag),
-    (_CURL_USER, _mask),
-    (_CLIENT_PASSWORD, _mask),
-    (_NETRC, _mask),
-    (_PGPASS, _mask),
 )
 
 

@@ -257,6 +257,10 @@ def test_secrets_that_are_no_texts() -> None:
     assert mask_value(value) == shown
 
 
+def test_the_argument_after_a_secret_flag_on_the_next_line() -> None:
+    assert "open" not in mask_secrets(json.dumps(["x", "--password", "open1", "--n", "1"], indent=2))
+
+
 def test_every_form_names_its_issuer_once() -> None:
     kinds = [form.kind for form in (*FORMS, *WEBHOOKS)]
     assert len(kinds) == len(set(kinds))
