@@ -2,7 +2,7 @@
 
     mask_secrets(text) -> text                the rules for any text: `masking`
     mask_value(value) -> value                the same for JSON values: `masking`
-    SecretValues(values).masked(text, mask)   known secret values in any encoding: `masking`
+    SecretValues(values).masked(text, mask)   known secret values in any encoding: `known_values`
     is_secret_name(key)                       names whose values are secret: `names`
     kind_of_secret(text)                      secrets in the text of a program: `forms`
 

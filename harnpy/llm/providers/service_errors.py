@@ -10,7 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harnpy.formats.secrets.masking import SecretValues, mask_secrets
+from harnpy.formats.secrets.known_values import SecretValues
+from harnpy.formats.secrets.masking import mask_secrets
 from harnpy.formats.secrets.names import is_secret_header_name
 from harnpy.llm.errors import CallBlocked, CallError
 from harnpy.net.header_grammar import retry_after

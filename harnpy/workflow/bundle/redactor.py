@@ -13,9 +13,9 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.json import compact_json
+from harnpy.formats.secrets.known_values import SecretValues
 from harnpy.formats.secrets.masking import (
     MASK,
-    SecretValues,
     is_secret_number,
     mask_secrets,
     secret_places,

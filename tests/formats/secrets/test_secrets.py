@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.formats.secrets.forms import FORMS, WEBHOOKS
-from harnpy.formats.secrets.masking import MASK, SecretValues, mask_secrets, mask_value
+from harnpy.formats.secrets.known_values import SecretValues
+from harnpy.formats.secrets.masking import MASK, mask_secrets, mask_value
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.providers.service_errors import redacted as error_without_secrets
 from harnpy.llm.request import Request
