@@ -66,14 +66,14 @@ def raw(run: Dict, sidecar: list[Dict]) -> Dict:
 
 
 @SLOW
-@given(run=RUNS, sidecar=SIDECARS)
-def test_no_secret_survives_wherever_it_stands(run: Dict, sidecar: list[Dict]) -> None:
-    """Any of them, in any mode, in the same run: making that takes longest."""
-    for text, gone in KEYS.values():
-        for mode in ("sanitized", "local", "replay_only"):
-            bundle = export_run(planted(run, text), mode, sidecar=planted(sidecar, text))
-            assert not [found for found in strings(bundle) if gone in found], mode
-            assert validate_bundle(bundle) == [], mode
+@given(run=RUNS, sidecar=SIDECARS, first=st.integers(0, 2))
+def test_no_secret_survives_wherever_it_stands(run: Dict, sidecar: list[Dict], first: int) -> None:
+    """Any of them, in the same run, in a mode that changes from one to the next and from run to run."""
+    for number, (text, gone) in enumerate(KEYS.values(), first):
+        mode = ("sanitized", "local", "replay_only")[number % 3]
+        bundle = export_run(planted(run, text), mode, sidecar=planted(sidecar, text))
+        assert not [found for found in strings(bundle) if gone in found], mode
+        assert validate_bundle(bundle) == [], mode
 
 
 @SLOW
