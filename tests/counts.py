@@ -47,28 +47,28 @@ class Counts:
         return range(self.seed, self.seed + count)
 
     # Generated programs.
-    differential_programs = Size(160, 20_000)
+    differential_programs = Size(96, 20_000)
     flow_programs = Size(24, 5_000)
     typed_programs = Size(16, 5_000)
     fixed_programs = Size(12, 5_000)
     damaged_programs = Size(96, 2_000)
-    fuzzed_runs = Size(1_600, 100_000)
-    fuzzed_texts = Size(1_000, 50_000)
+    fuzzed_runs = Size(800, 100_000)
+    fuzzed_texts = Size(500, 50_000)
     secret_rounds = Size(2, 5)
     harmless_strings = Size(2_000, 10_000)
-    broken_replies = Size(1_000, 50_000)
+    broken_replies = Size(500, 50_000)
     #: One of so many prefixes of a program.
     prefix_share = Size(9, 1)
 
     # One of so many of the repository's programs.
-    silent_share = Size(12, 1)
+    silent_share = Size(18, 1)
     layout_share = Size(50, 1)
     format_share = Size(40, 1)
     names_share = Size(24, 1)
     fixes_share = Size(60, 1)
     #: One of so many changes to a bundle.
     odd_share = Size(3, 1)
-    lark_share = Size(20, 1)
+    lark_share = Size(40, 1)
     imported_share = Size(3, 1)
     sqlite_share = Size(4, 1)
     jsonl_share = Size(12, 1)
@@ -76,16 +76,16 @@ class Counts:
     # Orders of tasks, signals, processes, connections.
     task_orders = Size(2, 200)
     replays = Size(10, 50)
-    signals = Size(30, 1_000)
+    signals = Size(20, 1_000)
     mcp_ends = Size(2, 200)
     http_requests = Size(100, 10_000)
     streamed_events = Size(2_000, 100_000)
     server_events = Size(1_000, 100_000)
     writes = Size(12, 500)
-    sandbox_calls = Size(2_000, 100_000)
+    sandbox_calls = Size(1_000, 100_000)
 
     #: One of so many policies is in force where a node has its own.
-    policies_share = Size(4, 1)
+    policies_share = Size(6, 1)
 
     # Stores.
     store_walks = Size(4, 20)
@@ -102,19 +102,19 @@ class Counts:
     killed_waiters = Size(1, 3)
 
     # Sessions.
-    killed_loops = Size(4, 120)
+    killed_loops = Size(3, 120)
     conversations_kept = Size(1, 250)
-    conversations_live = Size(6, 250)
-    compactions = Size(30, 2_000)
+    conversations_live = Size(4, 250)
+    compactions = Size(20, 2_000)
     #: One of so many bytes is where a log is cut.
-    cuts_share = Size(6, 1)
+    cuts_share = Size(9, 1)
     #: One of so many bytes is damaged.
     bytes_share = Size(13, 1)
     guarantee_entries = Size(200, 10_000)
     guarantee_size = Size(500_000, 50_000_000)
     #: One of so many appends is where a process ends, and another goes on.
     reentry_share = Size(3, 1)
-    turns_share = Size(5, 1)
+    turns_share = Size(7, 1)
 
 
 COUNT = Counts()
