@@ -69,9 +69,9 @@ class Counts:
     #: One of so many changes to a bundle.
     odd_share = Size(3, 1)
     lark_share = Size(40, 1)
-    imported_share = Size(3, 1)
-    sqlite_share = Size(4, 1)
-    jsonl_share = Size(12, 1)
+    imported_share = Size(5, 1)
+    sqlite_share = Size(6, 1)
+    jsonl_share = Size(18, 1)
 
     # Orders of tasks, signals, processes, connections.
     task_orders = Size(2, 200)

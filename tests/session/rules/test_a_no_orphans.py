@@ -41,7 +41,7 @@ def chances_on(url: str, style: str) -> Iterator[int]:
     """The numbers, from 1 on, of the chances that are taken: all of them, or a sample."""
     if COUNT.campaign:
         return count(1)
-    return count(1 + FORMATS.index(style), 6 if url == "memory:" else 24)
+    return count(1 + FORMATS.index(style), 9 if url == "memory:" else 36)
 
 
 class Signal(KeyboardInterrupt):
