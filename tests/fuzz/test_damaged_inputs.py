@@ -12,9 +12,9 @@ from harnpy.cli.main import main
 from tests.fuzz.inputs import INPUTS, MAKE, Input
 from tests.support import ends
 
-#: For each kind of input; all together some 2,000.
 pytestmark = pytest.mark.usefixtures("trusted")
 
+#: For each kind of input; all together some 2,000.
 ROUNDS = 112
 _PIECES = (
     *"{}[]\",:\\\n=#'$-0",
