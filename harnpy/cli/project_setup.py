@@ -23,7 +23,7 @@ from harnpy.world.files import plain_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from harnpy import Vm
     from harnpy.formats.manifest import Manifest
@@ -39,8 +39,8 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     """Give the program in ``file`` its skills, and its project's hooks as soon as it starts.
 
     ``skill_dirs`` come before all other places of skills. Code without a file belongs to no project; what
-    is read from stdin, ``-``, counts as a file in the working directory. A program doesn't start where its
-    project, or the one around the working directory, has parts for it that nobody trusts.
+    is read from stdin, ``-``, counts as a file in the working directory. Raises `ManifestError` where the
+    project, or the one around the working directory, has parts for programs that nobody trusts.
     """
     vm.settings.found_skills = ()
     files = vm.unguarded.files
@@ -48,12 +48,12 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
     project = None if at is None else project_root(at, files)
     around = project_root(here, files) or here
-    tables = _AROUND if file is not None else (*_AROUND, "llm")
     for base in (around, at if project is None else None):
-        if base not in (None, project) and not _may_start(vm, base, tables):
-            return
-    if not bind_manifest(vm, project):
-        return
+        if base not in (None, project):
+            _require_trust(vm.unguarded, base, _AROUND)
+    if project is not None:
+        _require_trust(vm.unguarded, project, PROGRAM_TABLES)
+        bind_manifest(vm, project)
     places = [
         (layer, directory)
         for layer, directory in skill_places(vm.unguarded.environment.get, here, project or at, skill_dirs)
@@ -63,12 +63,27 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
         _bind_skills(vm, project or at, places)
 
 
-def bind_manifest(vm: Vm, project: str | None) -> bool:
+def bind_manifest(vm: Vm, project: str) -> None:
     """Whenever a program starts, declare the MCP servers of its project and install the hooks.
 
-    Return False if none may start, because the manifest is wrong or nobody trusts what it says to programs.
+    None starts where the manifest is wrong, or nobody trusts what it says to programs.
     """
-    return project is None or _may_start(vm, project, PROGRAM_TABLES, _bind)
+    try:
+        manifest = _read_manifest(vm.unguarded, project)
+        refusal = None if manifest is None else manifest.refusal(*PROGRAM_TABLES)
+        if manifest is not None and refusal is None:
+            _bind(vm, manifest)
+        elif manifest is not None and ("mcp",) in manifest.held:
+            vm.set_global("mcp", {})  # the static checks know the name
+    except ManifestError as error:
+        refusal = error
+    if refusal is None:
+        return
+
+    def refuse(refusal: ManifestError = refusal) -> None:
+        raise refusal
+
+    vm.on_start.append(refuse)
 
 
 def require_trust(files: Iterable[str | os.PathLike[str]]) -> None:
@@ -76,37 +91,18 @@ def require_trust(files: Iterable[str | os.PathLike[str]]) -> None:
     world = World()
     directories = {os.path.dirname(os.path.join(world.files.cwd(), file)) for file in files}
     for root in sorted({project_root(each, world.files) or each for each in directories}):
-        try:
-            manifest = _read_manifest(world, root)
-        except ManifestError:
-            continue  # whoever reads it says so
-        refusal = None if manifest is None else manifest.refusal(*PROGRAM_TABLES)
-        if refusal is not None:
-            raise refusal
+        _require_trust(world, root, PROGRAM_TABLES)
 
 
-def _may_start(
-    vm: Vm, base: str, tables: Iterable[str], bind: Callable[[Vm, Manifest], object] | None = None
-) -> bool:
-    """Bind what a manifest says; return False, and let no program start, if these tables keep it from it."""
+def _require_trust(world: World, base: str, tables: Iterable[str]) -> None:
+    """Raise `ManifestError` if nobody trusts what the project in ``base`` says in these tables."""
     try:
-        manifest = _read_manifest(vm.unguarded, base)
-        refusal = None if manifest is None else manifest.refusal(*tables)
-        if manifest is not None and bind is not None:
-            if refusal is None:
-                bind(vm, manifest)
-            elif ("mcp",) in manifest.held:
-                vm.set_global("mcp", {})  # the static checks know the name
-    except ManifestError as error:
-        refusal = error if bind is not None else None
-    if refusal is None:
-        return True
-
-    def refuse(refusal: ManifestError = refusal) -> None:
+        manifest = _read_manifest(world, base)
+    except ManifestError:
+        return  # whoever reads it says so
+    refusal = None if manifest is None else manifest.refusal(*tables)
+    if refusal is not None:
         raise refusal
-
-    vm.on_start.append(refuse)
-    return False
 
 
 def _read_manifest(world: World, project: str) -> Manifest | None:

@@ -153,7 +153,8 @@ class Shell:
         """Forget every variable, session and counter."""
         vm = Vm()
         vm.on_warnings = show_warnings
-        bind_manifest(vm, project_root(vm.unguarded.files.cwd(), vm.unguarded.files))
+        here = vm.unguarded.files.cwd()
+        bind_manifest(vm, project_root(here, vm.unguarded.files) or here)
         self.session = vm.repl()
         self._count = 0
 

@@ -281,7 +281,8 @@ class _Checking:
         root = project_root(str(file.absolute().parent), RealFiles())
         if root not in self._vms:
             self._vms[root] = Vm()
-            bind_manifest(self._vms[root], root)
+            if root is not None:
+                bind_manifest(self._vms[root], root)
         return self._vms[root]
 
     def _checked(self, file: Path, source: str) -> list[Diagnostic]:

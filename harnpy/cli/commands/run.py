@@ -241,8 +241,8 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     )
     vm.on_start.append(_collect)
     vm.careful, vm.on_warnings = True, _warn
-    bind_project(vm, options.file, options.skill_dirs)
     try:
+        bind_project(vm, options.file, options.skill_dirs)
         value = run(vm, options)
         if options.trace:
             from harnpy.cli import model_fixtures

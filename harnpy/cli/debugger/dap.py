@@ -22,6 +22,7 @@ from harnpy.cli.debugger.engine import NotStopped
 from harnpy.cli.debugger.frames import Call, EvaluationError, Names, kind, parts, short
 from harnpy.cli.repl import is_expression
 from harnpy.formats.mismatch import mismatch
+from harnpy.project import ManifestError
 from harnpy.syntax.diagnostic import SourceFault
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ class Adapter:
             self._wire.refuse(request, str(error))
         except NotStopped:
             self._wire.refuse(request, "the program is running")
-        except (OSError, SourceFault) as error:
+        except (OSError, SourceFault, ManifestError) as error:
             self._wire.refuse(request, console.error_text(error))
         else:
             self._wire.respond(request, body)

@@ -132,11 +132,11 @@ def run_program(
     written: list[str] = []
     vm = Vm(sandboxed_world(written.append, default_provider, scratch), evaluator=evaluator)
     vm.on_warnings = lambda unit: written.extend(f"warning: {w.message}\n" for w in unit.warnings)
-    bind_project(vm, str(path), skill_dirs)
-    attach(vm)
     fixtures = path.with_suffix(".llm-mock.jsonl")
     start = perf_counter()
     try:
+        bind_project(vm, str(path), skill_dirs)
+        attach(vm)
         if fixtures.exists():
             replay(vm, str(fixtures))
         with time_limit(timeout_ms):

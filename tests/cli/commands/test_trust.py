@@ -30,10 +30,10 @@ def main(write: Write) -> None:
     "words",
     [
         ["run", "main.harn"],
-        ["run", "--watch-agents", "main.harn"],
+        ["run", "--llm-mock-record", "written", "main.harn"],
         ["main.harn"],
         ["repl"],
-        ["profile", "main.harn"],
+        ["profile", "--html", "written", "main.harn"],
         ["bench", "main.harn"],
         ["debug", "main.harn"],
         ["test", "tests"],
@@ -43,14 +43,17 @@ def main(write: Write) -> None:
     ids=lambda words: words[0] if isinstance(words, list) else "",
 )
 @pytest.mark.usefixtures("main")
-def test_a_program_does_not_start_untrusted(harnpy: Command, write: Write, words: list[str]) -> None:
+def test_a_program_does_not_start_untrusted(
+    harnpy: Command, write: Write, tmp_path: Path, words: list[str]
+) -> None:
     write("harn.toml", SERVERS + LOG)
     write("tests/test_a.harn", 'pipeline test_a(task) { println("ran") }\n')
     done = harnpy(*words, stdin='println("ran")\n')
     assert done.returncode == 1
     assert done.stderr.startswith(needs("mcp, event_log.store"))
     assert "harn.toml, and run `harnpy trust`\n" in done.stderr
-    assert "ran" not in done.stdout
+    assert done.stdout == ""
+    assert not (tmp_path / "written").exists()
 
 
 @pytest.mark.usefixtures("main")
@@ -141,7 +144,7 @@ def test_a_link_out_of_the_project_needs_it(
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (tmp_path / ".harn").symlink_to(elsewhere)
-    for words in (["tokens", "create", "me"], ["sessions", "list"], ["run", "-e", "nil"]):
+    for words in (["tokens", "create", "me"], ["sessions", "list"], ["run", "-e", "nil"], ["repl"]):
         assert harnpy(*words).stderr.startswith(needs(".harn"))
     assert not list(elsewhere.iterdir())
     assert harnpy("trust").stdout.startswith(f'.harn = "{os.path.realpath(elsewhere)}"\n')
