@@ -115,8 +115,9 @@ class SqliteLeases:
                 return None
             ends = self._machine.uptime() + ttl
             token = cursor.execute(
-                "INSERT INTO leases (key, owner, token, boot, expires_at) VALUES (?1, ?2, 1, ?3, ?4)"
-                " ON CONFLICT (key) DO UPDATE SET owner = ?2, token = token + 1, boot = ?3, expires_at = ?4"
+                "INSERT INTO leases (key, owner, token, boot, expires_at) VALUES (?, ?, 1, ?, ?)"
+                " ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, token = leases.token + 1,"
+                " boot = excluded.boot, expires_at = excluded.expires_at"
                 " RETURNING token",
                 (key, owner, self._machine.boot, ends),
             ).fetchall()[0][0]

@@ -146,8 +146,9 @@ _INSERT = (
 )
 _CREATE = """
 INSERT INTO streams (kind, name, version, created, updated, status, agent, head)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (kind, name) DO UPDATE SET version = ?3, created = ?4, updated = ?5
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (kind, name) DO UPDATE
+SET version = excluded.version, created = excluded.created, updated = excluded.updated
 WHERE version = 0 RETURNING sid"""
 _FIND = "SELECT sid, version FROM current WHERE kind = ? AND name = ?"
 
