@@ -1,7 +1,9 @@
-"""Run the tests that depend on other libraries with the lowest or the newest allowed release of each.
+"""Run the tests that depend on other libraries with the lowest or the newest allowed release of each, or all
+tests with another Python: the one that runs this.
 
     python -m tests.dependencies --lowest
     python -m tests.dependencies --newest -- tests/net -k tls
+    python3.13 -m tests.dependencies --usual
 
 A virtual environment is made in a temporary folder, and removed at the end. What stands behind ``--`` goes to
 pytest instead of the usual tests. Not in CI: it downloads everything.
@@ -41,15 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--lowest", action="store_true", help="the lower bounds of pyproject.toml")
     which.add_argument("--newest", action="store_true", help="the last releases that it allows")
+    which.add_argument("--usual", action="store_true", help="what an installation brings; all tests")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, behind --")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="harnpy-dependencies-") as folder:
-        python = installed(Path(folder), options.lowest)
-        tests = options.pytest or ["-n", "2", *TESTS]
+        python = installed(Path(folder), options.lowest, options.newest)
+        tests = options.pytest or ["-n", "2", *([] if options.usual else TESTS)]
         return subprocess.run([python, "-m", "pytest", *tests], cwd=ROOT, check=False).returncode
 
 
-def installed(folder: Path, lowest: bool) -> str:
+def installed(folder: Path, lowest: bool, newest: bool) -> str:
     """Make an environment with harnpy and all its extras in a folder; return its Python."""
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
@@ -65,6 +68,7 @@ def installed(folder: Path, lowest: bool) -> str:
         subprocess.run([*uv, "--override", str(pins), *harnpy], check=True)
     else:
         subprocess.run([*uv, *harnpy], check=True)
+    if newest:
         subprocess.run([*uv, "--upgrade", "--no-deps", *requirements()], check=True)
     for line in report(environment):
         print(line, flush=True)

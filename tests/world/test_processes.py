@@ -175,7 +175,7 @@ def test_an_interrupt_at_any_step_until_the_wait(started: Started) -> None:
     step = 1
     while _is_interrupted_at(step):
         step += 1
-    assert step > 50
+    assert step > 15
     wait_until(started.none_is_left)
 
 
@@ -187,8 +187,8 @@ def _is_interrupted_at(step: int) -> bool:
         nonlocal taken
         if frame.f_code.co_filename != processes.__file__:
             return None
-        frame.f_trace_opcodes = True
-        taken += event == "opcode"
+        frame.f_trace_opcodes = True  # which CPython 3.12 and 3.13.0 may overlook: then steps are lines
+        taken += event in ("line", "opcode")
         if taken == step:
             raise KeyboardInterrupt
         return trace
