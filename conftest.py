@@ -87,7 +87,8 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Have a process of xdist send less: six messages take as long as a short test.
 
-    That a test begins and ends, and that setting it up and tearing it down went well, is left out.
+    That a test begins and ends, and that setting it up and tearing it down went well, is left out; to see how
+    long those take, run `--durations` without `-n`.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return None
