@@ -512,8 +512,8 @@ def _providers_file(env: Env, read: Read) -> tuple[str, str | None]:
         if text is None:
             raise OptionError(f"{VARIABLE}: {named}: no such file")
         return named, text
-    home = env("HOME") or env("USERPROFILE")
-    if not home:
+    home = env("HOME") or env("USERPROFILE") or ""
+    if not os.path.isabs(home):  # a relative one would be the project's
         return "", None
     path = os.path.join(home, *_USUAL_PLACE)
     return path, _read(read, path)
