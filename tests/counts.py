@@ -110,6 +110,7 @@ class Counts:
     cuts_share = Size(9, 1)
     #: One of so many bytes is damaged.
     bytes_share = Size(13, 1)
+    database_share = Size(59, 1)
     guarantee_entries = Size(200, 10_000)
     guarantee_size = Size(500_000, 50_000_000)
     #: One of so many appends is where a process ends, and another goes on.

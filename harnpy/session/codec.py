@@ -5,15 +5,19 @@ A long text that one append holds twice is stored once.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from msgspec import DecodeError
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
+from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
 from harnpy.session.cuts import restored_payload
 from harnpy.session.events import MICROS, Event, Origin, TurnRef, read_stamp
 from harnpy.storage.contract import Row
+from harnpy.storage.errors import CorruptLog, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -217,6 +221,10 @@ class SessionCodec:
         return [_row(event, text) for event, text in zip(records, texts, strict=True)]
 
     def decode(self, rows: Sequence[Row]) -> list[Event]:
+        with _readable(self.origin.id, rows):
+            return self._decoded(rows)
+
+    def _decoded(self, rows: Sequence[Row]) -> list[Event]:
         turns: dict[tuple[Origin, int], TurnRef] = {}
         events = []
         for row, value in zip(rows, _values(rows), strict=True):
@@ -242,7 +250,8 @@ class SessionCodec:
         return events
 
     def texts(self, rows: Sequence[Row]) -> list[str | None]:
-        return [text_of(row.type, value) for row, value in zip(rows, _values(rows), strict=True)]
+        with _readable(self.origin.id, rows):
+            return [text_of(row.type, value) for row, value in zip(rows, _values(rows), strict=True)]
 
 
 def _codec_shortened(records: Sequence[Event], values: list[Any]) -> list[Any]:
@@ -254,6 +263,22 @@ def _codec_shortened(records: Sequence[Event], values: list[Any]) -> list[Any]:
             found += shortened(values[start:end])
             start = end
     return found
+
+
+@contextmanager
+def _readable(id: str, rows: Sequence[Row]) -> Iterator[None]:
+    """Raise `CorruptLog` for rows that are no events: a store without checksums may have damaged ones."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        where = f"records {rows[0].seq} to {rows[-1].seq}" if rows else "a record"
+        raise CorruptLog(id, f"{where} can't be read: {_problem(error)}") from error
+
+
+def _problem(error: Exception) -> str:
+    return "it isn't JSON" if isinstance(error, DecodeError) else shape_problem(error)
 
 
 def _values(rows: Sequence[Row]) -> list[Any]:

@@ -197,8 +197,10 @@ class InvalidSessionId(Refusal, ValueError):
     code = "invalid_id"
 
     def __init__(self, session_id: str) -> None:
-        super().__init__(f"invalid session id '{session_id}'", session_id)
-        self.message = f"Invalid session ID: {session_id}"
+        # A lone surrogate can't be printed or stored, here neither.
+        shown = str(session_id).encode("utf-8", "backslashreplace").decode()
+        super().__init__(f"invalid session id '{shown}'", shown)
+        self.message = f"Invalid session ID: {shown}"
 
 
 class _Busy(SessionError):

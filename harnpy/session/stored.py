@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from harnpy.faults import Fault, shape_problem
 from harnpy.session import events as kinds
 from harnpy.session.arguments import optional_seconds, validate_session_id
 from harnpy.session.codec import SessionCodec
@@ -23,7 +24,7 @@ from harnpy.session.projections import EVENTS, Basis, NewSnapshot, load, take
 from harnpy.session.view import View, replay
 from harnpy.session.watch import CHUNK
 from harnpy.storage.contract import HeadQuery
-from harnpy.storage.errors import LeaseLost, StreamExists, VersionConflict
+from harnpy.storage.errors import CorruptLog, LeaseLost, StreamExists, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -146,7 +147,12 @@ class StoredSession(Session):
         if until is not None:
             session.stream = past(stream, until, origin)
             session.view.log = partial(session.stream.read, 0)
-        session._read(None if until is not None else head)
+        try:
+            session._read(None if until is not None else head)
+        except (TypeError, LookupError, AttributeError) as error:  # of events that are none of their types
+            if isinstance(error, Fault):
+                raise
+            raise CorruptLog(id, f"its events don't fit together: {shape_problem(error)}") from error
         return session
 
     @property

@@ -82,6 +82,7 @@ def wait_resolved(session: Session, reason: str | None = None, external_id: str 
 def find_tool(session: Session, key: str) -> ToolRecord | None:
     """Return what the log knows last of the call with that key (`tool_key`); None for nothing."""
 
+    key = arguments.checked(key) if key else ""  # as the event has it
     event = find_key(session.stream, key) if key else None
     if event is None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harnpy.builtins.judging.known_arguments import as_run, is_known, less
+from harnpy.builtins.judging.known_arguments import as_run, is_known, unknown_at
 from harnpy.check.agents import REST
 from harnpy.check.knowledge import DUPLICATE_EDGE, GRAPH_FIELD, GRAPH_NODE, UNREACHABLE_NODE, Problem
 from harnpy.formats.dicts import FieldError
@@ -81,34 +81,38 @@ def _at(arguments: Sequence[Any], place: int) -> Dict | None:
 
 def _fields(reader: Reader, given: Dict, place: int, beginning: str = "") -> Iterator[Problem]:
     """Yield what the reader says of each field; ``beginning`` is how it calls what it reads."""
-    known = _pruned(given)
     while True:
+        known = _pruned(given)
         try:
             reader(known)
         except FieldError as error:
             text = str(error).partition(_PAYLOAD)[0]
             where, _, reason = error.problem.partition(_PAYLOAD)[0].partition(": ")
-            path = _steps(known, where.removeprefix(beginning).removeprefix("."))
+            where = where.removeprefix(beginning).removeprefix(".")
+            if "nodes" not in known:  # the short form has its nodes at the top
+                where = where.removeprefix("nodes.")
+            path = _steps(known, where)
             key = _UNKNOWN_KEY.match(reason)
             if key:
                 path = (*path, key[1])
+            path = tuple(_written(given, path))
             yield Problem(
                 GRAPH_FIELD,
                 text,
-                (place, *_written(given, path)),
+                (place, *path),
                 of_key=key is not None,
                 near=key[2] if key else None,
             )
             if not path:
                 return
-            known = less(known, path)
+            given = unknown_at(given, path)
         else:
             return
 
 
 def _steps(value: Any, where: str) -> tuple[str | int, ...]:
     """Return the path in ``value`` that a message calls ``nodes.a.kind``; ids may have dots themselves."""
-    if type(value) is dict:
+    if type(value) is dict and where:
         for key in sorted(value, key=len, reverse=True):
             if where == key or where.startswith((f"{key}.", f"{key}[")):
                 return (key, *_steps(value[key], where[len(key) :].removeprefix(".")))

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     Reader = Callable[[Dict], object]
 
 
+#: Any expression will do.
+_UNKNOWN = ast.Name(0, 0, "")
+
+
 class Refusal(NamedTuple):
     """A reader's message about the value at ``path``."""
 
@@ -129,10 +133,11 @@ def _of_part(says: Callable[[Any], str | None], value: Any, step: Any) -> Callab
     return lambda other: says(_with(value, step, other))
 
 
-def less(value: Any, path: tuple[str | int, ...]) -> Any:
-    """Return ``value`` without what is at ``path``."""
-    step, *rest = path
-    return _with(value, step, less(value[step], tuple(rest))) if rest else _without(value, step)
+def unknown_at(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Return ``value``, of which nobody knows what is at ``path``."""
+    if not path:
+        return _UNKNOWN
+    return _with(value, path[0], unknown_at(value[path[0]], path[1:]))
 
 
 def _steps(value: Any) -> list[tuple[Any, Any]]:

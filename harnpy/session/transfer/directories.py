@@ -11,6 +11,7 @@ from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
 from harnpy.formats.json import lines_of
+from harnpy.session.arguments import validate_session_id
 from harnpy.session.errors import InvalidArgument, SessionError, SessionExists, SessionNotFound, TransferError
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
@@ -59,6 +60,9 @@ def save_ancestry(record: dict[str, Any], store: Store, world: World) -> bool:
         if not isinstance(record.get(key, ""), str):
             kind = type(record[key]).__name__
             raise InvalidArgument(f'session ancestry "{id}": `{key}` must be text, got {kind}')
+    for key in ("session_id", "parent_session_id"):
+        if record.get(key):
+            validate_session_id(record[key])
     try:
         load_rows(read_log((), record).rows, store, world, None)
     except SessionExists:

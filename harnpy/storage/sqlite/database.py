@@ -45,14 +45,20 @@ def failures(url: StoreUrl) -> Iterator[None]:
     """Raise what SQLite raises as a `StorageError`."""
     try:
         yield
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise translated(error, url) from error
-    except UnicodeEncodeError as error:
-        raise StorageError(f"{url} keeps Unicode text, and `{error.object!r}` is none") from error
 
 
-def translated(error: sqlite3.Error, url: StoreUrl) -> StorageError:
+#: What SQLite's module raises. That what a damaged database says of itself is no text, it finds out last.
+FAILURES = (sqlite3.Error, UnicodeError)
+
+
+def translated(error: sqlite3.Error | UnicodeError, url: StoreUrl) -> StorageError:
     """Return the error of the store that ``error`` is."""
+    if isinstance(error, UnicodeEncodeError):
+        return StorageError(f"{url} keeps Unicode text, and `{error.object!r}` is none")
+    if isinstance(error, UnicodeError):
+        return CorruptLog(url.target, "the database is damaged: a text in it isn't UTF-8")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
         return StoreBusy(str(url), url.timeout)
@@ -486,7 +492,7 @@ class Commits(OfProcess):
                 cursor.execute("BEGIN IMMEDIATE")
                 result = work(cursor)
                 self.commit()
-            except sqlite3.Error as error:
+            except FAILURES as error:
                 self._roll_back()
                 raise translated(error, self._url) from error
             except BaseException:
@@ -522,7 +528,7 @@ class Commits(OfProcess):
             self._write(jobs)
         except StorageError as error:
             self._fail(jobs, error)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             self._roll_back()
             if len(jobs) == 1:
                 self._fail(jobs, translated(error, self._url))
@@ -557,7 +563,7 @@ class Commits(OfProcess):
             job.error = None
             try:
                 self._write((job,))
-            except sqlite3.Error as error:
+            except FAILURES as error:
                 self._roll_back()
                 job.error = translated(error, self._url)
             except BaseException:

@@ -121,7 +121,8 @@ def check_whole(rows: Sequence[Row], part: Segment, where: str, name: str) -> No
         lost = f"{rows[-1].seq + 1 if rows else part.first} to {part.last}"
     else:
         seqs = {row.seq for row in rows}
-        lost = str(next(seq for seq in range(rows[0].seq, part.last) if seq not in seqs))
+        missing = (seq for seq in range(rows[0].seq, part.last) if seq not in seqs)
+        lost = str(next(missing, f"some are there twice, between {rows[0].seq} and {part.last}"))
     raise CorruptLog(where, f"records of stream '{name}' are missing: {lost}")
 
 
