@@ -95,6 +95,9 @@ class Counts:
     lease_holders = Size(3, 8)
     lease_turns = Size(10, 200)
     killed_writers = Size(3, 50)
+    #: On each store.
+    kills = Size(3, 3_200)
+    server_crashes = Size(1, 200)
     forks = Size(4, 200)
     large_record = Size(1_000_000, 50_000_000)
     waiter_processes = Size(2, 4)

