@@ -55,7 +55,7 @@ def played(id: str, store: Store, steps: list[tuple[Any, ...]]) -> list[StoredSe
             line.append(line[-1].fork(f"{id} {number}"))
             talk.session = line[-1]
         else:
-            getattr(talk, verb)(*arguments)
+            talk.take(verb, *arguments)
     return line
 
 

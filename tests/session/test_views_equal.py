@@ -62,7 +62,7 @@ def test_views_are_equal_from_any_path(store: Store) -> None:
                 # A rewind may lead into a turn that ran beside another one.
                 assert session.snapshot() or session.view.open_turns
             else:
-                getattr(talk, verb)(*arguments)
+                talk.take(verb, *arguments)
         live = views(session)
         assert views(load(id, store)) == live
         fork = session.fork(f"{id} fork")

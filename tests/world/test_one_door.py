@@ -32,6 +32,7 @@ IN_MEMORY = {"BytesIO", "StringIO"}
 #: Modules that may, each for a reason.
 EXCEPTIONS = {
     "world/": "the door itself",
+    "__main__.py": "takes the working directory out of the import path, before anything else is imported",
     "cli/": "the command line is the process's own: its arguments, signals, test runs and reports",
     "cache.py": "what is computed from programs belongs to the interpreter, whatever world its programs see",
     "syntax/tables.py": "the table of the parser, likewise",

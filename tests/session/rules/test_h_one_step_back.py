@@ -103,6 +103,11 @@ class Conversation:
     def goes_on(self, state: State) -> None:
         self.now, self.undone = state, []
 
+    def take(self, verb: str, *arguments: Any) -> None:
+        """Do one step; a later one may move back to before it."""
+        self.marks.append((self.session.version, self.now))
+        getattr(self, verb)(*arguments)
+
     # One step each.
 
     def turn(self, count: int) -> None:
@@ -180,9 +185,6 @@ class Conversation:
             return
         former, self.now = self.now, self.undone.pop()
         assert self._without_summaries(texts(self.session.redo())) == self._gone(self.now, former)
-
-    def mark(self) -> None:
-        self.marks.append((self.session.version, self.now))
 
     def move(self, back: int) -> None:
         """Go on behind what was the last event some steps ago, be it behind a cut or before one."""
@@ -264,8 +266,7 @@ def test_h_one_step_back(store: Store, steps: list[tuple[Any, ...]]) -> None:
     sessions = {"s"}
     try:
         for verb, *arguments in steps:
-            talk.mark()
-            getattr(talk, verb)(*arguments)
+            talk.take(verb, *arguments)
             sessions.add(talk.session.id)
             talk.check(talk.session)
         there = reopened(talk.session)
