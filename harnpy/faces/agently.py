@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import warnings
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from harnpy.session import extension, log
 from harnpy.session.aio import in_thread
 from harnpy.session.arguments import validate_session_id
 from harnpy.session.calling import LoopCaller
-from harnpy.session.extension import Memory, RequestPrompt, SessionExtension
+from harnpy.session.extension import (
+    CHAT_HISTORY,
+    MEMO,
+    Memory,
+    RequestPrompt,
+    SessionExtension,
+    keyed_content,
+)
 from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy, call_alone
 from harnpy.session.transfer import agently
@@ -22,13 +30,14 @@ from harnpy.storage.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 
+    from harnpy.llm.call import Models
     from harnpy.session.resize_policy import Analysis, Strategy
     from harnpy.session.runtime import SessionRuntime
 
     Message = dict[str, Any]
     Model = Callable[[dict[str, Any]], Any]
 
-__all__ = ["Agent", "Session"]
+__all__ = ["Agent", "Session", "provider_model"]
 
 # Methods for asyncio: the same, in a thread; handlers that are async run on the caller's loop.
 
@@ -271,13 +280,35 @@ class Session:
 # Spec: 10 §A2.5, §B2.
 
 
+def provider_model(models: Models | None = None, **options: Any) -> Model:
+    """Return a model for `Agent` that asks one of harnpy's providers (07 §1): ``options`` are those of
+    ``llm_call``. ``models`` are the providers to ask, by default those that the environment sets."""
+    from harnpy.llm.call import Models
+
+    known = Models() if models is None else models
+
+    def asked(slots: dict[str, Any]) -> str:
+        said = {"role": "user", "content": RequestPrompt(slots, {}).text()}
+        memo = slots.get(MEMO)
+        system = None if memo is None else keyed_content([MEMO], slots.get, None)
+        given = known.options({**options, "messages": [*slots.get(CHAT_HISTORY, ()), said]})
+        return known.answer(known.request("", system, given)).reply.text
+
+    def ask(slots: dict[str, Any]) -> Any:
+        work = partial(asked, slots)
+        return in_thread(work) if asyncio._get_running_loop() else work()
+
+    return ask
+
+
 class Agent:
     """``model`` gets the slots of a request and returns the result: a text, or data; it may be async, or
-    yield the pieces of a text. Without a ``runtime`` the sessions are in memory."""
+    yield the pieces of a text. A dict of options is `provider_model`'s. Without a ``runtime`` the sessions
+    are in memory."""
 
     def __init__(
         self,
-        model: Model | None = None,
+        model: Model | Mapping[str, Any] | None = None,
         *,
         name: str = "",
         runtime: SessionRuntime | None = None,
@@ -286,7 +317,8 @@ class Agent:
     ) -> None:
         #: harnpy's.
         self.extension = SessionExtension(runtime, name, settings=settings, strict_roles=strict_roles)
-        self._model = model
+        self._model = model if model is None or callable(model) else provider_model(**model)
+        self._slots: dict[str, Any] = {}
         self._faces: dict[str, Session] = {}
 
     # Which session.
@@ -376,6 +408,43 @@ class Agent:
         return self
 
     # Requests.
+
+    def input(self, value: Any) -> Self:
+        """Say what the next request asks. `start` makes it."""
+        return self._with("input", value)
+
+    def info(self, value: Any) -> Self:
+        """Give the next request what it is to know."""
+        return self._with("info", value)
+
+    def instruct(self, value: Any) -> Self:
+        """Give the next request what it is to heed."""
+        return self._with("instruct", value)
+
+    def output(self, value: Any) -> Self:
+        """Say what the next request's result is to look like."""
+        return self._with("output", value)
+
+    def _with(self, slot: str, value: Any) -> Self:
+        self._slots[slot] = value
+        return self
+
+    def _given(self) -> dict[str, Any]:
+        """Return the slots of the next request, which begins the one after it."""
+        given, self._slots = self._slots, {}
+        return {"input": None, **given}
+
+    def start(self) -> Any:
+        """Make the request that `input` and the others have described, and return the result."""
+        return self.request(**self._given())
+
+    async def async_start(self) -> Any:
+        """`start` on a loop."""
+        return await self.async_request(**self._given())
+
+    def get_generator(self) -> Iterator[str]:
+        """`start`, piece by piece: `stream`."""
+        return self.stream(**self._given())
 
     def request(self, input: Any, **slots: Any) -> Any:
         """Ask the model, and return the result."""

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from harnpy.faces.agently import Agent, Session
+from harnpy.faces.agently import Agent, Session, provider_model
+from harnpy.llm.call import Models
 from harnpy.session import SessionRuntime, current_session_id
 from harnpy.session.errors import InvalidArgument, InvalidSessionId, TransferError, TransferTypeError
 from tests.session.shapes import said
@@ -305,3 +306,36 @@ def test_memory() -> None:
     assert agent.use_memory() is agent.bind_memory_store(None)
     with pytest.raises(ValueError, match=r"^SessionMemory mode 'x' is not registered\.$"):
         agent.use_memory("x")
+
+
+def test_requests_that_are_described_step_by_step() -> None:
+    asked: list[dict[str, Any]] = []
+    agent = Agent(lambda slots: asked.append(slots) or f"answer {len(asked)}").activate_session("s")
+    assert agent.input("a").info({"k": 1}).instruct("be brief").output({"x": ("str",)}).start() == "answer 1"
+    assert {"info": {"k": 1}, "instruct": "be brief", "output": {"x": ("str",)}}.items() <= asked[0].items()
+    assert asyncio.run(agent.input("b").async_start()) == "answer 2"
+    assert "info" not in asked[1]
+    assert list(Agent(lambda slots: iter(["a", "b"])).input("c").get_generator()) == ["a", "b"]
+
+
+def test_a_model_of_harnpys_providers() -> None:
+    models = Models()
+    model = provider_model(models, provider="mock", temperature=0.0)
+    agent = Agent(model).activate_session("s")
+    for text in ("one", "two", "three"):
+        models.mock.add({"text": text})
+    assert agent.input("first").start() == "one"
+    session = agent.activated_session
+    assert session is not None
+    session.session.set_memo({"name": "Ada"})
+    assert agent.request("second", info="more") == "two"
+    assert asyncio.run(agent.input("third").async_start()) == "three"
+    first, second, third = models.mock.calls()
+    assert first["messages"] == [{"role": "user", "content": "first"}]
+    assert first["system"] is None
+    assert [message["content"] for message in second["messages"]] == [
+        "first", "one", "[input]:\nsecond\n[info]:\nmore",
+    ]  # fmt: skip
+    assert "Ada" in second["system"]
+    assert third["messages"] == session.full_context[:-1]
+    assert Agent({"provider": "mock"}).input("hello").start() == "Mock response to 1-word prompt: hello"
