@@ -161,7 +161,7 @@ def _repaired(
     call."""
 
     def lookup(at: int, end: int) -> dict[str, Record]:
-        return _records(shown, at, end, read_tools, follows or _follows)
+        return _records(shown, at, end, read_tools, _follows if follows is None else follows)
 
     found: list[HistoryEntry] = []
     for at, what in rounds([entry.message for entry in shown], lookup):

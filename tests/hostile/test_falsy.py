@@ -79,7 +79,8 @@ def names(annotation: ast.expr | None) -> set[str]:
 def replaced(node: ast.AST, types: dict[str, set[str]]) -> Iterator[tuple[int, str]]:
     """Return where ``parameter or default`` takes the place of an object that is optional."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        is_own = node.name.startswith("_") and not node.name.endswith("__")
+        given = [] if is_own else [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         types = types | {each.arg: names(each.annotation) for each in given}
     match node:
         case ast.BoolOp(op=ast.Or(), values=[ast.Name(id=name), _]) if "None" in types.get(name, ()):
