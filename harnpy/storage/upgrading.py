@@ -55,7 +55,7 @@ def _sqlite(url: StoreUrl, dry_run: bool) -> tuple[int, int]:
         raise NoStore(str(url))
     with (
         database.failures(url),
-        closing(connect(url.target, url.timeout, isolation_level=None)) as connection,
+        closing(connect(url.target, timeout=url.timeout, isolation_level=None)) as connection,
     ):
         return database.upgrade(connection, str(url), dry_run=dry_run), database.VERSION
 

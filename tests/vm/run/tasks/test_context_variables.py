@@ -206,17 +206,21 @@ def test_the_program_itself_runs_in_its_callers_context(evaluator: str, way: str
 def test_a_task_that_is_aborted_cleans_up_in_its_own_context() -> None:
     vm = equipped(Vm())
     ends: list[str] = []
+    begun: list[bool] = []
 
     async def wait() -> None:
         TENANT.set("the coroutine's own")
+        begun.append(True)
         try:
             await asyncio.Event().wait()
         finally:
             ends.append(TENANT.get())
 
     vm.register("wait() -> nil", wait)
+    vm.register("begun() -> bool", lambda: bool(begun))
+    source = "let t = spawn { wait() }\nwhile !begun() { sleep(1ms) }\ncancel(t)\nreturn seen()"
     with host():
-        assert vm.run_source("let t = spawn { wait() }\nsleep(1ms)\ncancel(t)\nreturn seen()") == HOST
+        assert vm.run_source(source) == HOST
     assert ends == ["the coroutine's own"]
 
 
@@ -232,5 +236,6 @@ def test_a_task_that_a_coroutine_starts_is_on_nobodys_behalf() -> None:
         await asyncio.sleep(0)
 
     vm.register("start() -> nil", start)
-    vm.run_source("await(spawn { start() })\nsleep(1ms)")
+    vm.register("over() -> bool", lambda: bool(responsible))
+    vm.run_source("await(spawn { start() })\nwhile !over() { sleep(1ms) }")
     assert responsible == [False]
