@@ -21,10 +21,10 @@ from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, S
 from harnpy.session.log import KIND, Session, why_forked
 from harnpy.session.past import PastStream, past
 from harnpy.session.projections import EVENTS, Basis, NewSnapshot, load, take
-from harnpy.session.view import View, replay
+from harnpy.session.view import Saves, View, replay
 from harnpy.session.watch import CHUNK
 from harnpy.storage.contract import HeadQuery
-from harnpy.storage.errors import CorruptLog, LeaseLost, StreamExists, VersionConflict
+from harnpy.storage.errors import AppendLost, CorruptLog, LeaseLost, StreamExists, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -266,7 +266,10 @@ class StoredSession(Session):
         """Take notice of what others have appended."""
         if self.observers is not None:
             self.observers.check()
-        if self.stream.refresh() > self.version:
+        version = self.stream.refresh()
+        if version < self.version:
+            self._read_anew()
+        elif version > self.version:
             news = self._apply_new()
             self._head = None
             if self.observers is not None:
@@ -288,6 +291,15 @@ class StoredSession(Session):
             self._read_from(head.data[SNAPSHOT], head)
         self._apply_new()
         self._head = self._digest.head()
+
+    def _read_anew(self) -> None:
+        """Read the log again: what was acknowledged could not be written (10 §C6)."""
+        head = self.store.head(KIND, self.id)
+        self.view, self.moment, self._last = View(), 0.0, None
+        self.view.log = partial(self.stream.read, 0)
+        self.saves, self._digest, self._basis = Saves(self.origin.shared), Digest(self.origin.shared), Basis()
+        self._cuts, self._snapshot, self._former = {}, 0, None
+        self._read(head)
 
     def _read_from(self, seq: int, head: Head) -> None:
         """Read snapshot number ``seq`` and what follows it, up to where the log ended when ``head`` was read.
@@ -429,7 +441,11 @@ class StoredSession(Session):
         if head is None or not digest.has_head_of(self._digest):
             head = digest.head()
         changed = None if head == self._head else head
-        self._write_rows(events, seen, changed)
+        try:
+            self._write_rows(events, seen, changed)
+        except AppendLost:
+            self._read_anew()
+            raise
         self._digest, self._head, self._basis = digest, head, basis
         self._apply(events)
         try:

@@ -1,7 +1,8 @@
 """`durability=async`: appends are acknowledged from memory, and one thread writes them in order.
 
 Everything else waits until what this store has acknowledged is written, so a stream's reads see its own
-appends. The first write that fails makes every later append raise, with the failure as its cause.
+appends. After a write that fails, the next append to each stream that has lost something raises, with the
+failure as its cause; then the stream goes on behind what is written.
 Spec: 10 §A1.5, §C6.
 """
 
@@ -30,7 +31,7 @@ from harnpy.storage.contract import (
     Store,
     Stream,
 )
-from harnpy.storage.errors import StorageError, StoreClosed, VersionConflict
+from harnpy.storage.errors import AppendLost, StorageError, StoreClosed, VersionConflict
 from harnpy.storage.leases import Lease
 from harnpy.world.threads import OfProcess
 
@@ -42,6 +43,7 @@ class Pending(NamedTuple):
     """An append that is acknowledged and not yet written."""
 
     stream: Stream
+    known: Acknowledged
     records: list[Record]
     expected: int
     head: dict[str, Any] | None
@@ -66,9 +68,10 @@ class Writer(OfProcess):
         self._busy = False
 
     def add(self, append: Pending) -> None:
-        """Have an append written. Raises what went wrong before."""
+        """Have an append written."""
         with self._changed:
-            self.check()
+            if self._closed:
+                raise StoreClosed(self._url)
             self._pending.append(append)
             if not self._busy:
                 self._busy = True
@@ -80,19 +83,24 @@ class Writer(OfProcess):
             self._changed.wait_for(lambda: not self._busy)
 
     def check(self) -> None:
-        """Raise what went wrong before."""
+        """Raise what went wrong, if nobody knows of it yet."""
         if self._closed:
             raise StoreClosed(self._url)
-        if self._failure is not None:
-            self._is_told = True
-            message = f"an earlier append to {self._url} was not written: {self._failure}"
-            raise StorageError(message) from self._failure
+        if self._failure is not None and not self._is_told:
+            raise self.lost(self._failure)
+
+    def lost(self, failure: StorageError) -> AppendLost:
+        """Return the error that tells of a failure."""
+        self._is_told = True
+        error = AppendLost(f"an earlier append to {self._url} was not written: {failure}")
+        error.__cause__ = failure
+        return error
 
     def close(self) -> None:
         """Wait until everything is written, then take nothing more. Raise a failure that nobody knows of."""
         self.wait()
         try:
-            if self._failure is not None and not self._is_told:
+            if not self._closed:
                 self.check()
         finally:
             self._closed = True
@@ -102,9 +110,9 @@ class Writer(OfProcess):
             try:
                 append.stream.append(append.records, append.expected, head=append.head, fence=append.fence)
             except StorageError as error:
-                self._fail(error)
+                self._fail(append, error)
             except BaseException as error:
-                self._fail(StorageError(f"{type(error).__name__}: {error}"))
+                self._fail(append, StorageError(f"{type(error).__name__}: {error}"), ends=True)
                 raise
 
     def _next(self) -> Pending | None:
@@ -116,13 +124,17 @@ class Writer(OfProcess):
             self._changed.notify_all()
             return None
 
-    def _fail(self, error: StorageError) -> None:
-        """Write nothing more: what follows would stand in the wrong place."""
+    def _fail(self, append: Pending, error: StorageError, *, ends: bool = False) -> None:
+        """Leave out the other appends too: what follows in a stream would stand in the wrong place.
+        ``ends``: the thread ends with it."""
         with self._changed:
-            self._failure = error
+            self._failure, self._is_told = error, False
+            for lost in (append, *self._pending):
+                lost.known.lost = error
             self._pending.clear()
-            self._busy = False
-            self._changed.notify_all()
+            if ends:
+                self._busy = False
+                self._changed.notify_all()
 
 
 class Acknowledged(OfProcess):
@@ -130,6 +142,8 @@ class Acknowledged(OfProcess):
 
     def __init__(self, version: int) -> None:
         self.version = version
+        #: Why some of them weren't written, until that is told.
+        self.lost: StorageError | None = None
         self.forked()
         self.bind()
 
@@ -161,11 +175,14 @@ class DeferredStream(BaseStream):
     ) -> None:
         known = self._acknowledged
         with known.lock:
-            if expected_version != known.version:
-                known.version = self.written().refresh()
+            if expected_version != known.version or known.lost is not None:
+                known.version = self.version = self.written().refresh()
+            if known.lost is not None:
+                failure, known.lost = known.lost, None
+                raise self._writer.lost(failure)
             if expected_version != known.version:
                 raise VersionConflict(self.name, expected_version, known.version)
-            self._writer.add(Pending(self._stream, list(records), expected_version, head, fence))
+            self._writer.add(Pending(self._stream, known, list(records), expected_version, head, fence))
             known.version += len(records)
             self.version = known.version
 

@@ -151,6 +151,10 @@ class Unsupported(StorageError):
     code = "unsupported"
 
 
+class AppendLost(StorageError):
+    """Earlier appends to the stream were acknowledged and couldn't be written: it ends before them."""
+
+
 class CorruptLog(StorageError):
     """The log can't be read, and not only at its end, where a crash would leave it so.
 

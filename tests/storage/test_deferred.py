@@ -10,7 +10,7 @@ import pytest
 
 from harnpy.storage import StorageError, Stream, open_store
 from harnpy.storage.deferred import DeferredStore
-from harnpy.storage.errors import StoreFull, VersionConflict
+from harnpy.storage.errors import AppendLost, StoreFull, VersionConflict
 from harnpy.storage.memory import MemoryStore, MemoryStream
 from tests.storage.notes import NOTES, notes
 
@@ -92,22 +92,30 @@ def test_threads_that_append_lose_nothing(tmp_path: Path) -> None:
     store.close()
 
 
-def test_after_a_write_that_failed_every_append_raises_with_its_cause(
+def test_after_a_write_that_failed_each_stream_says_so_once_and_goes_on(
     slow: type[Slow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slow, "failure", StoreFull("the disk"))
     store = DeferredStore(MemoryStore())
-    stream = store.stream("session", "s", NOTES)
+    stream, other, whole = (store.stream("session", name, NOTES) for name in ("s", "t", "u"))
+    monkeypatch.setattr(slow, "failure", StoreFull("the disk"))
     stream.append(notes(1, "a"), 0)
     stream.append(notes(2, "b"), 1)
+    other.append(notes(1, "a"), 0)
     slow.gate.set()
-    with pytest.raises(StorageError, match="earlier append to memory: was not written: no space") as error:
+    with pytest.raises(AppendLost, match="earlier append to memory: was not written: no space") as error:
         store.flush()
     assert isinstance(error.value.__cause__, StoreFull)
+    store.flush()
     monkeypatch.setattr(slow, "failure", None)
-    with pytest.raises(StorageError, match="was not written"):
-        stream.append(notes(3, "c"), 2)
-    assert list(stream.read()) == []
+    for lost, version in ((stream, 2), (other, 1)):
+        with pytest.raises(AppendLost, match="was not written"):
+            lost.append(notes(version + 1, "c"), version)
+        assert (lost.version, list(lost.read())) == (0, [])
+        lost.append(notes(1, "again"), 0)
+    whole.append(notes(1, "of its own"), 0)
+    assert [note.text for each in (stream, other, whole) for note in each.read()] == [
+        "again", "again", "of its own",
+    ]  # fmt: skip
     store.close()
 
 
