@@ -119,6 +119,9 @@ class Counts:
     #: One of so many appends is where a process ends, and another goes on.
     reentry_share = Size(3, 1)
     turns_share = Size(7, 1)
+    #: A loop is cancelled at one of so many awaits.
+    awaits_share = Size(19, 1)
+    cancelled_stores = Size(1, 3)
 
 
 COUNT = Counts()

@@ -26,12 +26,19 @@ RESULTS = '<runtime_feedback kind="tool_results">'
 def assert_accepted(messages: list[Dict], style: str) -> None:
     """Fail unless the service takes a request with these messages: calls and results in the ``style``
     `OPENAI` or `ANTHROPIC`, or as `TEXT`, which every service must take."""
-    if style in (OPENAI, TEXT):
-        _check_openai(_body(messages, OPENAI))
-    if style in (ANTHROPIC, TEXT):
-        _check_anthropic(_body(messages, ANTHROPIC))
+    for each in (OPENAI, ANTHROPIC):
+        if style in (each, TEXT):
+            assert_body_accepted(_body(messages, each), each)
     if style == TEXT:
         _check_text(messages)
+
+
+def assert_body_accepted(messages: list[Dict], style: str) -> None:
+    """Fail unless the service takes a body with these messages."""
+    if style == OPENAI:
+        _check_openai(messages)
+    else:
+        _check_anthropic(messages)
 
 
 def _body(messages: list[Dict], style: str) -> list[Dict]:
