@@ -15,6 +15,9 @@ MANIFEST = "harn.toml"
 STATE_VARIABLE = "HARN_STATE_DIR"
 _STATE = ".harn"
 
+#: What is below these isn't written by harnpy itself.
+_NOT_KEPT = tuple(os.path.join(_STATE, name) for name in ("packages", "skills", "worktrees"))
+
 RUNS_VARIABLE = "HARN_RUN_DIR"
 _RUNS = ".harn-runs"
 
@@ -74,25 +77,31 @@ def leads_out(files: Files, root: str, path: str) -> bool:
 
 
 def linked_state(files: Files, base: str) -> dict[str, str]:
-    """Return the links by which the places of state and records in ``base`` lead out of it, and where to."""
+    """Return the links by which the places of state and records in ``base`` lead out of its project.
+
+    Each is given by its path from ``base``, with where it leads to.
+    """
     found = {}
     for name in (_STATE, _RUNS):
-        place = os.path.join(base, name)
-        if not files.exists(place):
+        if not files.exists(os.path.join(base, name)):
             continue
-        root = files.real_path(base)
-        links = [name]
-        if files.is_dir(place):
-            inside = (each for each in files.entries(place) if not each.is_dir and not each.is_file)
-            links += [os.path.join(name, each.name) for each in inside]
-        found.update(
-            {
-                link: files.real_path(os.path.join(base, link))
-                for link in links
-                if leads_out(files, root, link)
-            }
-        )
+        root = files.real_path(project_root(base, files) or base)
+        inside = _links(files, base, name) if files.is_dir(os.path.join(base, name)) else ()
+        for link in (name, *inside):
+            place = os.path.join(files.real_path(base), link)
+            if leads_out(files, root, place):
+                found[link] = files.real_path(place)
     return found
+
+
+def _links(files: Files, base: str, directory: str) -> Iterator[str]:
+    """Return the paths from ``base`` of what is neither file nor directory in a directory and below it."""
+    for each in files.entries(os.path.join(base, directory)):
+        path = os.path.join(directory, each.name)
+        if not each.is_dir:
+            yield from () if each.is_file else (path,)
+        elif path not in _NOT_KEPT:
+            yield from _links(files, base, path)
 
 
 def skill_places(

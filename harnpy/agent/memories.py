@@ -49,7 +49,7 @@ class Memories:
 
     def __init__(self, root: str, namespace: str, world: World, files: Files) -> None:
         self._namespace = namespace
-        self._path = os.path.join(root, *_names(namespace), _FILE)
+        self.path = os.path.join(root, *_names(namespace), _FILE)
         self._world = world
         self._files = files
 
@@ -122,9 +122,9 @@ class Memories:
 
     def _add(self, line: Dict) -> None:
         try:
-            self._files.write_text(self._path, to_json(line) + "\n", append=True, durable=True)
+            self._files.write_text(self.path, to_json(line) + "\n", append=True, durable=True)
         except OSError as error:
-            raise MisuseError(f"memory write failed: {system_reason(error)}: {self._path}") from error
+            raise MisuseError(f"memory write failed: {system_reason(error)}: {self.path}") from error
 
     def _records(self) -> list[Dict]:
         """Return the records that aren't forgotten, oldest first."""
@@ -134,17 +134,17 @@ class Memories:
 
     def _lines(self) -> Iterator[Dict]:
         try:
-            text = self._files.read_text(self._path)
+            text = self._files.read_text(self.path)
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            raise MisuseError(f"memory read failed: {system_reason(error)}: {self._path}") from error
+            raise MisuseError(f"memory read failed: {system_reason(error)}: {self.path}") from error
         for number, line in enumerate(text.split("\n"), 1):
             read = _read(line)
             if read is not None:
                 yield read
             elif line.strip():
-                self._world.warn("memory", f"{self._path}:{number} is no record, and is left out")
+                self._world.warn("memory", f"{self.path}:{number} is no record, and is left out")
 
 
 def _names(namespace: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from harnpy.agent.workplace import read_worktree
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after
 from harnpy.formats.json import compact_json, parse_json, pretty_json
+from harnpy.formats.manifest import require_inside
 from harnpy.session import compaction
 from harnpy.session.compaction import CompactPolicy, merged_summary
 from harnpy.session.messages import Pairs
@@ -361,7 +362,10 @@ class Snapshots:
         path = worker.snapshot_path
         if path is None:
             return
-        files = self._world.state_files if path == self.path(worker.id) else self._world.files
+        files = self._world.files
+        if path == self.path(worker.id):
+            require_inside(self._world.unguarded, self._world.files.cwd(), path)
+            files = self._world.state_files
         try:
             private_files(files).replace_text(path, pretty_json(_snapshot(worker)) + "\n", durable=False)
         except OSError as error:

@@ -9,6 +9,7 @@ import os.path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harnpy.faults import MisuseError
+from harnpy.formats.manifest import require_inside
 from harnpy.project import STATE_VARIABLE, WORKTREES_VARIABLE, state_directory
 from harnpy.world.checked_files import names_of
 
@@ -162,6 +163,8 @@ class Worktrees:
             return execution
         here = self._world.files.cwd()
         path = os.path.join(here, wanted["path"] or os.path.join(self._directory(), worker_id))
+        if not wanted["path"]:
+            require_inside(self._world.unguarded, here, path)
         kept = {key: value for key, value in execution.items() if key != "worktree"}
         return {
             **kept,

@@ -48,7 +48,7 @@ def bind_project(vm: Vm, file: str | None, skill_dirs: Iterable[str] = ()) -> No
     at = None if file is None else os.path.normpath(os.path.join(here, os.path.dirname(file)))
     project = None if at is None else project_root(at, files)
     around = project_root(here, files) or here
-    for base in (around, at if project is None else None):
+    for base in (around, here, at if project is None else None):
         if base not in (None, project):
             _require_trust(vm.unguarded, base, _AROUND)
     if project is not None:

@@ -20,6 +20,7 @@ from harnpy.project import (
     ManifestError,
     leads_out,
     linked_state,
+    project_root,
 )
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class Manifest:
         self._everything_is = (env(VARIABLE) or "").strip().lower() in _YES
         #: The parts that need trust, by the keys that lead to them.
         self.held: dict[Path, Any] = {}
+        #: Where links lead that paths among them name, by these paths.
+        self._led: dict[str, str] = {}
         try:
             text = files.read_text(self.path)
         except FileNotFoundError:
@@ -110,10 +113,13 @@ class Manifest:
         self._free: dict[str, Any] = self._freed((), self._read, None)
 
     @cached_property
+    def _links(self) -> dict[str, str]:
+        return linked_state(self._files, self.root)
+
+    @cached_property
     def parts(self) -> dict[Path, Any]:
         """What needs trust: `held`, and links by their paths."""
-        links = linked_state(self._files, self.root)
-        return {**self.held, **{(path,): target for path, target in links.items()}}
+        return {**self.held, **{(path,): target for path, target in {**self._led, **self._links}.items()}}
 
     @cached_property
     def is_trusted(self) -> bool:
@@ -143,7 +149,7 @@ class Manifest:
             return []
         found = [path for path in self.held if not tables or path[0] in tables]
         if not tables or STATE in tables:
-            found += [path for path in self.parts if path not in self.held]
+            found += [(path,) for path in self._links]
         return [] if not found or self.is_trusted else list(dict.fromkeys(map(_shown, found)))
 
     def refusal(self, *tables: str) -> ManifestError | None:
@@ -151,7 +157,13 @@ class Manifest:
         keys = self.untrusted(*tables)
         if not keys:
             return None
-        return ManifestError(f"{needs_trust(keys)}: look at {self.path}, and run `harnpy trust`", self.path)
+        from shlex import quote
+
+        path = self.path if keys[0] not in self._links else os.path.join(self.root, keys[0])
+        here = self._files.cwd()
+        is_here = self._files.real_path(project_root(here, self._files) or here) == self.root
+        command = "harnpy trust" if is_here else f"harnpy trust {quote(self.root)}"
+        return ManifestError(f"{needs_trust(keys)}: look at {path}, and run `{command}`", path)
 
     def decision(self) -> str:
         """Return the text by which the user's configuration holds that these parts are trusted."""
@@ -185,9 +197,20 @@ class Manifest:
 
     def _is_inside(self, path: Path, value: Any) -> bool:
         place = value.get("path") if isinstance(value, dict) else value
-        if isinstance(place, str) and leads_out(self._files, self.root, place):
+        if isinstance(place, str) and self._leads_out(place):
             self.held[path] = value
             return False
+        return True
+
+    def _leads_out(self, place: str) -> bool:
+        """Return True for a path out of the project; note where it leads if a link says so."""
+        if not leads_out(self._files, self.root, place):
+            return False
+        path = os.path.join(self.root, place)
+        if "\0" not in path and os.path.dirname(place) not in self._led:
+            real = self._files.real_path(path)
+            if real != os.path.normpath(path):
+                self._led[place] = real
         return True
 
     def _is_elsewhere(self, url: Any) -> bool:
@@ -196,9 +219,10 @@ class Manifest:
         path = rest.partition("?")[0]
         if not isinstance(url, str) or scheme == "memory" or path == ":memory:":
             return False
-        return scheme not in IN_FILES or any(
-            leads_out(self._files, self.root, path + suffix) for suffix in _OF_STORES
-        )
+        if scheme not in IN_FILES:
+            return True
+        leading = [suffix for suffix in _OF_STORES if self._leads_out(path + suffix)]
+        return bool(leading)
 
 
 def _row(path: Path) -> str:
@@ -212,7 +236,8 @@ def _shown(path: Path) -> str:
 
 def needs_trust(keys: list[str]) -> str:
     """Return what is said of parts that aren't trusted."""
-    return f"{', '.join(keys)} {'take' if len(keys) > 1 else 'takes'} effect only once you trust the project"
+    listed = ", ".join(keys[:6]) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")
+    return f"{listed} {'take' if len(keys) > 1 else 'takes'} effect only once you trust the project"
 
 
 def manifest_of(world: World, root: str) -> Manifest:
@@ -225,6 +250,18 @@ def require_state(world: World, base: str) -> None:
     refusal = manifest_of(world, base).refusal(STATE) if linked_state(world.files, base) else None
     if refusal is not None:
         raise refusal
+
+
+def require_inside(world: World, base: str, path: str) -> str:
+    """Return the path of what is kept for the project around ``base``.
+
+    Raises `ManifestError` if a link that nobody trusts leads it out of the project.
+    """
+    root = project_root(base, world.files) or base
+    if leads_out(world.files, world.files.real_path(root), path):
+        for place in dict.fromkeys((root, base)):
+            require_state(world, place)
+    return path
 
 
 def decisions(env: Callable[[str], str | None]) -> str | None:

@@ -167,7 +167,7 @@ _OPENERS: dict[str, Opener] = {
 def placed(url: str, directory: str) -> str:
     """Return the URL with a path that counts from ``directory`` made absolute."""
     scheme, _, path = url.partition(":")
-    if scheme not in IN_FILES or path.startswith(":"):
+    if scheme not in IN_FILES or path.partition("?")[0] == ":memory:":
         return url
     return f"{scheme}:{os.path.join(directory, path)}"
 

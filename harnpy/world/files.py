@@ -362,8 +362,11 @@ def private_files(files: Files) -> Files:
     return files if private is None else private()
 
 
-def make_directories(path: str, mode: int = USUAL[1]) -> None:
-    """Make a directory and those above it that are missing; rights for a group are set whatever the umask."""
+def make_directories(path: str, mode: int = USUAL[1], tries: int = 20) -> None:
+    """Make a directory and those above it that are missing; rights for a group are set whatever the umask.
+
+    One that is taken away meanwhile is made again, so many times: some places, as `/proc`, take none.
+    """
     try:
         os.mkdir(path, mode)
     except FileExistsError:
@@ -372,10 +375,10 @@ def make_directories(path: str, mode: int = USUAL[1]) -> None:
         return
     except FileNotFoundError:
         above = os.path.dirname(path.rstrip("/"))
-        if not above or above == path:
+        if not above or above == path or not tries:
             raise
         make_directories(above, mode)
-        make_directories(path, mode)
+        make_directories(path, mode, tries - 1)
         return
     if mode == SHARED[1]:
         os.chmod(path, mode)

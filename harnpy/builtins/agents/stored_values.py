@@ -12,8 +12,9 @@ from harnpy.agent.directory_facts import CONTENT, STRUCTURE, DirectoryFacts
 from harnpy.agent.memories import PREDICATES, Memories, Window
 from harnpy.agent.rules.policy import refuse_unknown
 from harnpy.agent.saved_state import Checkpoints, KeyValueStore
-from harnpy.builtins.bridge.contexts import path_at_work, runtime_root, state_root
+from harnpy.builtins.bridge.contexts import path_at_work, runtime_root, state_place
 from harnpy.formats.json import as_data
+from harnpy.formats.manifest import require_inside
 from harnpy.vm.declare import builtin
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
@@ -104,7 +105,7 @@ def checkpoint_clear(vm: Vm) -> None:
 
 def _checkpoints(vm: Vm) -> Checkpoints:
     def load() -> Checkpoints:
-        path = os.path.join(state_root(vm), "checkpoints", f"{program_name(vm.file)}.json")
+        path = state_place(vm, "checkpoints", f"{program_name(vm.file)}.json")
         return Checkpoints(path, vm.world.state_files, vm.tasks.sleep)
 
     return vm.state(Checkpoints, load)
@@ -198,7 +199,7 @@ def store_clear(vm: Vm) -> None:
 
 def _store(vm: Vm) -> KeyValueStore:
     def load() -> KeyValueStore:
-        return KeyValueStore(os.path.join(state_root(vm), "store.json"), vm.world.state_files, vm.tasks.sleep)
+        return KeyValueStore(state_place(vm, "store.json"), vm.world.state_files, vm.tasks.sleep)
 
     return vm.state(KeyValueStore, load)
 
@@ -262,7 +263,9 @@ def _memories(vm: Vm, namespace: str, options: dict[str, Any]) -> Memories:
         files = vm.world.placed_state_files if own else vm.world.state_files
         return Memories(path_at_work(vm, named), namespace, vm.world, files)
     root = os.path.join(runtime_root(vm), ".harn", "memory")
-    return Memories(root, namespace, vm.world, vm.world.state_files)
+    memories = Memories(root, namespace, vm.world, vm.world.state_files)
+    require_inside(vm.unguarded, runtime_root(vm), memories.path)
+    return memories
 
 
 def _options(given: Value, caller: str) -> dict[str, Any]:
@@ -468,7 +471,7 @@ def scan_directory(vm: Vm, path: str | None, pattern: Value, opts: Value) -> lis
 
 def _facts(vm: Vm) -> DirectoryFacts:
     def load() -> DirectoryFacts:
-        root = os.path.join(state_root(vm), "metadata")
+        root = state_place(vm, "metadata")
         return DirectoryFacts(root, runtime_root(vm), vm.world, vm.tasks.sleep)
 
     return vm.state(DirectoryFacts, load)

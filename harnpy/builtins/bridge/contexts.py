@@ -57,6 +57,13 @@ def state_root(vm: Vm) -> str:
     return state_directory(runtime_root(vm), vm.unguarded.environment.get(STATE_VARIABLE))
 
 
+def state_place(vm: Vm, *names: str) -> str:
+    """Return a path in that directory, for what is kept there. Raises `ManifestError` (09 §12.1)."""
+    from harnpy.formats.manifest import require_inside
+
+    return require_inside(vm.unguarded, runtime_root(vm), os.path.join(state_root(vm), *names))
+
+
 def workplace_of(vm: Vm) -> Workplace:
     """Where the running task works."""
     return Workplace(vm.world, AgentTasks(vm), lambda: context_of(vm).place, lambda: vm.source_dir)

@@ -12,6 +12,7 @@ from harnpy.builtins.bridge.contexts import runtime_root
 from harnpy.builtins.options import check_options
 from harnpy.formats.dicts import Options
 from harnpy.formats.json import parse_json, stored_json
+from harnpy.formats.manifest import require_inside
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
 from harnpy.vm.declare import builtin
 from harnpy.vm.declare import builtin as declare
@@ -183,6 +184,7 @@ def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
     target = read_target(given, f"workflow.{verb}", runtime_root(vm), world.files.cwd(), projects)
     state = state_directory(target.base_dir, world.unguarded.environment.get(STATE_VARIABLE))
     directory = os.path.join(state, "workflows", target.workflow_id)
+    require_inside(world.unguarded, target.base_dir, directory)
     return Mailbox(target, directory, world, vm.tasks.sleep)
 
 

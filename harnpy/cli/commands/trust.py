@@ -6,6 +6,7 @@ Spec: 09 §12.1.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from harnpy.world.files import plain_reason, private_files
 
 
 @click.command("trust", short_help="Let what a project says of keys and commands count.")
-@click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
+@click.argument("directory", default=".", type=click.Path(file_okay=False))
 @click.option("--list", "listing", is_flag=True, help="List the projects that you trust.")
 @click.option("--revoke", is_flag=True, help="Trust the project no longer.")
 def command(directory: str, listing: bool, revoke: bool) -> int:
@@ -37,31 +38,46 @@ def command(directory: str, listing: bool, revoke: bool) -> int:
     if listing:
         return _list(world, kept)
     here = os.path.join(world.files.cwd(), directory)
-    root = world.files.real_path(project_root(here, world.files) or here)
-    decision = os.path.join(kept, decision_name(root))
+    if not revoke and not world.files.is_dir(here):
+        raise click.BadParameter("expected a directory that can be read", param_hint="DIRECTORY")
+    # Links in a directory of a project are decided on by themselves.
+    around = project_root(here, world.files) or here
+    roots = list(dict.fromkeys(map(world.files.real_path, (around, here))))
     if revoke:
-        was_trusted = world.files.exists(decision)
-        if was_trusted:
-            world.files.remove(decision)
-        say(one_line(f"{root} is not trusted{' any more' if was_trusted else ''}"))
+        decisions_on = {root: os.path.join(kept, decision_name(root)) for root in roots}
+        trusted = [root for root in roots if world.files.exists(decisions_on[root])]
+        for root in trusted:
+            world.files.remove(decisions_on[root])
+            say(one_line(f"{root} is not trusted any more"))
+        if not trusted:
+            say(one_line(f"{roots[0]} is not trusted"))
         return OK
     try:
-        manifest = manifest_of(world, root)
+        manifests = [manifest_of(world, root) for root in roots]
     except (OSError, ValueError) as error:
-        complain(f"error: {one_line(os.path.join(root, 'harn.toml'))}: {one_line(plain_reason(error))}")
+        complain(f"error: {one_line(os.path.join(roots[0], 'harn.toml'))}: {one_line(plain_reason(error))}")
         return FAILED
-    return _trust(world, manifest, decision)
+    return _trust(world, manifests, kept)
 
 
-def _trust(world: World, manifest: Manifest, decision: str) -> int:
-    for path, value in manifest.parts.items():
-        say(one_line(f"{'.'.join(path)} = {compact_json(value)}"))
-    if manifest.parts:
-        private_files(world.files).replace_text(decision, manifest.decision())
+def _trust(world: World, manifests: list[Manifest], kept: str) -> int:
+    saying = [manifest for manifest in manifests if manifest.parts]
+    for manifest in saying:
+        for path, value in manifest.parts.items():
+            # Nothing hides, and no letter is taken for another one.
+            line = f"{'.'.join(map(_key, path))} = {compact_json(value)}"
+            say(line.encode("ascii", "backslashreplace").decode())
+        private_files(world.files).replace_text(
+            os.path.join(kept, decision_name(manifest.root)), manifest.decision()
+        )
         say(one_line(f"trusted: {manifest.root}"))
-    else:
-        say(one_line(f"{manifest.root} says nothing that needs trust"))
+    if not saying:
+        say(one_line(f"{manifests[0].root} says nothing that needs trust"))
     return OK
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[\w./-]+", name) else compact_json(name)
 
 
 def _list(world: World, kept: str) -> int:
@@ -73,5 +89,6 @@ def _list(world: World, kept: str) -> int:
             same = Manifest(world.files, root).decision() == text
         except (OSError, ValueError, KeyError, TypeError):
             continue  # nothing of ours, or a project that is gone
-        say(one_line(f"{root}{'' if same else ' (has changed)'}"))
+        changed = "" if same else " (has changed)" if world.files.is_dir(root) else " (is gone)"
+        say(one_line(f"{root}{changed}"))
     return OK

@@ -38,7 +38,7 @@ from harnpy.workflow.graph_validation import (
     with_granted_tools,
 )
 from harnpy.workflow.records.record import RUNNING, new_run, normalised_run
-from harnpy.workflow.records.record_files import RunWriter, default_path, load_run
+from harnpy.workflow.records.record_files import RunWriter, load_run, new_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -221,7 +221,7 @@ class Execution:
         path = options.persist_path or options.resume_path
         # A stage's own rules don't decide about the record of the run.
         files = world.held().files if path else world.held().state_files
-        path = path or default_path(run["id"], world)
+        path = path or new_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
         writer = RunWriter(run, path, world, runtime.tasks.when_idle, files)
         self._progress = Progress(ready, writer, self._recorder, world)

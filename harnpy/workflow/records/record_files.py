@@ -14,6 +14,7 @@ from warnings import warn
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import errors_after
 from harnpy.formats.json import parse_json
+from harnpy.formats.manifest import require_inside
 from harnpy.project import RUNS_VARIABLE, runs_directory
 from harnpy.workflow.records.observability import IdentityMemo, Observer, observability
 from harnpy.workflow.records.record import derive_run, no_questions, no_requests, normalised_run, read_run
@@ -75,6 +76,11 @@ def run_directory(world: World) -> str:
     return runs_directory(world.files.cwd(), world.unguarded.environment.get(RUNS_VARIABLE))
 
 
+def new_path(id: str, world: World) -> str:
+    """Return that file for a record that is to be written. Raises `ManifestError` (09 §12.1)."""
+    return require_inside(world.unguarded, world.files.cwd(), default_path(id, world))
+
+
 def default_path(id: str, world: World) -> str:
     """Return the default file of the record with that id."""
     return os.path.join(run_directory(world), f"{id}.json")
@@ -93,7 +99,7 @@ def save_run(
     """
     run = normalised_run(given, world, asked)
     files = world.files if path else world.state_files
-    path = path or default_path(run["id"], world)
+    path = path or new_path(run["id"], world)
     run["persisted_path"] = plain_json(path)
     derive_run(run, world, asked, hitl)
     run["observability"] = observability(run, world)
