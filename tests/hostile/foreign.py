@@ -188,8 +188,8 @@ _ARGUMENTS = {
     "fmt target": ".",
     "fmt targets": ".",
 }
-#: Flags that need a person, or another argument.
-_NOT_TRIED = {"--trust", "--watch", "--follow", "--evals"}
+#: Flags that trust the directory, need a person or another argument, or start interpreters of harnpy's own.
+_NOT_TRIED = {"--trust", "--watch", "--follow", "--evals", "--parallel"}
 #: Commands that are tried besides one of each kind and one for each flag.
 _MORE = [
     ["run", "-e", "nil"],

@@ -13,14 +13,18 @@ from typing import Any
 from harnpy.cli import INTERRUPTED
 from harnpy.cli.process import end_children
 
+_SAFE_PATH = "PYTHONSAFEPATH"
+
 
 @contextmanager
 def worker_processes(count: int) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield an ordered `map` over that many processes; they end with the block, however that is left."""
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
+    inherited = os.environ.get(_SAFE_PATH)
+    with _safe_path(inherited):
+        pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (inherited,))
 
     def ordered(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        with _interrupts_held():
+        with _interrupts_held(), _safe_path(inherited):
             return pool.map(work, items)
 
     try:
@@ -43,8 +47,26 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin() -> None:
+@contextmanager
+def _safe_path(inherited: str | None) -> Iterator[None]:
+    """Let interpreters that start in the block import no module of the working directory."""
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        _set_safe_path(inherited)
+
+
+def _set_safe_path(value: str | None) -> None:
+    if value is None:
+        os.environ.pop(_SAFE_PATH, None)
+    else:
+        os.environ[_SAFE_PATH] = value
+
+
+def _begin(safe_path: str | None) -> None:
     """In a worker: ignore Ctrl+C, in a way that programs which it starts do not inherit."""
+    _set_safe_path(safe_path)
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     signal.signal(signal.SIGTERM, _end)

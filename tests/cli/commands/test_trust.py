@@ -164,8 +164,14 @@ def test_a_file_that_a_directory_links_to_outside_is_not_rewritten(
     assert messy.read_text() == "let a = 1\n"
 
 
-def test_modules_of_the_working_directory_are_not_imported(harnpy: Command, write: Write) -> None:
-    write("greenlet.py", 'raise SystemExit("imported")\n')
-    write("main.harn", "println(parallel settle [1] { n -> n }.results)\n")
-    done = harnpy("run", "main.harn", PYTHONWARNINGS="default")  # in an interpreter of its own
-    assert "imported" not in done.stderr
+def test_modules_of_the_working_directory_are_not_imported(
+    harnpy: Command, write: Write, tmp_path: Path
+) -> None:
+    for name in ("click", "multiprocessing", "concurrent", "signal", "greenlet"):
+        write(f"{name}.py", f'open({str(tmp_path / "imported")!r}, "w")\nraise SystemExit(3)\n')
+    for name in ("a", "b"):
+        write(f"tests/test_{name}.harn", "pipeline test_a(task) { assert(true) }\n")
+    # In interpreters of their own: one for the command, and more for the files.
+    done = harnpy("test", "--parallel", "tests", PYTHONWARNINGS="default")
+    assert (done.returncode, "2 passed" in done.stdout) == (0, True)
+    assert not (tmp_path / "imported").exists()
