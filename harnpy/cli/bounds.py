@@ -19,10 +19,12 @@ from harnpy.cli import FAILED, INTERRUPTED, console
 from harnpy.cli.console import complain
 from harnpy.isolation.process import (
     adopt_orphans,
+    end_of,
     end_with,
     exceeded,
     is_lack_of_memory,
     kill_below,
+    killed_for_memory,
     read_size,
     size_text,
     was_out_of_memory,
@@ -95,7 +97,7 @@ def run_bounded(argv: Sequence[str], memory: int | None, seconds: float | None) 
     sys.stdout.flush()
     # `-P`: no module of the working directory takes the place of ours.
     child = subprocess.Popen([sys.executable, "-P", "-c", _BOOT, given, "run", *words])
-    came = _forward_signals(child)
+    came, killed_before = _forward_signals(child), killed_for_memory()
     try:
         status = child.wait(None if seconds is None else seconds + _GRACE)
     except subprocess.TimeoutExpired:
@@ -107,9 +109,9 @@ def run_bounded(argv: Sequence[str], memory: int | None, seconds: float | None) 
         return status
     if came:
         return INTERRUPTED
-    if memory is not None and was_out_of_memory(status):
+    if memory is not None and was_out_of_memory(status, memory):
         return report(_lack_of(memory))
-    complain(f"the program was ended by signal {-status}")
+    complain(f"the program was ended {end_of(status, killed_before)}")
     return FAILED
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -90,8 +91,8 @@ main(int(sys.argv[1]))
 """
 #: The exit status of a child that has no memory left to say so.
 OUT_OF_MEMORY = 97
-#: What ends a process that gets no memory, by itself or by the system.
-_MEMORY_SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL)
+#: How a process ends by itself when it gets no memory, and when it has a fault.
+_MEMORY_SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 #: How Python reports a thread for which there is no memory.
 _NO_THREAD = "can't start new thread"
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -117,6 +118,8 @@ class Process:
         ours.setblocking(False)
         self.socket = ours
         self.pid = self._process.pid
+        #: The processes that the kernel had killed when this one began.
+        self.killed_before = killed_for_memory()
         # Also when the embedder forgets the Vm, or ends.
         self._end = weakref.finalize(self, _end, self._process, ours)
 
@@ -149,19 +152,37 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def reason(status: int, memory: int | None, cpu: float | None) -> VmError:
+def killed_for_memory() -> int:
+    """Return how many processes the kernel has killed for want of memory; 0 where it doesn't say."""
+    with suppress(OSError), open("/proc/vmstat", encoding="ascii") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    return 0
+
+
+def end_of(status: int, killed_before: int) -> str:
+    """Return what is known of an end: its signal, and whether the kernel killed for want of memory."""
+    if status >= 0:
+        return f"with status {status}"
+    starved = status == -signal.SIGKILL and killed_for_memory() > killed_before
+    return f"by signal {-status}" + (", when the system had no memory left" if starved else "")
+
+
+def reason(status: int, memory: int | None, cpu: float | None, killed_before: int) -> VmError:
     """The error for a child that has ended by itself in the middle of a run."""
     if status == -signal.SIGXCPU and cpu is not None:
         return exceeded("cpu", f"{cpu:g} seconds of processor time")
-    if memory is not None and was_out_of_memory(status):
+    if memory is not None and was_out_of_memory(status, memory):
         return exceeded("memory", f"{size_text(memory)} of memory")
-    how = f"by signal {-status}" if status < 0 else f"with status {status}"
-    return VmError(f"the process of the isolated program has ended {how}")
+    return VmError(f"the process of the isolated program has ended {end_of(status, killed_before)}")
 
 
-def was_out_of_memory(status: int) -> bool:
-    """Return whether a process with a limit of memory has ended for want of it."""
-    return status == OUT_OF_MEMORY or -status in _MEMORY_SIGNALS
+def was_out_of_memory(status: int, memory: int) -> bool:
+    """Return whether a process with a limit of memory has ended for want of it.
+
+    It says so by its status. A signal says so only of one that had used much of it, untouched pages left out.
+    """
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    return status == OUT_OF_MEMORY or (-status in _MEMORY_SIGNALS and 4 * used >= memory)
 
 
 def is_lack_of_memory(error: BaseException) -> bool:

@@ -229,7 +229,7 @@ class IsolatedVm:
         status = child.process.status()
         if child.late:
             return exceeded("seconds", f"{self._seconds:g} seconds")
-        return reason(status, self._memory, self._cpu)
+        return reason(status, self._memory, self._cpu, child.process.killed_before)
 
     async def _stop(self) -> None:
         """Ask the child to end what it does, and end the child when it doesn't."""
