@@ -1,4 +1,4 @@
-"""The words of failure that every room shares.
+"""The words of failure that every room shares, and the look at whether to stop.
 
     Fault                  a call failed; `str()` is the message
     ├─ OptionError         the options or arguments ask for something that can't be done
@@ -16,6 +16,17 @@ class has another value. Spec: 02 §19.1.
 """
 
 from __future__ import annotations
+
+from _contextvars import ContextVar  # which `contextvars` only renames: this is on the path of every start
+from itertools import chain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, TypeVar
+
+    Part = TypeVar("Part")
+    Data = TypeVar("Data", bytes, str, Sequence[Any])
 
 
 def shape_problem(error: Exception) -> str:
@@ -91,3 +102,47 @@ class Interruption(BaseException):
 
     A `BaseException`: code that tolerates failing callbacks must not catch it.
     """
+
+
+# Long work looks up now and then, whether it must stop: once for each part with parts, and after every so
+# many items of one. Whoever runs a task says in its context what a look does. Spec: 05 §9.
+
+
+#: Raises what is due in the running task, which has done work on so many items; None where nothing can be.
+LOOK: ContextVar[Callable[[int], object] | None] = ContextVar("look", default=None)
+#: Items between two looks.
+BATCH = 256
+#: What a part costs, be it empty, in items.
+_PART = 32
+
+
+def look(items: int = BATCH) -> None:
+    """Raise what is due in the running task, after work on so many items."""
+    now = LOOK.get()
+    if now is not None:
+        now(items)
+
+
+def pieces(data: Data, size: int = BATCH) -> Iterator[Data]:
+    """Yield ``data`` in pieces of that size, with a look before each."""
+    for at in range(0, len(data), size):
+        look()
+        yield data[at : at + size]
+
+
+def paced(items: Sequence[Part]) -> Iterable[Part]:
+    """Return the items, with a look at the beginning and after every `BATCH` of them."""
+    now = LOOK.get()
+    if now is None:
+        return items
+    if len(items) <= BATCH:
+        now(len(items) + _PART)
+        return items
+    return chain.from_iterable(pieces(items))
+
+
+def watched(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield what ``parts`` yields, with a look at each."""
+    for part in parts:
+        look()
+        yield part

@@ -13,7 +13,7 @@ import re
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced, watched
 from harnpy.formats.globs import glob_matches
 from harnpy.formats.json import parse_json, stored_json
 from harnpy.formats.paths import normalized
@@ -52,7 +52,7 @@ def _hash(files: Files, directory: str, with_times: bool) -> str:
     except OSError:
         names = []
     lines = []
-    for name in names:
+    for name in watched(names):
         try:
             status = files.status(os.path.join(directory, name))
         except OSError:
@@ -65,7 +65,7 @@ def _hash(files: Files, directory: str, with_times: bool) -> str:
 def _fnv(text: str) -> str:
     """FNV-1a with 64 bits."""
     value = _BASIS
-    for byte in text.encode("utf-8", "surrogateescape"):
+    for byte in paced(text.encode("utf-8", "surrogateescape")):
         value = (value ^ byte) * _PRIME & 0xFFFFFFFFFFFFFFFF
     return f"{value:x}"
 
@@ -100,7 +100,8 @@ class DirectoryFacts:
     def fields(self, directory: str, namespace: str) -> Dict | None:
         """Return the fields that hold for a directory; None when no level has the namespace."""
         entries = self._facts.get(namespace, {})
-        levels = [entries[level] for level in _levels(path_of(directory)) if level in entries]
+        longest = max(map(len, entries), default=0)
+        levels = [entries[level] for level in _levels(path_of(directory), longest) if level in entries]
         return {name: value for level in levels for name, value in level.items()} if levels else None
 
     def all_fields(self, directory: str) -> dict[str, Dict]:
@@ -248,14 +249,17 @@ def folder_of(namespace: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", lambda found: f"_{ord(found.group()):x}", namespace)
 
 
-def _levels(directory: str) -> Iterator[str]:
-    """Yield ``.`` and each directory on the way to one, and itself."""
+def _levels(directory: str, longest: int) -> Iterator[str]:
+    """Yield ``.`` and each directory on the way to one, and itself, up to a name of that length."""
     yield "."
     if directory == ".":
         return
     names = directory.split("/")
     for count in range(1, len(names) + 1):
-        yield "/".join(names[:count])
+        level = "/".join(names[:count])
+        if len(level) > longest:
+            return
+        yield level
 
 
 def _merge(facts: dict[str, Entries], namespace: str, directory: str, fields: Dict) -> None:
@@ -307,7 +311,7 @@ class Scan(NamedTuple):
             found = files.entries(directory)
         except OSError:
             return
-        for entry in found:
+        for entry in watched(found):
             if entry.name.startswith(".") and not self.hidden:
                 continue
             place = os.path.join(directory, entry.name)

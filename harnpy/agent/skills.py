@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.tool_registry import RegistryKind
-from harnpy.faults import OptionError
+from harnpy.faults import OptionError, look
 from harnpy.formats.dicts import as_dict, as_text, as_texts
 from harnpy.formats.manifest import manifest_of
 from harnpy.formats.text_size import byte_length
@@ -96,6 +96,8 @@ def _check_tool(tool: Any) -> None:
         raise OptionError(f"skill_define: 'allowed_tools' entry '{tool}' missing a tag after the colon")
 
 
+#: What filling in a placeholder costs, in items.
+_FILLED = 16
 SKILL_DIR, SESSION_ID = "HARN_SKILL_DIR", "HARN_SESSION_ID"
 
 _HOLE = re.compile(r"\$(?:\$|ARGUMENTS|([0-9]+)|\{(HARN_[^}]*)\})")
@@ -105,6 +107,7 @@ def substituted(body: str, arguments: Sequence[str], variable: Callable[[str], s
     """Fill in `$ARGUMENTS`, `$1` … and `${HARN_…}`; a placeholder without a value stays."""
 
     def fill(hole: re.Match[str]) -> str:
+        look(_FILLED)
         number, name = hole.groups()
         if name is not None:
             value = variable(name)

@@ -10,13 +10,13 @@ import re
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
+from harnpy.faults import pieces
 from harnpy.formats.compression import DataError, too_much
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from zipfile import ZipFile, ZipInfo
 
-    Paced = Callable[[bytes], Iterable[bytes]]
 
 # The files of an archive, and the names that they may have. Spec: 04 §22.
 
@@ -258,26 +258,27 @@ def _records(content: bytes, at: int) -> dict[bytes, bytes]:
 
 _UNIX = 3
 _ENCRYPTED = 0x1
+#: Bytes of a name.
+_LONGEST_NAME = 0xFFFF
 _PIECE = 1 << 20
 
 
-def zip_packed(entries: Sequence[Entry], paced: Paced) -> bytes:
-    """Return an archive of ``entries``, deflated, without times. Raises DataError.
-
-    ``paced`` returns the pieces of a long content, and may stop in the middle.
-    """
+def zip_packed(entries: Sequence[Entry]) -> bytes:
+    """Return an archive of ``entries``, deflated, without times. Raises DataError."""
     from io import BytesIO
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
     check_entries(entries)
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
-        for path, content, _ in entries:
+        for number, (path, content, _) in enumerate(entries):
+            if len(path.encode()) > _LONGEST_NAME:
+                raise DataError(f"entry {number} path is too long for a zip archive")
             info = ZipInfo(path)
             info.compress_type, info.create_system = ZIP_DEFLATED, _UNIX
             info.external_attr, info.file_size = (stat.S_IFREG | MODE) << 16, len(content)
             with archive.open(info, "w") as file:
-                for piece in paced(content):
+                for piece in pieces(content, _PIECE):
                     file.write(piece)
     return buffer.getvalue()
 

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 
-from harnpy.faults import Fault
+from harnpy.faults import Fault, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,10 +159,15 @@ def rfc3339(moment: datetime) -> str:
     return f"{_date(moment)}T{_time(moment)}{decimals}{_offset(moment, ':')}"
 
 
+#: What writing a code costs, in items.
+_CODE_ITEMS = 16
+
+
 def formatted(moment: datetime, format: str) -> str:
     """Return ``format`` with its codes replaced by parts of an aware ``moment``. Raises `DateError`."""
 
     def shown(code: re.Match[str]) -> str:
+        look(_CODE_ITEMS)
         write = _CODES.get(code[1])
         if write is None:
             raise DateError(f"unknown code '{code[0]}' in the format; a percent sign is written '%%'")

@@ -8,6 +8,8 @@ stack, whatever the depth. On the start-up path: imports nothing heavy.
 
 from __future__ import annotations
 
+from harnpy.faults import paced
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,12 +51,13 @@ def type_name(value: Value) -> str:
 
 def display_fields(fields: dict[str, Value]) -> str:
     """Return ``{key: value, …}`` in ascending key order, as dicts and structs show it."""
-    return "{" + joined(fields, ", ", [f"{key}: {display(fields[key])}" for key in sorted(fields)]) + "}"
+    pieces = [f"{key}: {display(fields[key])}" for key in paced(sorted(fields))]
+    return "{" + joined(fields, ", ", pieces) + "}"
 
 
 def display_items(items: list[Value] | tuple[Value, ...]) -> str:
     """Return the items separated by ``, ``."""
-    return joined(items, ", ", [display(item) for item in items])
+    return joined(items, ", ", [display(item) for item in paced(items)])
 
 
 def joined(owner: Value, separator: str, pieces: list[str]) -> str:

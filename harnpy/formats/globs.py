@@ -62,6 +62,8 @@ def common(outer: Iterable[str], inner: Iterable[str]) -> tuple[str, ...]:
 
 #: How many patterns the choices of one may come to.
 _MOST = 1000
+#: Characters of a pattern.
+_LONGEST = 1 << 13
 
 
 class PatternError(ValueError):
@@ -70,6 +72,8 @@ class PatternError(ValueError):
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
     """Return what tells whether the pattern matches the whole of a path. Raises `PatternError`."""
+    if len(pattern) > _LONGEST:
+        raise PatternError(f"a pattern of {len(pattern)} characters: more than {_LONGEST} are no path's")
     plain = (each for choice in _choices(pattern) for each in _without_directories(choice))
     patterns = [*islice(plain, _MOST + 1)]
     if len(patterns) > _MOST:

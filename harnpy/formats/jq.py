@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import look
 from harnpy.formats import jq_filters
 from harnpy.formats.json import JsonError, parse_json
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _DEEPEST = 64
 #: The characters of the rest of an expression that a message shows.
 _SHOWN = 40
+#: What reading a term costs, in items.
+_TERM = 8
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -152,6 +155,7 @@ class _Parser:
         """Read what stands alone, and the fields, items and slices that are taken of it."""
         steps = [self._primary()]
         while True:
+            look(_TERM)
             if self._takes("["):
                 steps.append(self._brackets())
             elif self._takes("."):
@@ -162,6 +166,7 @@ class _Parser:
     # --- what stands alone ---------------------------------------------------------------------------
 
     def _primary(self) -> Filter:
+        look(_TERM)
         next_ = self._rest()[:1]
         if next_ == ".":
             return self._from_dot()

@@ -6,9 +6,10 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NoReturn
 
+from harnpy.faults import paced
 from harnpy.formats.display import display, joined
 
 # JSON text to a value, or what is wrong with it and where. Spec: 04 §11.1 "parse".
@@ -300,8 +301,6 @@ class _Reader:
 # without it, that is null. Recursion goes through Python functions only, so depth costs no C stack.
 
 
-#: Items that are written without a pause.
-_MANY = 1000
 _PLAIN = frozenset((dict, list, str, int, float, bool, type(None)))
 _WRITER_ESCAPES = {
     **{code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
@@ -318,14 +317,9 @@ def float_text(x: float) -> str:
     return display(x).removesuffix(".0")
 
 
-def to_json(
-    value: Any, floats: Callable[[float], str] = float_text, paced: Callable[[Any], Iterable[Any]] = iter
-) -> str:
-    """Compact JSON, keys in ascending order; what is no data becomes `null`.
-
-    ``paced`` returns the items of a long sequence, and may stop in the middle.
-    """
-    return _compact(value, floats, paced)
+def to_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
+    """Compact JSON, keys in ascending order; what is no data becomes `null`."""
+    return _compact(value, floats)
 
 
 def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
@@ -333,7 +327,7 @@ def pretty_json(value: Any, floats: Callable[[float], str] = float_text) -> str:
     return _pretty(value, floats, "\n")
 
 
-def _compact(value: Any, floats: Callable[[float], str], paced: Callable[[Any], Iterable[Any]] = iter) -> str:
+def _compact(value: Any, floats: Callable[[float], str]) -> str:
     kind = type(value)
     if kind is str:  # most values, and what they have, are texts and numbers
         return quote(value)
@@ -341,25 +335,20 @@ def _compact(value: Any, floats: Callable[[float], str], paced: Callable[[Any], 
         return str(value)
     value = _form(value)
     if isinstance(value, dict):
-        keys = sorted(value)
-        pieces = [
-            f"{quote(key)}:{_compact(value[key], floats, paced)}"
-            for key in (keys if len(keys) < _MANY else paced(keys))
-        ]
+        pieces = [f"{quote(key)}:{_compact(value[key], floats)}" for key in paced(sorted(value))]
         return "{" + joined(value, ",", pieces) + "}"
     if isinstance(value, list | tuple):
-        items = value if len(value) < _MANY else paced(value)
-        return "[" + joined(value, ",", [_compact(item, floats, paced) for item in items]) + "]"
+        return "[" + joined(value, ",", [_compact(item, floats) for item in paced(value)]) + "]"
     return _scalar(value, floats)
 
 
 def _pretty(value: Any, floats: Callable[[float], str], margin: str) -> str:
     value, inner = _form(value), margin + "  "
     if isinstance(value, dict) and value:
-        pieces = [f"{quote(key)}: {_pretty(value[key], floats, inner)}" for key in sorted(value)]
+        pieces = [f"{quote(key)}: {_pretty(value[key], floats, inner)}" for key in paced(sorted(value))]
         return "{" + inner + joined(value, f",{inner}", pieces) + margin + "}"
     if isinstance(value, list | tuple) and value:
-        pieces = [_pretty(item, floats, inner) for item in value]
+        pieces = [_pretty(item, floats, inner) for item in paced(value)]
         return "[" + inner + joined(value, f",{inner}", pieces) + margin + "]"
     return _compact(value, floats)
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+from harnpy.faults import paced
+
 Container = dict[str, Any] | list[Any]
 Key = str | int
 
@@ -33,7 +35,7 @@ def tokens(pointer: str) -> list[str]:
         return []
     if not pointer.startswith("/"):
         raise PointerError("pointer must be empty or start with '/'")
-    return [_ESCAPE.sub(_unescaped, token) for token in pointer[1:].split("/")]
+    return [_ESCAPE.sub(_unescaped, token) for token in paced(pointer[1:].split("/"))]
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -47,7 +49,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 def found_at(value: Any, pointer: str) -> Any:
     """Return what is at the place, None where nothing is."""
-    for token in tokens(pointer):
+    for token in paced(tokens(pointer)):
         key = _key(value, token)
         if key is None:
             return None

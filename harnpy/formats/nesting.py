@@ -5,10 +5,10 @@ Spec: 02 §30, 04 §11.1, §11.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harnpy.faults import TooLarge
+from harnpy.faults import TooLarge, paced
 
 Value = Any
 
@@ -47,36 +47,54 @@ def _items_of(container: Any, items: Callable[[Any], list[Any] | None]) -> Itera
 _MOST_PARTS = 1 << 18
 #: … is refused when they are so many times those that are really there.
 _MOST_REPEATED = 16
-_PLAIN = frozenset((int, str, float, bool, type(None)))
+#: As many as any number of parts above.
+_ENDLESS = 1 << 63
+PLAIN = frozenset((int, str, float, bool, type(None)))
 
 
 def refuse_endless(value: Value) -> None:
     """Raise TooLarge when a value with parts, written out, is out of all proportion to what it is made of."""
-    counted: dict[int, int] = {}
-    parts = _count(_parts(value), counted)
-    if parts > _MOST_PARTS and parts > _MOST_REPEATED * counted[0]:
-        raise TooLarge(f"{parts} parts, of which most are shared", _MOST_PARTS)
-
-
-def _count(items: Any, counted: dict[int, int]) -> int:
-    """The number of parts; ``counted`` has that of every part seen, and under 0 how many there really are."""
-    total = len(items)
-    counted[0] = counted.get(0, 0) + total
-    for item in items:
-        if _has_parts(item):
-            known = counted.get(id(item))
+    if not _has_parts(value):
+        return
+    # How many parts each part has when it is written out, and the part, whose id nothing else can then have;
+    # while it is being counted it has no end, as what contains itself has none.
+    counted: dict[int, tuple[int, Value]] = {}
+    there, parts, owner, rest = 0, 0, value, _rest(value)
+    above: list[tuple[int, Value, Iterator[Any]]] = []
+    while True:
+        for part in rest:
+            there += 1
+            parts += 1
+            if type(part) in PLAIN or not _has_parts(part):
+                continue
+            known = counted.get(id(part))
             if known is None:
-                known = counted[id(item)] = _count(_parts(item), counted)
-            total += known
-    return total
+                above.append((parts, owner, rest))
+                counted[id(part)] = _ENDLESS, part
+                parts, owner, rest = 0, part, _rest(part)
+                break
+            parts += known[0]
+        else:
+            if not above:
+                break
+            inner = min(parts, _ENDLESS)
+            counted[id(owner)] = inner, owner
+            parts, owner, rest = above.pop()
+            parts += inner
+    if parts > _MOST_PARTS and parts > _MOST_REPEATED * there:
+        raise TooLarge(f"{min(parts, _ENDLESS)} parts, of which most are shared", _MOST_PARTS)
+
+
+def _rest(value: Value) -> Iterator[Any]:
+    return iter(paced(_parts(value)))
 
 
 def _has_parts(value: Value) -> bool:
     kind = type(value)
-    return kind not in _PLAIN and (kind is list or kind is dict or hasattr(kind, "parts"))
+    return kind not in PLAIN and (kind is list or kind is dict or kind is tuple or hasattr(kind, "parts"))
 
 
 def _parts(value: Value) -> Any:
     if isinstance(value, dict):
-        return value.values()
+        return list(value.values())
     return value if type(value) in (list, tuple) else value.parts()

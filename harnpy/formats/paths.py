@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from harnpy.faults import paced
+
 _DRIVE = re.compile(r"[A-Za-z]:(?=/|$)")
 
 
@@ -48,7 +50,7 @@ class PathText(NamedTuple):
     def normal(self) -> PathText:
         """Return the path without ``.``, and without ``..`` but for those at the front of a relative one."""
         names: list[str] = []
-        for name in self.names:
+        for name in paced(self.names):
             if name == ".":
                 continue
             if name != ".." or (not self.is_absolute and (not names or names[-1] == "..")):
@@ -67,7 +69,7 @@ def path_text(path: str) -> PathText:
     drive = _DRIVE.match(path)
     rest = path[drive.end() :] if drive else path
     root = (drive.group() if drive else "") + ("/" if rest.startswith("/") else "")
-    return PathText(root, tuple(name for name in rest.split("/") if name))
+    return PathText(root, tuple(name for name in paced(rest.split("/")) if name))
 
 
 def normalized(path: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import regex  # type: ignore[import-untyped]
 
-from harnpy.faults import Fault, TooLarge
+from harnpy.faults import Fault, TooLarge, look, paced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,11 @@ _DEPTH_LIMIT = 100
 
 #: Atoms of a pattern with its counted repetitions written out, as the library does.
 _SIZE_LIMIT = 200_000
+#: What reading an atom costs, in items.
+_ATOM = 8
 
+#: A group named after a dollar; a dollar alone and two of them are one.
+_REFERENCE = regex.compile(r"\$(?:\$|\{([^}]+)\}|([A-Za-z0-9_]+))?")
 #: Letters that stand for a class or an assertion, and the library's spelling.
 _CLASSES = frozenset("dDsSwWpP")
 _ASSERTIONS = {"A": r"\A", "z": r"\Z", "b": r"\b", "B": r"\B"}
@@ -155,6 +159,7 @@ class _Rewriter:
 
     def quantified(self) -> str:
         """Read an atom and its quantifiers; each applies to all before it."""
+        look(_ATOM)
         size = self.size
         atom = self.atom()
         self.grow(self.size + 1)
@@ -417,7 +422,7 @@ def replaced(found: Iterable[Match], replacement: str, text: str, most: int) -> 
     out, at, added = [], 0, 0
     template = _template(replacement)
     for match in found:
-        pieces = [_filled(part, match) for part in template]
+        pieces = [_filled(part, match) for part in paced(template)]
         added += sum(map(len, pieces))
         if added > most:
             raise TooLarge(f"more than {most} characters", most)
@@ -437,28 +442,13 @@ def split(found: Iterable[Match], text: str) -> list[str]:
 
 def _template(replacement: str) -> list[tuple[str, str]]:
     """Return ``(text, group)`` pieces: a text, then the group whose match follows it."""
-    parts = []
-    text, dollar, rest = replacement.partition("$")
-    while dollar:
-        if rest.startswith("$"):
-            parts.append((text + "$", ""))
-            rest = rest[1:]
-        else:
-            name, rest = _reference(rest)
-            parts.append((text, name) if name else (text + "$", ""))
-        text, dollar, rest = rest.partition("$")
-    return [*parts, (text, "")]
-
-
-def _reference(rest: str) -> tuple[str, str]:
-    """Return the group named after a dollar ("" if there is none), and the rest."""
-    if rest.startswith("{"):
-        name, brace, after = rest[1:].partition("}")
-        return (name, after) if brace and name else ("", rest)
-    end = 0
-    while end < len(rest) and (rest[end] == "_" or (rest[end].isascii() and rest[end].isalnum())):
-        end += 1
-    return rest[:end], rest[end:]
+    parts, at = [], 0
+    for found in _REFERENCE.finditer(replacement):
+        look(_ATOM)
+        text, name = replacement[at : found.start()], found[1] or found[2]
+        parts.append((text, name) if name else (text + "$", ""))
+        at = found.end()
+    return [*parts, (replacement[at:], "")]
 
 
 def _filled(part: tuple[str, str], match: Match) -> str:

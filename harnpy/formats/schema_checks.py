@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+from harnpy.faults import paced
 from harnpy.formats.display import display, type_name
 
 if TYPE_CHECKING:
@@ -161,18 +162,18 @@ class _Check:
         if self.defaults:
             found |= {
                 key: properties[key]["default"]
-                for key in sorted(properties)
+                for key in paced(sorted(properties))
                 if key not in found and "default" in properties[key]
             }
         required = schema.get("required")
-        for key in required if isinstance(required, list) else ():
+        for key in paced(required) if isinstance(required, list) else ():
             if not isinstance(key, str) or key not in found:
                 self._fail(path, f"missing required key '{display(key)}'")
-        for key in sorted(properties):
+        for key in paced(sorted(properties)):
             if key in found:
                 found[key] = self._valid_or_given(_under(path, key), found[key], properties[key])
         extra = schema.get("additional_properties")
-        for key in sorted(found.keys() - properties.keys()):
+        for key in paced(sorted(found.keys() - properties.keys())):
             if extra is False:
                 self._fail(path, f"unexpected key '{key}'")
             elif isinstance(extra, dict):

@@ -153,7 +153,7 @@ def _filtered(schema: Any, kept: Callable[[str], bool]) -> Schema:
     if isinstance(properties, dict):
         found["properties"] = {key: properties[key] for key in properties if kept(key)}
     if isinstance(required, list):
-        required = [key for key in required if kept(key)]
+        required = [key for key in required if isinstance(key, str) and kept(key)]
     return {**found, "required": required} if required else found
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from harnpy.faults import LOOK, look
 from harnpy.formats.display import float_with_point, type_name
 from harnpy.formats.nesting import DEEPEST, TOO_DEEP, refuse_deep, refuse_endless
 
@@ -20,6 +21,19 @@ _DEEP_KEY = re.compile(rf"(?<![\w\\-])(?:{_PART}\.[ \t]*+){{{DEEPEST}}}{_PART}")
 _LONGEST = 128
 
 
+class _Watched(str):
+    """A text that looks at the deadline while Python's reader goes through its characters."""
+
+    __slots__ = ()
+
+    def replace(self, *given: Any) -> str:
+        return _Watched(super().replace(*given))
+
+    def __getitem__(self, at: Any) -> str:
+        look(1)
+        return super().__getitem__(at)
+
+
 class TomlSyntaxError(ValueError):
     """A text isn't TOML, or beyond a limit; ``str()`` says what is wrong, and where."""
 
@@ -31,7 +45,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     if _DEEP_KEY.search(text):
         raise TomlSyntaxError(TOO_DEEP)
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text if LOOK.get() is None else _Watched(text))
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(text, error) from None
     except RecursionError:

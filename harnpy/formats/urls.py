@@ -10,6 +10,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, quote_plus
 
+from harnpy.faults import paced, pieces
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,6 +21,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AUTHORITY = re.compile(r"[^:]*:[/\\]{2}(?:[^/\\?#]*@)?(\[[^\]/\\?#]*\]?|[^:/\\?#]*)(?::([^/\\?#]*))?")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\\?#@]*")
 _PORTS = 65_536
+#: Characters that are encoded at once.
+_PIECE = 4096
 
 
 class UrlError(ValueError):
@@ -123,7 +127,8 @@ def _is_port(text: str) -> bool:
 
 def read_query(text: str) -> list[tuple[str, str]]:
     """Return the pairs of a form-encoded query, in order; a key without `=` has the value ``""``."""
-    return parse_qsl(text.removeprefix("?"), keep_blank_values=True)
+    given = (each for each in paced(text.removeprefix("?").split("&")) if each)
+    return [pair for each in given for pair in parse_qsl(each, keep_blank_values=True)]
 
 
 def written_query(pairs: Iterable[tuple[str, str]]) -> str:
@@ -132,4 +137,4 @@ def written_query(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _form(text: str) -> str:
-    return quote_plus(text, safe="*").replace("~", "%7E")
+    return "".join([quote_plus(each, safe="*") for each in pieces(text, _PIECE)]).replace("~", "%7E")

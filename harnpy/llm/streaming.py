@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import paced
 from harnpy.formats.text_size import text_tokens
 from harnpy.llm.account import project
 from harnpy.llm.call import in_span
@@ -33,8 +34,8 @@ def stream_into(send: Callable[[str], bool], models: Models, request: Request) -
     stream: Callable[[Request], AsyncGenerator[str]] | None
     if request.provider == MOCK:
         models.admit(request)
-        words = [word for message in request.messages[-1:] for word in _text(message).split()]
-        all(map(send, words))
+        words = [word for message in request.messages[-1:] for word in paced(_text(message).split())]
+        all(map(send, paced(words)))
     elif (stream := getattr(models.provider(request), "stream", None)) is not None:
         models.admit(request)
         _stream_remote(send, models, request, stream(request))

@@ -8,11 +8,11 @@ nothing of them is stored here. Spec: 04 §16.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.crypto.encodings import EncodingError, from_base64url, to_base64url
 from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
 from harnpy.formats.json import JsonError, parse_json
@@ -73,7 +73,7 @@ def read_cookies(headers: Iterable[str]) -> Cookies:
     """Return the cookies in the values of `Cookie` headers."""
     cookies = Cookies([], [])
     for header in headers:
-        for piece in header.split(";"):
+        for piece in paced(header.split(";")):
             segment = piece.strip(" \t")
             if not segment:
                 continue
@@ -232,11 +232,11 @@ def cookie_header(cookies: Mapping[str, str]) -> str:
     return "; ".join(f"{name}={value}" for name, value in sorted(cookies.items()))
 
 
-def _is_over(attributes: Iterable[str], now: float) -> bool:
+def _is_over(attributes: Sequence[str], now: float) -> bool:
     """Return whether a cookie with the ``attributes`` is none any more; of repeated ones the last counts."""
     by_age: bool | None = None
     by_date = False
-    for attribute in attributes:
+    for attribute in paced(attributes):
         name, _, value = attribute.partition("=")
         name, value = name.strip(" \t").lower(), value.strip(" \t")
         if name == "max-age":

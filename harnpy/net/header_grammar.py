@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import isfinite
 
-from harnpy.faults import Fault
+from harnpy.faults import Fault, look
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[^;]*+")
@@ -13,6 +13,8 @@ _VALUE = re.compile(r"[^;]*+")
 _PARAMETER = re.compile(
     rf';[ \t]*+(?:({_TOKEN.pattern})[ \t]*+=[ \t]*+(?:"((?:[^"\\]++|\\.)*+)"|([^;"]*+))[ \t]*+)?', re.DOTALL
 )
+#: What reading a parameter costs, in items.
+_PARAMETER_ITEMS = 16
 _ESCAPE = re.compile(r'\\([\\"])')
 _ESCAPED = re.compile(r'[\\"]')
 
@@ -38,6 +40,7 @@ def value_and_parameters(text: str) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
     at = start.end()
     while at < len(text):
+        look(_PARAMETER_ITEMS)
         parameter = _PARAMETER.match(text, at)
         if parameter is None or parameter.end() == at:
             raise Malformed(f"is malformed at position {at}")

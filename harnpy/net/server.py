@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
-from harnpy.faults import Fault
+from harnpy.faults import Fault, paced
 from harnpy.net.server_messages import is_response, method_of, plain_response, response_of
 from harnpy.net.server_options import HandlerFailed, OutOfTime, ServerFault, flag_option, number_option
 
@@ -71,7 +71,7 @@ def route(method: Any, template: Any, handler: Callable[[Any], Any], options: di
     """Return a route. Raises ServerFault for a template that is none."""
     if type(template) is not str or not template.startswith("/"):
         raise ServerFault(f"a route's template begins with /, got {template!r}")
-    segments: list[str | tuple[str]] = [_segment(text, template) for text in template[1:].split("/")]
+    segments: list[str | tuple[str]] = [_segment(text, template) for text in paced(template[1:].split("/"))]
     names = [segment for segment in segments if type(segment) is tuple]
     if len(names) != len(set(names)):
         raise ServerFault(f"a name comes twice in the template {template!r}")
@@ -86,7 +86,7 @@ def find_route(routes: Sequence[Route], method: str, path: str) -> Found | None:
 
     HEAD goes where GET does unless there is a route of its own.
     """
-    segments = [unquote(segment) for segment in path[1:].split("/")]
+    segments = [unquote(segment) for segment in paced(path[1:].split("/"))]
     found = _first(routes, method, segments)
     return _first(routes, "GET", segments) if found is None and method == "HEAD" else found
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
+from harnpy.faults import paced
 from harnpy.formats.display import display, type_name
 from harnpy.formats.json import to_json
 from harnpy.net.server_messages import Response, response
@@ -32,7 +33,7 @@ class Event(NamedTuple):
             lines.append(f"event: {self.name}")
         if self.retry_ms is not None:
             lines.append(f"retry: {self.retry_ms}")
-        lines.extend(f"data: {line}" for line in _lines(self.data))
+        lines.extend(f"data: {line}" for line in paced(_lines(self.data)))
         return "\n".join(lines) + "\n\n"
 
     def shown(self) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class Comment(NamedTuple):
     text: str
 
     def frame(self) -> str:
-        return "".join(f": {line}\n" for line in _lines(self.text)) + "\n"
+        return "".join(f": {line}\n" for line in paced(_lines(self.text))) + "\n"
 
     def shown(self) -> dict[str, Any]:
         return {"type": "comment", "comment": self.text}

@@ -26,8 +26,10 @@ def validate_session_id(id: str, *, strict: bool = False) -> None:
     """
     if not isinstance(id, str):
         raise InvalidSessionId(id)
+    if len(id) > LONGEST:
+        raise InvalidSessionId(id)
     control = any(ord(c) < 32 or 127 <= ord(c) < 160 for c in id)
-    is_text = bool(id.strip()) and len(id) <= LONGEST and not control and _is_text(id)
+    is_text = bool(id.strip()) and not control and _is_text(id)
     if not is_text or (strict and not _STRICT.fullmatch(id)):
         raise InvalidSessionId(id)
 

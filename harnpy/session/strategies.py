@@ -7,6 +7,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from harnpy.faults import paced
 from harnpy.formats.dicts import detached
 from harnpy.formats.json import pretty_json
 from harnpy.session import compaction
@@ -367,7 +368,7 @@ def microcompact(text: str, limit: int = MAX_CHARS) -> str:
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= limit or limit < _LEAST_LIMIT:
         return text
-    diagnostics = "\n".join([line for line in text.split("\n") if _is_diagnostic(line)][:_LINES_KEPT])
+    diagnostics = "\n".join([line for line in paced(text.split("\n")) if _is_diagnostic(line)][:_LINES_KEPT])
     if diagnostics:
         size = len(diagnostics.encode("utf-8", "surrogatepass"))
         side = max(0, limit - (size + 64)) // 2

@@ -21,6 +21,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from harnpy.faults import paced
 from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.world.files import PRIVATE
 
@@ -531,8 +532,8 @@ _TERM = re.compile(r'"([^"]*)"?|(\S+)')
 
 def terms(query: str) -> list[str]:
     """Return the terms of ``query`` with their case folded. Raises `StorageError` when there are none."""
-    found = [phrase or word for phrase, word in _TERM.findall(query)]
-    folded = [term.casefold() for term in found if term.strip()]
+    found = [phrase or word for phrase, word in paced(_TERM.findall(query))]
+    folded = [term.casefold() for term in paced(found) if term.strip()]
     if not folded:
         raise StorageError("a search needs at least one word to look for")
     return folded

@@ -20,6 +20,7 @@ from harnpy.faults import CategorizedError, Fault, Interruption, MisuseError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any, ClassVar
 
     from harnpy.vm.run.backtrace import Frame
@@ -61,9 +62,15 @@ class Thrown(VmError):
 
     @property
     def message(self) -> str:  # type: ignore[override]
-        from harnpy.formats.display import display
+        from harnpy.formats.display import display, type_name
 
-        return display(self.value)
+        try:
+            return display(self.value)
+        except RecursionError:
+            how = "deep"
+        except MemoryError:
+            how = "large"
+        return f"a value of type {type_name(self.value)}, which is too {how} to be shown"
 
     @property
     def text(self) -> str:
@@ -155,6 +162,7 @@ _COLLECTS_POSITIONALS = 0x04
 _TEXT = """\
 def call({parameters}):
     try:
+        {bounded}
         return function({parameters})
     except Fault as fault:
         raise harn_error(fault, name) from fault
@@ -168,14 +176,23 @@ def call({parameters}):
 def reporting_faults(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``function``, the builtin ``name``, with its faults as Harn errors.
 
+    Domain packages copy, store and write out what they are given, so a value whose parts are shared without
+    end is refused here.
+
     It is written out for just these parameters: to collect and pass on ``*args`` takes five times as long.
     """
     code = function.__code__
-    parameters = ["vm", *[f"a{i}" for i in range(1, code.co_argcount)]]
+    from harnpy.formats.nesting import PLAIN, refuse_endless
+
+    parameters = [f"a{i}" for i in range(1, code.co_argcount)]
+    bounded = [f"if type({each}) not in PLAIN: refuse_endless({each})" for each in parameters]
     if code.co_flags & _COLLECTS_POSITIONALS:
         parameters.append("*rest")
-    text = _TEXT.format(parameters=", ".join(parameters))
-    space = {**_NAMES, "function": function, "name": name}
+        bounded.append("refuse_endless(rest)")
+    text = _TEXT.format(
+        parameters=", ".join(["vm", *parameters]), bounded="\n        ".join(bounded) or "pass"
+    )
+    space = {**_NAMES, "function": function, "name": name, "PLAIN": PLAIN, "refuse_endless": refuse_endless}
     exec(compile(text, f"<binder of {name}>", "exec"), space)  # noqa: S102
     call: Any = space["call"]
     call.__defaults__ = function.__defaults__
@@ -194,4 +211,18 @@ def harn_error(fault: Fault, name: str) -> VmError:
     return Thrown(fault.caught_from(name))
 
 
+def in_domain(frame: FrameType | None) -> bool:
+    """Return True if ``frame`` is in a builtin that reports faults, and in no program's function above."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith("<binder of ") and "Interruption" in code.co_names:
+            return True
+        if code.co_qualname in _OF_PROGRAMS:
+            return False
+        frame = frame.f_back
+    return False
+
+
+#: What calls a program's functions from a builtin's, and what runs a task.
+_OF_PROGRAMS = frozenset(["Vm.call", "Scheduler.run_task"])
 _NAMES = {"Fault": Fault, "Interruption": Interruption, "harn_error": harn_error}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os.path
 import sys
 
+from harnpy.faults import LOOK, paced
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare import BuiltinTable
 from harnpy.vm.errors import FAILURES, Leaving
@@ -65,10 +66,6 @@ def _big_frame(size: int) -> Callable[..., Any]:
     new: Any = type(enter)
     big: Callable[..., Any] = new(enter.__code__.replace(co_stacksize=size), {})
     return big
-
-
-#: Items that a builtin works through without a look at the signal.
-_FEW = 256
 
 
 class Signal:
@@ -260,6 +257,8 @@ class Vm:
     def run(self, body: Callable[[], Value]) -> Value:
         """Run ``body`` as the root task; errors leave in their final form."""
         self._begin()
+        before = LOOK.get()
+        LOOK.set(None if self._tasks is None else self._tasks.look)
         try:
             return self.enter(body)
         except FAILURES as error:
@@ -273,6 +272,7 @@ class Vm:
 
             raise limit_exceeded(leaving) from None
         finally:
+            LOOK.set(before)
             self._running = False
             if self._tasks:
                 self._tasks.shut_down()
@@ -368,11 +368,7 @@ class Vm:
 
     def paced(self, items: Sequence[Value]) -> Iterable[Value]:
         """The items for a builtin to work on; when they are many, it polls now and then (05 §9)."""
-        if len(items) <= _FEW:
-            return items
-        from harnpy.vm.values.iterators import paced
-
-        return paced(items, self.signal, self.poll)
+        return paced(items)
 
     @property
     def sizes(self) -> Sizes:

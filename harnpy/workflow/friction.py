@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.dicts import read_fields, read_toml
 from harnpy.formats.json import to_json
 from harnpy.formats.secrets.masking import MASK, mask_secrets
@@ -40,7 +40,7 @@ _SECRET_KEYS = ("secret", "token", "password", "api_key", "apikey")
 def redacted(text: str) -> str:
     """Return the words of ``text``, separated by one space, without those that look like secrets."""
     masked = mask_secrets(text)
-    return " ".join(REDACTED if MASK in word or _is_suspect(word) else word for word in masked.split())
+    return " ".join(REDACTED if MASK in word or _is_suspect(word) else word for word in paced(masked.split()))
 
 
 def is_secret(word: str) -> bool:

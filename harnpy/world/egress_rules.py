@@ -19,6 +19,7 @@ from harnpy.faults import NamedFault
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
+_NO_HOST = re.compile(r"[/\\?#@]")
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "socks5": 1080, "socks5h": 1080}
 
 #: The upper 96 bits of IPv6 addresses whose lower 32 are an IPv4 address: mapped, compatible, translated
@@ -53,7 +54,7 @@ def host_in(text: str) -> str | None:
     """Return a host as browsers read it, without brackets and final dots; None for what is no host."""
     if ":" in text and not text.startswith("["):
         text = f"[{text}]"
-    if any(each in "/\\?#@" for each in text):
+    if _NO_HOST.search(text):
         return None
     try:
         # Only special schemes have their hosts made canonical.

@@ -5,8 +5,11 @@ On the start-up path: imports nothing heavy. What only some calls need is in `fi
 
 from __future__ import annotations
 
+import errno
 import os
 from stat import S_IMODE, S_ISDIR, S_ISREG
+
+from harnpy.faults import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +108,27 @@ if TYPE_CHECKING:
 USUAL = 0o666, 0o777
 PRIVATE = 0o600, 0o700
 SHARED = 0o660, 0o770
+
+
+def _remove(path: str, within: int | None) -> None:
+    """Remove a file, or a directory and all below it; links aren't followed. Many files end with the task."""
+    status = os.stat(path, dir_fd=within, follow_symlinks=False)
+    if not S_ISDIR(status.st_mode):
+        os.remove(path, dir_fd=within)
+        return
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=within)
+    try:
+        for name in os.listdir(directory):
+            look()
+            _remove(name, directory)
+    finally:
+        os.close(directory)
+    os.rmdir(path, dir_fd=within)
+
+
 _LOCK_POLL = 0.002
+#: Characters of a path that any system could have.
+_LONGEST_PATH = 1 << 16
 _PIECE = 1 << 20
 
 
@@ -269,13 +292,7 @@ class RealFiles:
             _write(target, data)
 
     def remove(self, path: str) -> None:
-        status = os.stat(path, dir_fd=self._within, follow_symlinks=False)
-        if S_ISDIR(status.st_mode):
-            import shutil
-
-            shutil.rmtree(path, dir_fd=self._within)
-        else:
-            os.remove(path, dir_fd=self._within)
+        _remove(path, self._within)
 
     def delete_file(self, path: str, root: str) -> None:
         try:
@@ -337,6 +354,8 @@ class RealFiles:
             return None
 
     def real_path(self, path: str) -> str:
+        if len(path) > _LONGEST_PATH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         return os.path.realpath(os.path.join(self.cwd(), path))
 
     def try_lock(self, path: str) -> Callable[[], object] | None:

@@ -57,7 +57,7 @@ class GuardedWorld(World):
         if self._guard.in_force():
             try:
                 real = self._unguarded.files.real_path(path)
-            except ValueError:  # a path that nothing can have
+            except (ValueError, OSError):  # a path that nothing can have
                 return False
             if self._guard.refuses(LIST, real) or self._guard.refuses_place(LIST, real, path):
                 return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, NamedTuple
 
+from harnpy.faults import look
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +35,7 @@ def walk(files: Files, root: str, most: int | None = None, follow: bool = False)
     around = frozenset([files.real_path(root)]) if follow and start.is_dir else frozenset()
     waiting: list[tuple[Iterator[Found], frozenset[str]]] = [(_below(files, start, follow, most), around)]
     while waiting:
+        look()
         inside, around = waiting[-1]
         found = next(inside, None)
         if found is None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harnpy.builtins import catalog
+from harnpy.faults import LOOK
 from harnpy.vm.errors import VmError, reporting_faults
 from harnpy.vm.run.aio import open_loop
 from harnpy.vm.run.scheduler import Scheduler
@@ -126,7 +127,12 @@ class FakeVm:
         call = bound.call
         if catalog.raises_faults(declaration.function.__module__):
             call = reporting_faults(name, call)
-        return call(self, *args[: bound.max_args])
+        before = LOOK.get()
+        LOOK.set(lambda items: self.poll() if self.signal.pending else None)
+        try:
+            return call(self, *args[: bound.max_args])
+        finally:
+            LOOK.set(before)
 
     def failure(self, name: str, *args: Any) -> Any:
         """What `catch` would see of a failing call: the thrown value, or the text."""

@@ -7,15 +7,13 @@ import stat
 import struct
 import warnings
 import zipfile
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.formats.archives import Entry
-from harnpy.formats.archives import zip_packed as packed_in_pieces
+from harnpy.formats.archives import Entry, zip_packed
 from harnpy.formats.archives import zip_unpacked as entries_of
 from harnpy.formats.compression import DataError
 from tests.counts import COUNT
@@ -24,12 +22,8 @@ from tests.formats.archive_entries import ENTRIES
 MOST = 1 << 20
 
 
-def whole(data: bytes) -> Iterable[bytes]:
-    return [data]
-
-
 def packed(*entries: Entry) -> bytes:
-    return packed_in_pieces(entries, whole)
+    return zip_packed(entries)
 
 
 def unpacked(data: bytes, most: int = MOST, skip_special: bool = False) -> list[tuple[str, bytes]]:
@@ -72,11 +66,13 @@ def test_we_read_what_the_standard_library_writes(entries: list[Entry], method: 
 
 
 def test_a_content_in_pieces_is_the_same() -> None:
-    entry = Entry("a", bytes(range(256)) * 50)
-    in_pieces = packed_in_pieces(
-        [entry], lambda data: [data[at : at + 100] for at in range(0, len(data), 100)]
-    )
-    assert unpacked(in_pieces) == [("a", entry.content)]
+    entry = Entry("a", bytes(range(256)) * 5000)
+    assert unpacked(zip_packed([entry]), 2 * MOST) == [("a", entry.content)]
+
+
+def test_a_path_may_have_no_more_bytes_than_the_format_counts() -> None:
+    with pytest.raises(DataError, match="entry 0 path is too long"):
+        zip_packed([Entry("a" * 70_000, b"")])
 
 
 def test_directories_are_skipped() -> None:

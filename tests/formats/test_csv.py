@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from contextvars import copy_context
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.faults import LOOK
 from harnpy.formats.csv import CsvError, by_header, delimiter_from, read_rows, written_rows
 from tests.counts import COUNT
 
@@ -46,19 +48,23 @@ def test_a_cell_may_be_as_long_as_the_text() -> None:
     assert list(read_rows(f'"{long}""",{long}', ",")) == [[long + '"', long]]
 
 
-def test_every_cell_is_looked_at_before_it_is_read() -> None:
+def test_there_is_a_look_at_every_cell_before_it_is_read() -> None:
     left = 3
 
-    def look() -> None:
+    def look(items: int) -> None:
         nonlocal left
         left -= 1
         if not left:
             raise TimeoutError
 
-    rows = read_rows("a,b\nc,d\n", ",", look)
-    assert next(rows) == ["a", "b"]
-    with pytest.raises(TimeoutError):
-        next(rows)
+    def read() -> None:
+        LOOK.set(look)
+        rows = read_rows("a,b\nc,d\n", ",")
+        assert next(rows) == ["a", "b"]
+        with pytest.raises(TimeoutError):
+            next(rows)
+
+    copy_context().run(read)
 
 
 def test_rows_by_header_have_its_names() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harnpy.agent.rules.policy_paths import NOWHERE, common_roots, is_in
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.display import display, type_name
 from harnpy.formats.globs import glob_matches
 from harnpy.formats.options import expected
@@ -130,7 +130,7 @@ def denying_pattern(patterns: Iterable[str], text: str) -> str | None:
 def risk_labels(command: Command) -> list[str]:
     """Return the labels of a command, sorted."""
     text = _SPACES.sub(" ", command.text.lower())
-    words = frozenset(word.rpartition("/")[2] for word in _BETWEEN_WORDS.split(text))
+    words = frozenset(word.rpartition("/")[2] for word in paced(_BETWEEN_WORDS.split(text)))
     has: Mapping[str, bool] = {
         CREDENTIAL_FILE_READ: not words.isdisjoint(_READERS) and _any(CREDENTIAL_WORDS, text),
         CURL_PIPE_SHELL: not words.isdisjoint(_DOWNLOADERS) and _pipes_into_a_shell(text),

@@ -6,7 +6,7 @@ from functools import partial
 
 from harnpy.agent import tool_registry as tool_docs
 from harnpy.agent.tool_registry import TOOLS, define_tool, find, without_handler
-from harnpy.faults import OptionError
+from harnpy.faults import OptionError, watched
 from harnpy.formats.json import JsonError, parse_json, quote
 from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
@@ -170,7 +170,7 @@ def tool_parse_call(vm: Vm, text: str) -> list[Value]:
     Example: tool_parse_call("<tool_call>{\"name\": \"look\"}</tool_call>")  // [{name: "look"}]
     """
     found = []
-    for body in _bodies(text):
+    for body in watched(_bodies(text)):
         try:
             found.append(parse_json(body))
         except JsonError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.faults import Interruption
+from harnpy.formats.nesting import refuse_endless
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.values import Builtin, Fn, display, type_name
 
@@ -46,7 +47,9 @@ class _PythonFunction:
 
     def __call__(self, *args: Value) -> Value:
         try:
-            return self._vm.call(self._function, *args)
+            result = self._vm.call(self._function, *args)
+            refuse_endless(result)
+            return result
         except Interrupted as error:
             raise Interruption(str(error)) from error
 

@@ -5,13 +5,13 @@ Spec: 04 §19, §20, §26, 09 §7.
 
 from __future__ import annotations
 
-import os.path
 import sys
 
 from harnpy.agent.context import AgentContext
 from harnpy.agent.workplace import Workplace
 from harnpy.builtins import settings_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
+from harnpy.faults import paced
 from harnpy.project import STATE_VARIABLE, project_root, state_directory
 from harnpy.vm.run.backtrace import calling, unit_of
 
@@ -74,8 +74,8 @@ def path_at_work(vm: Vm, path: str) -> str:
     if not path:
         return path
     directory = workplace_of(vm).directory()
-    names = [name for name in path.split("/") if name not in ("", ".")]
-    return os.path.join("/" if path.startswith("/") else directory, *names)
+    names = [name for name in paced(path.split("/")) if name not in ("", ".")]
+    return "/".join(["" if path.startswith("/") else directory.rstrip("/"), *names]) or "/"
 
 
 def module_directory(vm: Vm) -> str:

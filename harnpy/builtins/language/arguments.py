@@ -1,4 +1,4 @@
-"""Reading the arguments of the language's builtins: exact types, options, timeouts, long data in pieces.
+"""Reading the arguments of the language's builtins: exact types, options, timeouts.
 
 Spec: 04 §15, §16, §22, 05 §4, §5, §7, §17, 07 §1.2.
 """
@@ -14,19 +14,18 @@ from harnpy.vm.values import Duration, display, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from harnpy.vm.values import Value
-    from harnpy.vm.vm import Vm
 
-# What builtins over bytes take: exact types, options with known names, and long data in pieces.
+# What builtins over bytes take: exact types, and options with known names.
 #
 # Spec: 04 §15, §16, §22.
 
 
 _NAMES = {bytes: "bytes", str: "string", int: "int"}
-#: Bytes between two looks at the signal.
-_PIECE = 1 << 16
+#: Bytes between two looks.
+PIECE = 1 << 16
 
 
 def expect(name: str, value: Value, position: int, *types: type) -> None:
@@ -46,18 +45,6 @@ def data_of(value: Value) -> bytes:
 def text_of(data: bytes) -> str:
     """Return the text of UTF-8; what is none becomes U+FFFD."""
     return data.decode("utf-8", "replace")
-
-
-def pieces(vm: Vm, data: bytes) -> Iterable[bytes]:
-    """Return the data in pieces; when there are many, the Vm polls between them (05 §9)."""
-    return [data] if len(data) <= _PIECE else _pieces(vm, data)
-
-
-def _pieces(vm: Vm, data: bytes) -> Iterator[bytes]:
-    for at in range(0, len(data), _PIECE):
-        if vm.signal.pending:
-            vm.poll()
-        yield data[at : at + _PIECE]
 
 
 def options(name: str, given: Value, known: Sequence[str]) -> dict[str, Value]:

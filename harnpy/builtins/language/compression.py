@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.builtins.language.arguments import data_of, expect, option, options, pieces
+from harnpy.builtins.language.arguments import PIECE, data_of, expect, option, options
+from harnpy.faults import look, pieces, watched
 from harnpy.formats.archives import MODE, Entry
 from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
@@ -33,7 +34,7 @@ def gzip_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
 
     expect("gzip_encode", data, 1, bytes, str)
     chosen = _level("gzip_encode", "level", level, 6, 0, 9)
-    return b"".join(compression.gzip_compressed(pieces(vm, data_of(data)), chosen))
+    return b"".join(compression.gzip_compressed(pieces(data_of(data), PIECE), chosen))
 
 
 @builtin("gzip_decode(b: bytes, opts?: dict) -> bytes")
@@ -58,7 +59,7 @@ def zstd_encode(vm: Vm, data: Value = ABSENT, level: Value = ABSENT) -> bytes:
     expect("zstd_encode", data, 1, bytes, str)
     chosen = _level("zstd_encode", "level", level, 3, -131072, 22)
     content = data_of(data)
-    return b"".join(compression.zstd_compressed(pieces(vm, content), chosen, len(content)))
+    return b"".join(compression.zstd_compressed(pieces(content, PIECE), chosen, len(content)))
 
 
 @builtin("zstd_decode(b: bytes, opts?: dict) -> bytes")
@@ -82,7 +83,7 @@ def brotli_encode(vm: Vm, data: Value = ABSENT, quality: Value = ABSENT) -> byte
 
     expect("brotli_encode", data, 1, bytes, str)
     chosen = _level("brotli_encode", "quality", quality, 11, 0, 11)
-    return b"".join(compression.brotli_compressed(pieces(vm, data_of(data)), chosen))
+    return b"".join(compression.brotli_compressed(pieces(data_of(data), PIECE), chosen))
 
 
 @builtin("brotli_decode(b: bytes, opts?: dict) -> bytes")
@@ -112,13 +113,12 @@ def _decoded(vm: Vm, name: str, b: Value, opts: Value, decompress: Decompress) -
     expect(name, b, 1, bytes)
     most = max_bytes(vm, name, options(name, opts, ("max_bytes",)))
     found, size = [], 0
-    for piece in decompress(pieces(vm, b)):
+    for piece in decompress(pieces(b, PIECE)):
         size += len(piece)
         if size > most:
             raise too_much(most)
         found.append(piece)
-        if vm.signal.pending:
-            vm.poll()
+        look()
     return b"".join(found)
 
 
@@ -164,7 +164,7 @@ def tar_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
 
     expect("tar_extract", b, 1, bytes)
     skip = _skip_special("tar_extract", options("tar_extract", opts, ("skip_special",)))
-    return [entry._asdict() for entry in _paced(vm, tar_unpacked(b, skip))]
+    return [entry._asdict() for entry in watched(tar_unpacked(b, skip))]
 
 
 @builtin("zip_create(entries: list) -> bytes")
@@ -177,7 +177,7 @@ def zip_create(vm: Vm, entries: Value = ABSENT) -> bytes:
     """
     from harnpy.formats.archives import zip_packed
 
-    return zip_packed(_entries("zip_create", entries), lambda content: pieces(vm, content))
+    return zip_packed(_entries("zip_create", entries))
 
 
 @builtin("zip_extract(b: bytes, opts?: dict) -> list")
@@ -196,20 +196,13 @@ def zip_extract(vm: Vm, b: Value = ABSENT, opts: Value = ABSENT) -> list[Value]:
     expect("zip_extract", b, 1, bytes)
     given = options("zip_extract", opts, ("max_bytes", "skip_special"))
     skip, most = _skip_special("zip_extract", given), max_bytes(vm, "zip_extract", given)
-    found = _paced(vm, zip_unpacked(b, most, skip))
+    found = watched(zip_unpacked(b, most, skip))
     return [{"path": entry.path, "content": entry.content} for entry in found]
 
 
 def _skip_special(name: str, given: dict[str, Value]) -> bool:
     skip: bool = option(name, given, "skip_special", bool, False)
     return skip
-
-
-def _paced(vm: Vm, entries: Iterable[Entry]) -> Iterator[Entry]:
-    for entry in entries:
-        yield entry
-        if vm.signal.pending:
-            vm.poll()
 
 
 def _entries(name: str, given: Value) -> list[Entry]:

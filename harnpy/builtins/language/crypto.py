@@ -5,7 +5,8 @@ Spec: 04 §16.2, §16.3.
 
 from __future__ import annotations
 
-from harnpy.builtins.language.arguments import data_of, pieces
+from harnpy.builtins.language.arguments import PIECE, data_of
+from harnpy.faults import pieces
 from harnpy.formats.crypto import jwt, primitives
 from harnpy.formats.crypto.encodings import to_base64
 from harnpy.formats.json import to_json
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def _code(vm: Vm, key: Value, message: Value) -> bytes:
-    return primitives.hmac_sha256(data_of(key), pieces(vm, data_of(message)))
+    return primitives.hmac_sha256(data_of(key), pieces(data_of(message), PIECE))
 
 
 def digest_builtin(signature: str, algorithm: str, word: str, example: str) -> Callable[..., str]:
     """Declare a hash function."""
 
     def digest(vm: Vm, value: Value) -> str:
-        return primitives.digest(algorithm, pieces(vm, data_of(value)))
+        return primitives.digest(algorithm, pieces(data_of(value), PIECE))
 
     summary = f"Return the hexadecimal digest of the value's text, or of bytes, by {word}."
     digest.__doc__ = f"{summary}\n\nExample: {example}"
@@ -192,7 +193,7 @@ def jwt_sign(
     _expect("alg", alg, str, "a string")
     _expect("claims", claims, dict, "a dict")
     _expect("private_key", private_key, str, "a PEM string")
-    return jwt.signed(alg, to_json(claims, paced=vm.paced), private_key)
+    return jwt.signed(alg, to_json(claims), private_key)
 
 
 @builtin("jwt_verify(alg: string, token: string, key: string) -> dict", family="crypto", counted=True)

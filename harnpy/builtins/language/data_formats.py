@@ -6,6 +6,7 @@ from functools import partial
 
 from harnpy.builtins.language.arguments import option, options
 from harnpy.builtins.language.schemas import HarnValues
+from harnpy.faults import paced
 from harnpy.formats import csv
 from harnpy.vm.declare import builtin
 from harnpy.vm.declare import builtin as declare
@@ -35,13 +36,8 @@ def csv_parse(vm: Vm, text: str, opts: Value) -> list[Value]:
     Example: csv_parse("name,age\nAda,36\n", {headers: true})  // [{name: "Ada", age: "36"}]
     """
     headers, delimiter = _options("csv_parse", opts)
-
-    def look() -> None:
-        if vm.signal.pending:
-            vm.poll()
-
     try:
-        rows = csv.read_rows(text, csv.delimiter_from(delimiter), look)
+        rows = csv.read_rows(text, csv.delimiter_from(delimiter))
         return list(_counted(vm, csv.by_header(rows)) if headers else rows)
     except csv.CsvError as error:
         raise Thrown(f"csv_parse: {error}") from None
@@ -88,11 +84,11 @@ def _rows_of_texts(vm: Vm, rows: Value, headers: bool) -> Iterator[list[str]]:
     if dicts:
         if dicts < len(rows):
             raise Thrown("csv_stringify: mixed list/dict rows are not supported")
-        columns = sorted({key for row in vm.paced(rows) for key in row})
+        columns = sorted({key for row in vm.paced(rows) for key in paced(list(row))})
         if headers:
             yield columns
         for row in vm.paced(rows):
-            yield [display(row[key]) if key in row else "" for key in columns]
+            yield [display(row[key]) if key in row else "" for key in paced(columns)]
         return
     if not all(type(row) is list for row in vm.paced(rows)):
         raise Thrown("csv_stringify: each row must be a list of cells (or use dict rows)")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from harnpy.builtins.language.arguments import data_of, pieces
+from harnpy.builtins.language.arguments import PIECE, data_of
+from harnpy.faults import pieces
 from harnpy.llm.errors import CATEGORIES, GENERIC
 from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.errors import Thrown
@@ -168,6 +169,6 @@ def parse_junit_xml(vm: Vm, report: Value) -> list[Value]:
 
     encoding = None if type(report) is bytes else "utf-8"
     try:
-        return read_cases(pieces(vm, data_of(report)), encoding)
+        return read_cases(pieces(data_of(report), PIECE), encoding)
     except ValueError:
         return []

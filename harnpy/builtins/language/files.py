@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from harnpy.builtins.bridge.contexts import path_at_work
+from harnpy.faults import paced
 from harnpy.formats import paths
 from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
@@ -90,7 +91,7 @@ def read_lines(vm: Vm, path: str) -> list[Value]:
     place = path_at_work(vm, path)
     with thrown(f"read_lines: {place}"):
         text = _text(vm, place)
-    lines: list[Value] = [line.removesuffix("\r") for line in text.split("\n")]
+    lines: list[Value] = [line.removesuffix("\r") for line in paced(text.split("\n"))]
     if not lines[-1]:
         lines.pop()
     return lines

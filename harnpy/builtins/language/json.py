@@ -59,4 +59,4 @@ def json_stringify(vm: Vm, value: Value) -> str:
 
     Example: json_stringify({b: 1, a: ["x", nil]})  // "{\"a\":[\"x\",null],\"b\":1}"
     """
-    return to_json(value, paced=vm.paced)
+    return to_json(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from harnpy.faults import paced
 from harnpy.formats.json import float_text, quote
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import Thrown
@@ -106,7 +107,7 @@ def log_line(vm: Vm, level: str, head: dict[str, Value], fields: dict[str, Value
 def _write(vm: Vm, head: dict[str, Value], fields: dict[str, Value] | None = None) -> None:
     """One line: the time, `head`, then `fields` in key order."""
     entries = [("ts", rfc3339(vm.world.clock.now())), *head.items(), *sorted((fields or {}).items())]
-    vm.write("{" + ",".join([f"{quote(key)}:{_encode(value)}" for key, value in entries]) + "}\n")
+    vm.write("{" + ",".join([f"{quote(key)}:{_encode(value)}" for key, value in paced(entries)]) + "}\n")
 
 
 def _encode(value: Value) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from harnpy.faults import paced
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.values import operators
@@ -305,9 +306,9 @@ def stddev(vm: Vm, items: Value, sample: Value) -> float:
 def _numbers(name: str, items: Value) -> list[float]:
     if type(items) is not list:
         raise TypeFault(f"{name}: items must be a list")
-    if not all(is_number(item) for item in items):
+    if not all(is_number(item) for item in paced(items)):
         raise TypeFault(f"{name} must be numeric")
-    return [float(item) for item in items]
+    return [float(item) for item in paced(items)]
 
 
 def _some_numbers(name: str, items: Value) -> list[float]:
@@ -319,7 +320,7 @@ def _some_numbers(name: str, items: Value) -> list[float]:
 
 def _sum(numbers: list[float]) -> float:
     total = 0.0
-    for number in numbers:
+    for number in paced(numbers):
         total += number
     return total
 
@@ -341,5 +342,5 @@ def _variance(name: str, items: Value, sample: Value) -> float:
     if sample and len(numbers) < 2:
         raise RuntimeFault("sample variance requires at least 2 values")
     center = _mean(numbers)
-    squares = _sum([(number - center) * (number - center) for number in numbers])
+    squares = _sum([(number - center) * (number - center) for number in paced(numbers)])
     return squares / (len(numbers) - 1 if sample else len(numbers))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 #: Items that are shuffled in one go.
-_MANY = 100_000
+_MANY = 1000
 
 
 def _source(vm: Vm, *args: Value) -> tuple[Random, tuple[Value, ...]]:

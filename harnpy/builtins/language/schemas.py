@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.faults import paced
 from harnpy.formats import schemas
 from harnpy.formats.json import parse_json
 from harnpy.formats.nesting import refuse_endless
@@ -245,7 +246,7 @@ def _keys(name: str, schema: Value, keys: Value) -> set[str]:
     _require(name, schema, keys)
     if type(keys) is not list:
         raise Thrown(f"{name}: keys must be a list")
-    return {display(key) for key in keys}
+    return {display(key) for key in paced(keys)}
 
 
 def _made(make: Callable[..., Schema], schema: Value, *others: Value) -> Schema:

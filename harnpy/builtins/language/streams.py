@@ -11,6 +11,7 @@ import math
 from collections import deque
 from functools import partial
 
+from harnpy.faults import TooLarge
 from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault, TypeFault
@@ -154,6 +155,10 @@ def stream_race(vm: Vm, *sources: Value) -> Iter:
     return iterators.stepping(step)
 
 
+#: How many iterators may share one stream: each has what it hasn't read.
+_MOST_COPIES = 1 << 14
+
+
 @builtin("stream.broadcast(s: any, n: int) -> list")
 def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]:
     """`n` iterators that each deliver every item; what a slower one has not read is kept.
@@ -163,7 +168,10 @@ def stream_broadcast(vm: Vm, s: Value = ABSENT, n: Value = ABSENT) -> list[Iter]
         copies.map({ copy -> copy.to_list() })  // [[1, 2], [1, 2]]
     """
     pull = _pull(vm, "broadcast", s)
-    waiting: list[deque[Value]] = [deque() for _ in range(_int("broadcast", n, "positive", 1))]
+    count = _int("broadcast", n, "positive", 1)
+    if count > _MOST_COPIES:
+        raise TooLarge(f"{count} iterators", _MOST_COPIES)
+    waiting: list[deque[Value]] = [deque() for _ in range(count)]
 
     def branch(own: deque[Value]) -> Iter:
         def step() -> Value:

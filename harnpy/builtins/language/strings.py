@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.faults import paced
 from harnpy.formats.case import WHITESPACE, camel, humps, lower_first, pascal, titled, upper_first, words
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.run.list_methods import joined
@@ -135,7 +136,7 @@ def format_text(vm: Vm, template: str, *args: Value) -> str:
     pieces = template.split("{}")
     texts = [display(value) for value in args[: len(pieces) - 1]]
     texts += ["{}"] * (len(pieces) - 1 - len(texts))
-    return pieces[0] + "".join([text + piece for text, piece in zip(texts, pieces[1:], strict=True)])
+    return pieces[0] + "".join([text + piece for text, piece in zip(paced(texts), pieces[1:], strict=True)])
 
 
 def _fill_named(template: str, values: dict[str, Value]) -> str:

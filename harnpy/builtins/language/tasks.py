@@ -6,6 +6,7 @@ Spec: 02 §10.5, 05 §3.7, §4, §5, §13.
 from __future__ import annotations
 
 from harnpy.builtins.language.arguments import seconds_of
+from harnpy.faults import paced
 from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.errors import ExitRequest, RuntimeFault, Thrown, TypeFault
 from harnpy.vm.run.channels import Channel, is_mailbox, select
@@ -111,7 +112,7 @@ def parallel_race(vm: Vm, items: AnyValue, f: AnyValue, options: AnyValue) -> An
     cap = _cap(options)
     if not items:
         raise RuntimeFault("parallel_race: expected at least one item")
-    calls = [applied(call, item) for item in items]
+    calls = [applied(call, item) for item in paced(items)]
     batch = Batch(vm.tasks, "parallel race", calls, cap if cap > 0 else len(items))
     failures = []
     for task in batch:
@@ -230,7 +231,7 @@ def channel_select(vm: Vm, channels: Value, timeout: Value) -> Value:
     """
     if type(channels) is not list:
         raise Thrown("channel_select: first argument must be a list of channels")
-    if any(type(item) is not Channel and not is_mailbox(item) for item in channels):
+    if any(type(item) is not Channel and not is_mailbox(item) for item in paced(channels)):
         raise Thrown("channel_select: channel list must contain only channels")
     index, value = select(vm.tasks, channels, seconds_of("channel_select", timeout))
     if index < 0:

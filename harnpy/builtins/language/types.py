@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from harnpy.faults import paced
 from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
@@ -160,7 +161,7 @@ def hash_value(vm: Vm, value: Value) -> int:
 def _key_text(key: Value) -> str:
     """Return a structural key as text: literals and type names only, which mark their own ends."""
     if type(key) is tuple:
-        return " ".join([_key_text(part) for part in key])
+        return " ".join([_key_text(part) for part in paced(key)])
     return key.__qualname__ if isinstance(key, type) else repr(key)
 
 

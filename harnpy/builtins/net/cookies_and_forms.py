@@ -291,7 +291,7 @@ def session_from_cookies(
 
 
 def _token(vm: Vm, payload: Value, secret: Value) -> str:
-    return session_token(to_json(payload, paced=vm.paced), cookie_text("secret", secret))
+    return session_token(to_json(payload), cookie_text("secret", secret))
 
 
 def _result(verdict: Verdict) -> dict[str, Value]:

@@ -134,7 +134,7 @@ def http_response_json(vm: Vm, value: Value, options: Value) -> dict[str, Any]:
     Example: http_response_json({a: [1, 2]}).body  // "{\"a\":[1,2]}"
     """
     given = server_options(vm, "http_response_json", options)
-    return server_messages.response_with_options(to_json(value, paced=vm.paced), given, server_messages.JSON)
+    return server_messages.response_with_options(to_json(value), given, server_messages.JSON)
 
 
 @builtin("http_response_bytes(data: bytes, options?: dict) -> dict")

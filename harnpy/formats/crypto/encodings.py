@@ -12,13 +12,17 @@ from binascii import Error as Malformed
 from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import NamedTuple
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote
 
-from harnpy.faults import Fault
+from harnpy.faults import Fault, look, pieces
 
 
 class EncodingError(Fault):
     """A text that encodes no bytes; the message doesn't name the encoding."""
+
+
+#: What is encoded at once: a multiple of all units, of bytes and of characters.
+_PIECE = 120 << 7
 
 
 class _Encoding(NamedTuple):
@@ -30,7 +34,7 @@ class _Encoding(NamedTuple):
     decode: Callable[[str], bytes]
 
     def encoded(self, data: bytes) -> str:
-        return self.encode(data).decode()
+        return b"".join(map(self.encode, pieces(data, _PIECE))).decode()
 
     def decoded(self, text: str) -> bytes:
         """Return the bytes of a padded text."""
@@ -40,7 +44,7 @@ class _Encoding(NamedTuple):
         if filled != text:
             raise EncodingError("Invalid padding")
         try:
-            data = self.decode(filled)
+            data = b"".join(map(self.decode, pieces(filled, _PIECE)))
         except Malformed:
             raise EncodingError(f"Invalid length: no bytes have {len(digits)} characters") from None
         if self.encoded(data) != filled:
@@ -59,6 +63,9 @@ class _Encoding(NamedTuple):
 _BASE64 = _Encoding(re.compile("[^A-Za-z0-9+/]"), 4, base64.b64encode, base64.b64decode)
 _BASE64URL = _Encoding(re.compile("[^A-Za-z0-9_-]"), 4, base64.urlsafe_b64encode, base64.urlsafe_b64decode)
 _BASE32 = _Encoding(re.compile("[^A-Z2-7]"), 8, base64.b32encode, base64.b32decode)
+_ESCAPES = re.compile("(?:%[0-9A-Fa-f]{2})+")
+#: What reading some escapes costs, in items.
+_ESCAPE_ITEMS = 8
 _NO_HEX = re.compile("[^0-9A-Fa-f]")
 
 
@@ -99,12 +106,17 @@ def from_hex(text: str) -> bytes:
 
 def percent_encoded(data: bytes) -> str:
     """Return everything but `A-Z a-z 0-9 - . _ ~` as `%XX`."""
-    return quote(data, safe="")
+    return "".join([quote(each, safe="") for each in pieces(data, _PIECE)])
 
 
 def percent_decoded(text: str) -> str:
     """Return the text of `%XX` and `+`; what is malformed is kept, bytes that are no text become U+FFFD."""
-    return unquote_plus(text)
+    return _ESCAPES.sub(_unescaped, text.replace("+", " "))
+
+
+def _unescaped(escapes: re.Match[str]) -> str:
+    look(_ESCAPE_ITEMS)
+    return bytes.fromhex(escapes[0].replace("%", "")).decode("utf-8", "replace")
 
 
 def utf8_fault(error: UnicodeDecodeError) -> EncodingError:

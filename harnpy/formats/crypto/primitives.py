@@ -179,10 +179,16 @@ def self_signed(hosts: Sequence[str], secret: bytes, now: float) -> tuple[str, s
     return certificate.public_bytes(pem).decode(), private.decode()
 
 
+#: Characters that no host's name has, in whatever script.
+_LONGEST_HOST = 1000
+
+
 def _name(host: str) -> GeneralName:
     from cryptography import x509
 
     try:
         return x509.IPAddress(ip_address(host))
     except ValueError:
+        if len(host) > _LONGEST_HOST:
+            raise UnicodeError("the name is too long") from None
         return x509.DNSName(host.encode("idna").decode())

@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, unquote_to_bytes, urlsplit
 
-from harnpy.faults import NamedMisuse
-from harnpy.formats.crypto.encodings import to_base64url
+from harnpy.faults import NamedMisuse, paced
+from harnpy.formats.crypto.encodings import percent_encoded, to_base64url
 from harnpy.formats.crypto.primitives import equal_in_constant_time, hmac_sha256
 
 _VERSION = "harn-signed-url-v1"
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 #: What a path may hold as it is, besides letters, digits and `-._~`.
+#: No name of a host is longer.
+_LONGEST_HOST = 253 * 4
 _PATH = "/%:@!$&'()*+,;="
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 _INT = re.compile(r"-?[0-9]{1,19}")
@@ -80,7 +82,7 @@ def verification(
     if len(kids) > 1:
         return _verdict("duplicate_kid", expires_at=expires_at)
     kid = unquote(kids[0]) if kids else None
-    claims = {unquote(name): unquote(value) for name, value in pairs if name not in names}
+    claims = {unquote(name): unquote(value) for name, value in paced(pairs) if name not in names}
     secret = secrets if isinstance(secrets, str) else secrets.get(kid) if kid is not None else None
     if not secret:
         return _verdict("unknown_key", expires_at=expires_at, kid=kid, claims=claims)
@@ -124,16 +126,18 @@ def _parsed(what: str, text: str) -> _Url:
         raise UrlError(f"{what} must not hold a user name or password")
     if not origin and (parts.scheme or not parts.path.startswith("/")):
         raise UrlError(f"{what} must be an absolute URL with a host, or a path that starts with `/`")
-    path = quote(_utf8(parts.path or "/"), safe=_PATH)
+    path = "/".join(quote(_utf8(name), safe=_PATH) for name in paced((parts.path or "/").split("/")))
     if _DOT_SEGMENT.search(path):
         raise UrlError(f"{what} must not have `.` or `..` segments: clients resolve them before they ask")
-    pieces = [piece.partition("=") for piece in parts.query.split("&") if piece]
+    pieces = [piece.partition("=") for piece in paced(parts.query.split("&")) if piece]
     return _Url(origin + path, [(_canonical(name), _canonical(value)) for name, _, value in pieces])
 
 
 def _origin(what: str, scheme: str, host: str | None, port: int | None) -> str:
     if not scheme or not host:
         raise UrlError(f"{what} must be an absolute URL with a host, or a path that starts with `/`")
+    if len(host) > _LONGEST_HOST:
+        raise UrlError(f"{what} is not a valid URL")
     name = f"[{host}]" if ":" in host else host.encode("idna").decode()
     return f"{scheme}://{name}" + ("" if port in (None, _DEFAULT_PORTS.get(scheme)) else f":{port}")
 
@@ -153,11 +157,11 @@ def _escaped_names(names: Names) -> Names:
 
 def _canonical(form: str) -> str:
     """Return a form-encoded text in the one way that is signed."""
-    return quote(unquote_to_bytes(_utf8(form.replace("+", " "))), safe="")
+    return percent_encoded(unquote_to_bytes(_utf8(form.replace("+", " "))))
 
 
 def _escaped(text: str) -> str:
-    return quote(_utf8(text), safe="")
+    return percent_encoded(_utf8(text))
 
 
 def _utf8(text: str) -> bytes:

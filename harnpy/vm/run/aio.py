@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
+from math import inf
 from weakref import WeakSet
 
 from greenlet import getcurrent, greenlet
 
+from harnpy.faults import LOOK
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.scheduler import Closers
+from harnpy.vm.run.tasks import waits_until
 from harnpy.world.threads import OfProcess, Stopwatch, Ticker, Wakeful
 
 TYPE_CHECKING = False
@@ -68,10 +71,19 @@ class Turns:
 
     def poll(self) -> None:
         """Between two turns of a loop of the program: give way if it is time to."""
+        if self.is_due():
+            self.take()
+
+    def take(self) -> None:
+        """Let the loop go on."""
+        self._give_way()
+        self._scheduler.refresh()
+
+    def is_due(self) -> bool:
+        """Return True if the loop should have a turn; what asks is counted as a poll."""
         if self._due:
-            self._give_way()
-            self._scheduler.refresh()
-        elif self._left:
+            return True
+        if self._left:
             self._left -= 1
             self._due = self._watch.has_passed(_TIME_SLICE)
         elif self._ticker is None:
@@ -79,6 +91,7 @@ class Turns:
             self._scheduler.refresh()
             # One that ticks again and again: a refresh of the flag at that very moment would undo a tick.
             self._ticker = Ticker(_TIME_SLICE, self._ask)
+        return False
 
     def _ask(self) -> None:
         self._due = True
@@ -108,6 +121,7 @@ class Bridge:
         task = self.scheduler.current
         context = copy_context()
         context.run(_WAITING.set, (self, task))
+        context.run(LOOK.set, self._look_until(waits_until(self.scheduler)))
         future = context.run(asyncio.ensure_future, awaitable, loop=self.loop)
         future.add_done_callback(lambda _: self.arrived(task))
         self.scheduler.abroad += 1
@@ -118,6 +132,16 @@ class Bridge:
             self.scheduler.abroad -= 1
             future.cancel()
         return future.result()
+
+    def _look_until(self, until: float) -> Callable[[int], object] | None:
+        """Return what ends a coroutine that computes for too long; its task can't be stopped from there."""
+        now = self.scheduler.now
+
+        def look(items: int) -> None:
+            if now() >= until:
+                raise asyncio.CancelledError
+
+        return None if until == inf else look
 
     def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine beside the program, and what it begins; cancelled where the loop ends.

@@ -118,7 +118,9 @@ def dict_remove(vm: Vm, self: Dict, key: str) -> Dict:
 
     Example: {a: 1, b: 2}.remove("a")  // {b: 2}
     """
-    return {k: v for k, v in self.items() if k != key}
+    rest = dict(self)
+    rest.pop(key, None)
+    return rest
 
 
 @method("dict", "iter() -> iter")
@@ -307,7 +309,7 @@ def _members(vm: Vm, value: Value) -> Members:
 
 
 def _distinct(vm: Vm, items: list[Value]) -> Members:
-    return Members(vm.paced(items), vm.paced)
+    return Members(vm.paced(items))
 
 
 def _without(vm: Vm, source: Set, unwanted: Members) -> Set:

@@ -165,7 +165,7 @@ def to_set(vm: Vm, self: Iter) -> Set:
 
     Example: iter([1, 2, 1]).to_set()  // set(1, 2)
     """
-    members = Members(paced=vm.paced)
+    members = Members()
     gather(vm, self, members.add, members.items)
     return Set(members.items)
 

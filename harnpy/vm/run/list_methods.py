@@ -44,7 +44,7 @@ def in_order(vm: Vm, items: Sequence[Value], keys: Sequence[Value]) -> list[Valu
         places = _sorted_in_runs(vm, keys)
     else:
         places = sorted(range(len(items)), key=sortable.__getitem__)
-    return [items[i] for i in places]
+    return [items[i] for i in vm.paced(places)]
 
 
 def _sorted_in_runs(vm: Vm, keys: Sequence[Any]) -> list[int]:

@@ -8,12 +8,14 @@ imports greenlet, and evaluated code stays plain synchronous Python.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from collections import deque
 from contextvars import copy_context
 from heapq import heappop, heappush
 from math import inf
 
-from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault
+from harnpy.faults import BATCH, LOOK, Interruption
+from harnpy.vm.errors import FAILURES, OVERFLOW, Interrupted, PlainFault, RuntimeFault, in_domain
 from harnpy.vm.run.backtrace import Walking, calling, place_of, unit_of
 from harnpy.vm.run.calls import TaskAborted
 from harnpy.vm.run.tasks import CANCELLED, Overtime, Task, end_of_wait, interrupt, is_over, time_left
@@ -165,6 +167,9 @@ class Scheduler:
         self.ready: deque[Task] = deque() if self.shuffled is None else self.shuffled
         self.timers: list[tuple[float, int, Task, int]] = []
         self.sequence = 0
+        self.unseen = 0
+        """The items that a builtin has worked on since it looked at the time."""
+        self.thread = get_ident()
         self.pool: list[Any] = []
         self.hub: Any = None
         self.root_is_next = False
@@ -190,6 +195,7 @@ class Scheduler:
 
     def new_hub(self) -> None:
         """Forget the greenlets made under another root: a run begins or ends somewhere else."""
+        self.thread = get_ident()
         self.hub = None
         self.pool.clear()
 
@@ -424,6 +430,30 @@ class Scheduler:
         if self.may_interrupt and self.current.parent:
             self.give_way_to_ancestors()
 
+    def look(self, items: int) -> None:
+        """In the middle of a builtin: the same, as an `Interruption` inside a domain package.
+
+        There the asyncio loop has no turn either: it could meet what is half done.
+        """
+        if not self.signal.pending or get_ident() != self.thread:
+            return
+        self.unseen += items
+        if self.unseen < BATCH:
+            return
+        self.unseen = 0
+        try:
+            if self.turns is not None and self.turns.is_due() and not in_domain(sys._getframe(1)):
+                self.turns.take()
+            if self.meter is not None:
+                self.meter.check_time()
+            interrupt(self, self.current, 0)
+            if self.may_interrupt and self.current.parent:
+                self.give_way_to_ancestors()
+        except Interrupted as error:
+            if in_domain(sys._getframe(1)):
+                raise Interruption(str(error)) from error
+            raise
+
     def time_left(self) -> float:
         """For work that cannot be interrupted: the seconds that it may take at most."""
         return time_left(self)
@@ -533,6 +563,7 @@ class Scheduler:
         try:
             # Set here and not in `start`: a signal may come between the two.
             task.started = True
+            LOOK.set(self.look)
             task.result = task.body(1)
         except TaskAborted:
             task.consumed = True

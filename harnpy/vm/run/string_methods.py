@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnpy.faults import paced
 from harnpy.formats.case import WHITESPACE
 from harnpy.vm.declare import method
 from harnpy.vm.values import display
@@ -182,7 +183,7 @@ def lines(vm: Vm, self: str) -> list[str]:
     """
     ended = self.split("\n")
     rest = ended.pop()
-    return [line.removesuffix("\r") for line in ended] + ([rest] if rest else [])
+    return [line.removesuffix("\r") for line in paced(ended)] + ([rest] if rest else [])
 
 
 @method("string", "repeat(n: int = 1) -> string")

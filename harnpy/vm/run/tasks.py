@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
+from harnpy.faults import LOOK
 from harnpy.vm.errors import FAILURES, Interrupted, TypeFault
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.calls import err
@@ -266,6 +267,16 @@ def time_left(tasks: Scheduler) -> float:
     return max(min(ends) - tasks.now(), _SHORTEST)
 
 
+def waits_until(tasks: Scheduler) -> float:
+    """When the current task stops waiting: it, or one above it that has time left, is over; else infinity."""
+    ends, task = [tasks.ends_at, end_of_wait(tasks.current)], tasks.current.parent
+    while task:
+        if task.overtime is None and task.overtime_of_end is None:
+            ends.append(end_of_wait(task))
+        task = task.parent
+    return min(end for end in ends if end is not None)
+
+
 def end_of_wait(task: Task) -> float | None:
     """When a wait that ``task`` begins now is over at the latest."""
     ends = []
@@ -300,6 +311,7 @@ def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
     tasks.may_interrupt = tasks.signal.pending = True
+    LOOK.set(tasks.look)
     return when
 
 

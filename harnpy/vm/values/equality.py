@@ -7,18 +7,17 @@ own `==` on containers is avoided: it confuses bools with ints and eats C stack 
 
 from __future__ import annotations
 
-from harnpy.faults import TooLarge
+from harnpy.faults import BATCH, TooLarge, look, paced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
     from typing import Any
 
     from harnpy.vm.values import Value
 
     #: Pairs of parts by their ids.
     Known = dict[tuple[int, int], tuple[Value, Value]]
-    Paced = Callable[[Sequence[Value]], Iterable[Value]]
 
 #: Kinds on which Python's `==` is Harn's, given that both sides have the kind.
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
@@ -89,18 +88,14 @@ def _is_exact(x: Value) -> bool:
 
 
 class Members:
-    """Distinct values by `==`, in order of arrival; strings and usual numbers are found by hash.
+    """Distinct values by `==`, in order of arrival; strings and usual numbers are found by hash."""
 
-    ``paced`` is `Vm.paced`, for searching among many others.
-    """
+    __slots__ = ("_exact", "_others", "items")
 
-    __slots__ = ("_exact", "_others", "_paced", "items")
-
-    def __init__(self, items: Iterable[Value] = (), paced: Paced | None = None) -> None:
+    def __init__(self, items: Iterable[Value] = ()) -> None:
         self.items: list[Value] = []
         self._exact: set[str | int | float] = set()
         self._others: list[Value] = []
-        self._paced = paced
         for item in items:
             self.add(item)
 
@@ -117,7 +112,7 @@ class Members:
     def has(self, x: Value) -> bool:
         if _is_exact(x):
             return x in self._exact
-        return contains_value(self._paced(self._others) if self._paced else self._others, x)
+        return contains_value(paced(self._others), x)
 
 
 def structural_key(value: Value) -> Hashable:
@@ -135,7 +130,12 @@ def structural_key(value: Value) -> Hashable:
 def _tokens(value: Value) -> list[Any]:
     tokens: list[Any] = []
     waiting = [value]
+    left = BATCH
     while waiting:
+        left -= 1
+        if not left:
+            left = BATCH
+            look()
         item = waiting.pop()
         kind = type(item)
         if kind is str or kind is int or item is None:
@@ -176,7 +176,7 @@ def _is_number(x: Value) -> bool:
 def _equal_items(a: Sequence[Value], b: Sequence[Value], known: Known | None) -> bool:
     if len(a) != len(b):
         return False
-    for x, y in zip(a, b, strict=True):
+    for x, y in zip(paced(a), b, strict=True):
         kind = type(x)
         if kind is type(y) and kind in _SCALARS:
             if x != y:
@@ -203,10 +203,10 @@ def _equal_members(a: Sequence[Value], b: Sequence[Value]) -> bool:
     """As many, and each has an equal one on the other side; 1 and 1.0 in one set count once."""
     if len(a) != len(b):
         return False
-    mine, theirs = Members(a), Members(b)
+    mine, theirs = Members(paced(a)), Members(paced(b))
     if len(mine.items) != len(theirs.items):
         return False
-    for item in mine.items:  # noqa: SIM110 - as above
+    for item in paced(mine.items):  # noqa: SIM110 - as above
         if not theirs.has(item):
             return False
     return True
@@ -216,7 +216,7 @@ def _equal_entries(a: dict[str, Value], b: dict[str, Value], known: Known | None
     if len(a) != len(b):
         return False
     known = {} if known is None else known
-    for key, x in a.items():
+    for key, x in paced(list(a.items())):
         if key not in b:
             return False
         y = b[key]

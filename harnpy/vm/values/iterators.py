@@ -8,8 +8,7 @@ sequence, and pulling through a long chain must not recurse through C.
 
 from __future__ import annotations
 
-from itertools import chain
-
+from harnpy.faults import BATCH, paced
 from harnpy.vm.errors import TypeFault
 from harnpy.vm.values import Iter, Pair, Range, Set, Struct, type_name
 
@@ -35,7 +34,7 @@ def items_of(value: Value) -> Iterable[Value]:
     if kind is Range:
         return range(value.first, value.stop)
     if kind is dict:
-        return [Pair(key, value[key]) for key in sorted(value)]
+        return [Pair(key, value[key]) for key in paced(sorted(value))]
     if kind is Set:
         return value.items  # type: ignore[no-any-return]
     if hasattr(kind, "__iter__") and kind is not bytes and kind is not Struct:
@@ -251,23 +250,9 @@ def windowed(pull: Pull, size: int) -> Iter:
 # once at the start. What has few items is left as it is.
 
 
-#: Items between two looks.
-BATCH = 256
 _ONE_BATCH = range(BATCH)
 #: Comparisons between two looks.
 _COMPARISONS = 1024
-
-
-def paced(items: Sequence[Value], signal: Signal, poll: Poll) -> Iterable[Value]:
-    """The items, with a look after every `BATCH` of them."""
-    return chain.from_iterable(_batches(items, signal, poll))
-
-
-def _batches(items: Sequence[Value], signal: Signal, poll: Poll) -> Iterator[Sequence[Value]]:
-    for at in range(0, len(items), BATCH):
-        if signal.pending:
-            poll()
-        yield items[at : at + BATCH]
 
 
 def paced_calls(function: Callable[[Value, Value], int], signal: Signal, poll: Poll) -> Callable[..., int]:

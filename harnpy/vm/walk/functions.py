@@ -6,6 +6,7 @@ Spec: 02 §4.3, §7.3, §7.4, §9, §14.4, §18.
 from __future__ import annotations
 
 from contextlib import suppress
+from contextvars import copy_context
 
 from harnpy.syntax import ast
 from harnpy.vm.resolve.names import TASK_CALLS, calls_out, tail_target
@@ -147,6 +148,7 @@ class Coroutine:
 
         self._tasks = tasks
         self._stack = greenlet(lambda: enter(lambda: _until_dropped(body)))
+        self._stack.gr_context = copy_context()
         self._busy = False
 
     def __iter__(self) -> Coroutine:

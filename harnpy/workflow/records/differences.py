@@ -5,8 +5,10 @@ Paths, ids and times of records don't count: two runs that did the same are iden
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import BATCH, look, paced
 from harnpy.formats.dicts import as_dicts
 from harnpy.formats.json import compact_json
 from harnpy.workflow.records.observability import LLM_TRANSCRIPT, observability
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _PATH = "artifact"
+#: More deletions and insertions are not looked for: their number is squared.
+_MOST_ROUNDS = 2048
 
 
 def unified_diff(path: str | None, before: str, after: str) -> str:
@@ -46,9 +50,9 @@ def split_lines(text: str) -> list[str]:
 
 def _marked(old: Lines, new: Lines) -> Iterator[str]:
     x = y = 0
-    for next_x, next_y in [*matching_lines(old, new), (len(old), len(new))]:
-        yield from ("-" + line for line in old[x:next_x])
-        yield from ("+" + line for line in new[y:next_y])
+    for next_x, next_y in paced([*matching_lines(old, new), (len(old), len(new))]):
+        yield from ("-" + line for line in paced(old[x:next_x]))
+        yield from ("+" + line for line in paced(new[y:next_y]))
         if next_x < len(old):
             yield " " + old[next_x]
         x, y = next_x + 1, next_y + 1
@@ -57,49 +61,63 @@ def _marked(old: Lines, new: Lines) -> Iterator[str]:
 def matching_lines(old: Lines, new: Lines) -> list[tuple[int, int]]:
     """Return the positions of equal lines that a shortest script keeps, in order."""
     shared = set(old) & set(new)
-    xs = [x for x, line in enumerate(old) if line in shared]
-    ys = [y for y, line in enumerate(new) if line in shared]
-    kept = _kept([old[x] for x in xs], [new[y] for y in ys])
-    return [(xs[x], ys[y]) for x, y in kept]
+    xs = [x for x, line in enumerate(paced(old)) if line in shared]
+    ys = [y for y, line in enumerate(paced(new)) if line in shared]
+    kept = _kept([old[x] for x in paced(xs)], [new[y] for y in paced(ys)])
+    return [(xs[x], ys[y]) for x, y in paced(kept)]
 
 
 def _kept(old: Lines, new: Lines) -> list[tuple[int, int]]:
     """Walk back from the end along the furthest points, one step for each deletion or insertion."""
     kept = []
     rounds = _rounds(old, new)
+    if rounds is None:
+        return _ends(old, new)
     x, y = len(old), len(new)
-    for d in range(len(rounds) - 1, -1, -1):
+    for d in paced(range(len(rounds) - 1, -1, -1)):
         diagonal = (x - y + d) // 2
         start, inserted = _step(rounds[d - 1] if d else [], diagonal, d)
-        while x > start:
+        for _ in paced(range(x - start)):
             x, y = x - 1, y - 1
             kept.append((x, y))
         x, y = (x, y - 1) if inserted else (x - 1, y)
     return kept[::-1]
 
 
-def _rounds(old: Lines, new: Lines) -> list[list[int]]:
+def _ends(old: Lines, new: Lines) -> list[tuple[int, int]]:
+    """Return the lines that both begin with and end with, as kept."""
+    most = min(len(old), len(new))
+    begin = next((i for i in range(most) if old[i] != new[i]), most)
+    end = next((i for i in range(most - begin) if old[-1 - i] != new[-1 - i]), most - begin)
+    last = [(len(old) - i, len(new) - i) for i in range(end, 0, -1)]
+    return [(i, i) for i in range(begin)] + last
+
+
+def _rounds(old: Lines, new: Lines) -> list[array[int]] | None:
     """Return how far one gets in `old` with 0, 1, 2 … deletions and insertions, until both texts are done.
 
-    In round d, item i is about the diagonal ``x - y = 2 * i - d``.
+    None when that would be too many. In round d, item i is about the diagonal ``x - y = 2 * i - d``.
     """
     goal = len(old) - len(new)
-    rounds: list[list[int]] = []
-    while True:
-        d = len(rounds)
-        furthest = []
-        for i in range(d + 1):
+    rounds: list[array[int]] = []
+    for d in range(_MOST_ROUNDS):
+        furthest = array("q")
+        for i in paced(range(d + 1)):
             x, _ = _step(rounds[-1] if d else [], i, d)
             y = x - 2 * i + d
+            came = x
             while x < len(old) and y < len(new) and old[x] == new[y]:
                 x, y = x + 1, y + 1
+                if (x - came) % BATCH == 0:
+                    look()
             furthest.append(x)
         rounds.append(furthest)
         if abs(goal) <= d and (goal + d) % 2 == 0 and furthest[(goal + d) // 2] >= len(old):
             return rounds
+    return None
 
 
-def _step(former: list[int], i: int, d: int) -> tuple[int, bool]:
+def _step(former: Sequence[int], i: int, d: int) -> tuple[int, bool]:
     """Return where round d enters a diagonal, and whether by an insertion (else by a deletion)."""
     if d == 0:
         return 0, False

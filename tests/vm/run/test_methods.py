@@ -15,7 +15,7 @@ from harnpy.vm.run import methods
 from harnpy.vm.signatures import Signature
 from harnpy.vm.values import Duration, Generator, Iter, Pair, Range, Set, Stream, Struct, display
 from harnpy.vm.values.equality import equal
-from harnpy.vm.values.iterators import handle, iterator, paced
+from harnpy.vm.values.iterators import handle, iterator
 from harnpy.vm.values.operators import Sizes
 from harnpy.vm.vm import Signal
 
@@ -39,7 +39,7 @@ class FakeVm:
         return handle(value, self.signal, self.poll)
 
     def paced(self, items: Any) -> Any:
-        return paced(items, self.signal, self.poll)
+        return items
 
 
 def call(receiver: Any, name: str, *args: Any) -> Any:
