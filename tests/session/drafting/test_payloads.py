@@ -115,7 +115,7 @@ def test_what_is_written_is_what_is_read(store: Store) -> None:
             session.append(*(drafts.user(f"m{number}") for number in (1, 2, 3)))
             begin = session.seq
             written = fitted(told, session)
-            returned = [session.append(said.draft())[-1] for said in written]
+            returned = session.append(*(said.draft() for said in written))
             assert read(returned, told) == written
             fork = session.fork()
             for known in (session, fork):
