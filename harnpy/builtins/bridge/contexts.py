@@ -5,6 +5,7 @@ Spec: 04 §19, §20, §26, 09 §7.
 
 from __future__ import annotations
 
+import os.path
 import sys
 
 from harnpy.agent.context import AgentContext
