@@ -25,6 +25,7 @@ from harnpy.session import EventDraft, SessionRuntime, metadata
 from harnpy.session.actions import Fork
 from harnpy.session.errors import SessionConflict
 from harnpy.session.events import Event
+from harnpy.session.info import SessionInfo
 from harnpy.session.messages import calls_of, results_of
 from harnpy.session.runtime import SessionQuery
 from harnpy.session.view import replay
@@ -304,16 +305,17 @@ def _look(order: Dict, tell: Tell) -> None:
                 runtime.delete(id, hard=True)
 
 
-def _all(runtime: SessionRuntime, epoch: str) -> Iterator[Any]:
+def _all(runtime: SessionRuntime, epoch: str) -> list[SessionInfo]:
     query = SessionQuery(order="id", limit=10_000)
-    yield from [info for info in runtime.list(query).items if info.id.startswith(f"{epoch}-")]
+    return [info for info in runtime.list(query).items if info.id.startswith(f"{epoch}-")]
 
 
 def _fact(event: Event) -> list[Any]:
-    """Return what tells an event from others that could stand in its place; last its mark, "" without one."""
-    data = (
-        event.data if event.type != "compaction_triggered" else None
-    )  # which names ids: those are a read each
+    """Return what tells an event from others that could stand in its place; last its mark, "" without one.
+
+    The data of a cut names ids, each of which would be a read.
+    """
+    data = event.data if event.type != "compaction_triggered" else None
     mark = event.metadata["mark"] if data is None and event.metadata else ""
     if event.type == "message_added" and data["role"] != "tool":
         mark = data["content"].removeprefix("look ")
