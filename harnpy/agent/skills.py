@@ -430,12 +430,10 @@ def read_manifest(world: World, root: str, warn: Callable[[str], object]) -> Ski
     """Return the part of ``root``'s `harn.toml` about skills; an empty one when there is none."""
     path = os.path.join(root, MANIFEST)
     try:
-        if "skill" not in world.files.read_text(path):
+        if not world.files.is_file(path) or "skill" not in world.files.read_text(path):
             return SkillManifest()
         manifest = manifest_of(world, root)
         given = manifest.tables
-    except FileNotFoundError:
-        return SkillManifest()
     except (OSError, ValueError) as error:
         warn(f"{path}: {plain_reason(error)}")
         return SkillManifest()
@@ -468,10 +466,10 @@ def _skills_of(files: Files, source: SkillSource, warn: Callable[[str], object])
     directories = [os.path.join(source.directory, place) for place in places]
     for directory in [source.directory] if SKILL_FILE in names else directories:
         path = os.path.join(directory, SKILL_FILE)
+        if not files.is_file(path):
+            continue
         try:
             yield _read(files, path, source, warn)
-        except FileNotFoundError:
-            continue
         except (OSError, UnicodeDecodeError, UnusableSkill) as error:
             warn(f"{path}: {plain_reason(error)}")
 

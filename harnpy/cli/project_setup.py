@@ -109,9 +109,7 @@ def _read_manifest(world: World, project: str) -> Manifest | None:
     """Return a manifest, None for one that says nothing to programs. Raises `ManifestError`."""
     files, path = world.files, os.path.join(project, MANIFEST)
     try:
-        text = files.read_text(path)
-    except FileNotFoundError:
-        text = ""
+        text = files.read_text(path) if files.is_file(path) else ""
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"{_LEADS['hooks']}: {plain_reason(error)}", path) from None
     if not any(word in text for word in (*PROGRAM_TABLES, "\\")) and not linked_state(files, project):

@@ -105,10 +105,8 @@ class Manifest:
         self.held: dict[Path, Any] = {}
         #: Where links lead that paths among them name, by these paths.
         self._led: dict[str, str] = {}
-        try:
-            text = files.read_text(self.path)
-        except FileNotFoundError:
-            text = ""
+        # A pipe of that name would keep its reader waiting.
+        text = files.read_text(self.path) if files.is_file(self.path) else ""
         self._read: dict[str, Any] = read_toml(text)
         self._free: dict[str, Any] = self._freed((), self._read, None)
 

@@ -155,3 +155,14 @@ def test_a_long_list_of_parts_is_cut(outside: Path) -> None:
     refusal = Manifest(RealFiles(), str(Path.cwd())).refusal()
     assert refusal is not None
     assert ".harn/5 and 3 more take effect" in refusal.message
+
+
+@pytest.mark.parametrize("pipe", ["harn.toml", ".harn/skills/gift/SKILL.md"])
+@pytest.mark.parametrize("command", [["run", "main.harn"], ["trust"], ["check", "main.harn"]])
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
+    harnpy: Command, pipe: str, command: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / pipe).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / pipe)
+    (tmp_path / "main.harn").write_text('let model = llm_resolve_model("mock")\n')
+    assert harnpy(*command).returncode == 0

@@ -21,6 +21,7 @@ def world() -> World:
                 raise FileNotFoundError(2, "No such file or directory", path)
             return files[path]
 
-        return models_with(env, read_text=read, directory=lambda: "/p/sub")
+        is_file = (files or {}).__contains__
+        return models_with(env, read_text=read, is_file=is_file, directory=lambda: "/p/sub")
 
     return make

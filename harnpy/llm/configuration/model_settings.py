@@ -31,7 +31,7 @@ from harnpy.formats.globs import glob_matches
 from harnpy.formats.manifest import manifest_of
 from harnpy.formats.toml import parse_toml
 from harnpy.llm.configuration.prices import Price
-from harnpy.project import MANIFEST, upwards
+from harnpy.project import MANIFEST, project_root
 from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
@@ -478,7 +478,7 @@ def load(world: World, directory: str) -> Configuration:
     path, text = _providers_file(world.environment.get, world.files.read_text)
     if text is not None:
         settings, source = settings.overlaid(_parse(text, path), path), path
-    root = next((place for place in upwards(directory) if _has_manifest(world, place)), None)
+    root = project_root(directory, world.files)
     if root is None:
         return Configuration(settings, source)
     path = os.path.join(root, MANIFEST)
@@ -498,10 +498,6 @@ def load(world: World, directory: str) -> Configuration:
         frozenset(providers if isinstance(providers, dict) else ()),
         None if refusal is None else refusal.message,
     )
-
-
-def _has_manifest(world: World, directory: str) -> bool:
-    return _read(world.files.read_text, os.path.join(directory, MANIFEST)) is not None
 
 
 def _providers_file(env: Env, read: Read) -> tuple[str, str | None]:
