@@ -34,8 +34,8 @@ _CONTROLS = {
 
 
 def harmless(text: str) -> str:
-    """Text without control characters, which any terminal can show."""
-    return text.translate(_CONTROLS).encode("utf-8", "replace").decode()
+    """Return the text without what would change how a terminal shows the rest of it."""
+    return visible(text.translate(_CONTROLS))
 
 
 def one_line(text: str) -> str:

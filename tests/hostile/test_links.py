@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from harnpy import Vm
+from harnpy.cli.console import one_line
 from harnpy.formats.manifest import Manifest
 from harnpy.project import ManifestError
 from harnpy.world.files import RealFiles
@@ -166,3 +167,8 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
     os.mkfifo(tmp_path / pipe)
     (tmp_path / "main.harn").write_text('let model = llm_resolve_model("mock")\n')
     assert harnpy(*command).returncode == 0
+
+
+def test_nothing_that_is_stored_turns_the_rest_of_its_line_around() -> None:
+    shown = one_line("a\u202eb\u2028c\x1b[2J \u05e9 \u200d\n")
+    assert shown == "a\\u202eb\\u2028c\u241b[2J \u05e9 \u200d "
