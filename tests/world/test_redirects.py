@@ -37,7 +37,7 @@ def received(hops: list[str], **options: Any) -> list[Any]:
         )
 
     class Client(openai.DefaultAsyncHttpxClient):
-        def __init__(self) -> None:
+        def __init__(self, verify: object) -> None:
             super().__init__(transport=httpx2.MockTransport(handle), follow_redirects=True, max_redirects=3)
 
     async def send() -> None:
