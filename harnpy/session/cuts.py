@@ -157,7 +157,7 @@ class Cut(Payload):
         """Return what `foreign_cut` was given, with ids as the event's session has them."""
         names = ("strategy", "note", "read_files", "modified_files")
         data = {**{name: stored[name] for name in names if name in stored}, **stored["said"]}
-        shape = next((shape for shape in _SHAPES if data.get(shape)), None)
+        shape = next((shape for shape in _SHAPES if data.get(shape) is not None), None)
         if shape is not None:
             entries = list(_spelled_entries(data[shape], stored.get("entries", []), event.owner))
             data[shape] = entries if shape == "entries" else [entry["message"] for entry in entries]
@@ -294,7 +294,7 @@ def foreign_cut(data: Json, number: Callable[[Any], int | None], messages: Mappi
     if cutoff:
         stored["cutoff_seq"] = cutoff
         del said["cutoff_event_id"]
-    shape = next((shape for shape in _SHAPES if data.get(shape)), None)
+    shape = next((shape for shape in _SHAPES if data.get(shape) is not None), None)
     if shape is None:
         return stored
     entries = data[shape] if shape == "entries" else [{"message": message} for message in data[shape]]

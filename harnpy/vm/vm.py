@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 import sys
 
-from harnpy.faults import LOOK, paced
+from harnpy.faults import LOOK
 from harnpy.vm import compile as compiler
 from harnpy.vm.declare import BuiltinTable
 from harnpy.vm.errors import FAILURES, Leaving
@@ -365,10 +365,6 @@ class Vm:
         from harnpy.vm.values.iterators import handle
 
         return handle(value, self.signal, self.poll)
-
-    def paced(self, items: Sequence[Value]) -> Iterable[Value]:
-        """The items for a builtin to work on; when they are many, it polls now and then (05 §9)."""
-        return paced(items)
 
     @property
     def sizes(self) -> Sizes:

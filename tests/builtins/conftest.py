@@ -114,7 +114,7 @@ class FakeVm:
             return lambda depth, *args: value.call(self, *args[: value.max_args])
         return value.call if type(value) is Fn else None
 
-    iterate, handle, paced, sizes = Vm.iterate, Vm.handle, Vm.paced, Vm.sizes
+    iterate, handle, sizes = Vm.iterate, Vm.handle, Vm.sizes
 
     def poll(self) -> None:
         self.tasks.poll()

@@ -122,4 +122,4 @@ def test_user_tests_in_a_working_directory_that_is_gone(shell) -> None:
     out, err, status = shell(
         "mkdir gone; cd gone; rmdir ../gone; harnpy test ../p.harn", "pipeline test_a(t) { 1 }"
     )
-    assert (err, status) == ("Error reading the working directory: No such file or directory\n", 1), out
+    assert (err, status) == ("error: the working directory: No such file or directory\n", 1), out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from harnpy.faults import paced
 from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault, Thrown, TypeFault
@@ -39,7 +40,7 @@ def values(vm: Vm, d: Value) -> list[Value]:
 
     Example: values({b: 2, a: 1})  // [1, 2]
     """
-    return [d[key] for key in vm.paced(keys(vm, d))]
+    return [d[key] for key in paced(keys(vm, d))]
 
 
 @builtin("entries(d: dict) -> list", family="collections")
@@ -48,7 +49,7 @@ def entries(vm: Vm, d: Value) -> list[Value]:
 
     Example: entries({b: 2, a: 1})  // [{key: "a", value: 1}, {key: "b", value: 2}]
     """
-    return [{"key": key, "value": d[key]} for key in vm.paced(keys(vm, d))]
+    return [{"key": key, "value": d[key]} for key in paced(keys(vm, d))]
 
 
 @builtin("chunk(items: list, size: int = 1) -> list", family="collections", counted=True)
@@ -91,7 +92,7 @@ def partition(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> dict[str, lis
     _list("partition", items)
     matches = _callback(vm, "partition", f)
     sides: dict[str, list[Value]] = {"match": [], "no_match": []}
-    for item in vm.paced(items):
+    for item in paced(items):
         sides["match" if matches(0, item) else "no_match"].append(item)
     return sides
 
@@ -105,7 +106,7 @@ def dedup_by(vm: Vm, items: Value = ABSENT, f: Value = ABSENT) -> list[Value]:
     _list("dedup_by", items)
     key_of = _callback(vm, "dedup_by", f)
     firsts: dict[Hashable, Value] = {}
-    for item in vm.paced(items):
+    for item in paced(items):
         firsts.setdefault(structural_key(key_of(0, item)), item)
     return list(firsts.values())
 
@@ -256,7 +257,7 @@ def set_intersect(vm: Vm, a: Value, b: Value) -> Set:
     """
     _both("set_intersect", a, b)
     theirs = _keys(vm, b)
-    return Set([item for item in vm.paced(a.items) if structural_key(item) in theirs])
+    return Set([item for item in paced(a.items) if structural_key(item) in theirs])
 
 
 @set_builtin("set_difference(a: set, b: set) -> set")
@@ -307,11 +308,11 @@ def set_is_disjoint(vm: Vm, a: Value, b: Value) -> bool:
 
 
 def _keys(vm: Vm, s: Set) -> set[Hashable]:
-    return {structural_key(item) for item in vm.paced(s.items)}
+    return {structural_key(item) for item in paced(s.items)}
 
 
 def _without(vm: Vm, s: Set, unwanted: set[Hashable]) -> Set:
-    return Set([item for item in vm.paced(s.items) if structural_key(item) not in unwanted])
+    return Set([item for item in paced(s.items) if structural_key(item) not in unwanted])
 
 
 def _are_sets(a: Value, b: Value) -> bool:

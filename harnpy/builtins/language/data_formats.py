@@ -80,20 +80,20 @@ def _text(vm: Vm, lines: Iterable[str]) -> str:
 def _rows_of_texts(vm: Vm, rows: Value, headers: bool) -> Iterator[list[str]]:
     if type(rows) is not list:
         raise Thrown("csv_stringify: expected a list of rows")
-    dicts = sum(isinstance(row, dict) for row in vm.paced(rows))
+    dicts = sum(isinstance(row, dict) for row in paced(rows))
     if dicts:
         if dicts < len(rows):
             raise Thrown("csv_stringify: mixed list/dict rows are not supported")
-        columns = sorted({key for row in vm.paced(rows) for key in paced(list(row))})
+        columns = sorted({key for row in paced(rows) for key in paced(list(row))})
         if headers:
             yield columns
-        for row in vm.paced(rows):
+        for row in paced(rows):
             yield [display(row[key]) if key in row else "" for key in paced(columns)]
         return
-    if not all(type(row) is list for row in vm.paced(rows)):
+    if not all(type(row) is list for row in paced(rows)):
         raise Thrown("csv_stringify: each row must be a list of cells (or use dict rows)")
-    for row in vm.paced(rows):
-        yield [display(cell) for cell in vm.paced(row)]
+    for row in paced(rows):
+        yield [display(cell) for cell in paced(row)]
 
 
 def _options(name: str, opts: Value) -> tuple[bool, str]:

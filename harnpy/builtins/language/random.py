@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 
+from harnpy.faults import paced
 from harnpy.vm.declare import ABSENT, builtin
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.values import Rng, display
@@ -94,7 +95,7 @@ def random_shuffle(vm: Vm, rng: Value = ABSENT, items: Value = ABSENT) -> list[V
 def _sample(vm: Vm, source: Random, items: list[Value]) -> list[Value]:
     """Return what ``source.sample`` does for all of many items, with looks at the deadline."""
     left, drawn = list(items), []
-    for last in vm.paced(range(len(left) - 1, -1, -1)):
+    for last in paced(range(len(left) - 1, -1, -1)):
         at = source.randint(0, last)
         drawn.append(left[at])
         left[at] = left[last]

@@ -90,7 +90,7 @@ def contains(vm: Vm, hay: Value, needle: Value) -> bool:
     """
     if type(hay) is str:
         return display(needle) in hay
-    return type(hay) is list and contains_value(vm.paced(hay), needle)
+    return type(hay) is list and contains_value(paced(hay), needle)
 
 
 @builtin("starts_with(s: string, prefix: string) -> bool")

@@ -153,7 +153,7 @@ def hash_value(vm: Vm, value: Value) -> int:
     Example: [hash_value([1, 2]) == hash_value([1, 2]), hash_value(1) == hash_value("1")]  // [true, false]
     """
     code = _FNV_OFFSET
-    for byte in vm.paced(_key_text(structural_key(value)).encode()):
+    for byte in paced(_key_text(structural_key(value)).encode()):
         code = (code ^ byte) * _FNV_PRIME % 2**64
     return code - 2**64 if code > _MAX_INT else code
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnpy.builtins.language.arguments import expected, option, options
+from harnpy.faults import paced
 from harnpy.formats import urls
 from harnpy.formats.crypto import signed_urls
 from harnpy.vm.declare import builtin
@@ -70,7 +71,7 @@ def query_parse(vm: Vm, s: str) -> list[Value]:
 
     Example: query_parse("?q=a+b&lang=en")  // [{key: "q", value: "a b"}, {key: "lang", value: "en"}]
     """
-    return [{"key": key, "value": value} for key, value in vm.paced(urls.read_query(s))]
+    return [{"key": key, "value": value} for key, value in paced(urls.read_query(s))]
 
 
 @builtin("query_stringify(pairs: list) -> string", family="web")
@@ -81,10 +82,10 @@ def query_stringify(vm: Vm, pairs: Value) -> str:
     """
     if type(pairs) is not list:
         raise Thrown("query_stringify: expected a list of {key, value} dicts")
-    for pair in vm.paced(pairs):
+    for pair in paced(pairs):
         if not isinstance(pair, dict) or "key" not in pair or "value" not in pair:
             raise Thrown("query_stringify: each item must be a {key, value} dict")
-    return urls.written_query((display(pair["key"]), display(pair["value"])) for pair in vm.paced(pairs))
+    return urls.written_query((display(pair["key"]), display(pair["value"])) for pair in paced(pairs))
 
 
 #: Each function also knows what only the other one uses, so that both take the same dict.

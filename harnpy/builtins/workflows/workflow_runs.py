@@ -20,6 +20,7 @@ from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.values import display
 from harnpy.workflow.execution.execute import execute
 from harnpy.workflow.mailbox import Mailbox, read_target
+from harnpy.world.effects import STATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ def _mailbox(vm: Vm, verb: str, given: Value) -> Mailbox:
     target = read_target(given, f"workflow.{verb}", runtime_root(vm), world.files.cwd(), projects)
     state = state_directory(target.base_dir, world.unguarded.environment.get(STATE_VARIABLE))
     directory = os.path.join(state, "workflows", target.workflow_id)
+    world.require_place(STATE, directory)  # before anything is looked at there
     require_inside(world.unguarded, target.base_dir, directory)
     return Mailbox(target, directory, world, vm.tasks.sleep)
 

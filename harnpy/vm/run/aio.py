@@ -119,9 +119,18 @@ class Bridge:
     def wait_for(self, awaitable: Awaitable[Any]) -> Any:
         """The result of ``awaitable``; the current task is suspended until it is there."""
         task = self.scheduler.current
+        until, now, is_wanted = waits_until(self.scheduler), self.scheduler.now, True
+
+        def look(items: int) -> None:
+            """End a coroutine that computes for too long: its task can't be stopped from there."""
+            nonlocal is_wanted
+            if is_wanted and now() >= until:
+                is_wanted = False  # what it does to end, it does undisturbed
+                raise asyncio.CancelledError
+
         context = copy_context()
         context.run(_WAITING.set, (self, task))
-        context.run(LOOK.set, self._look_until(waits_until(self.scheduler)))
+        context.run(LOOK.set, None if until == inf else look)
         future = context.run(asyncio.ensure_future, awaitable, loop=self.loop)
         future.add_done_callback(lambda _: self.arrived(task))
         self.scheduler.abroad += 1
@@ -130,18 +139,9 @@ class Bridge:
                 self.scheduler.suspend()
         finally:
             self.scheduler.abroad -= 1
+            is_wanted = False
             future.cancel()
         return future.result()
-
-    def _look_until(self, until: float) -> Callable[[int], object] | None:
-        """Return what ends a coroutine that computes for too long; its task can't be stopped from there."""
-        now = self.scheduler.now
-
-        def look(items: int) -> None:
-            if now() >= until:
-                raise asyncio.CancelledError
-
-        return None if until == inf else look
 
     def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine beside the program, and what it begins; cancelled where the loop ends.

@@ -6,6 +6,7 @@ is callable; generated code sees to that. Sets compare with `==`, so that 1 and 
 
 from __future__ import annotations
 
+from harnpy.faults import paced
 from harnpy.vm.declare import method
 from harnpy.vm.run import list_methods
 from harnpy.vm.values import Set, display
@@ -33,7 +34,7 @@ def values(vm: Vm, self: Dict) -> list[Value]:
 
     Example: {b: 2, a: 1}.values()  // [1, 2]
     """
-    return [self[key] for key in vm.paced(sorted(self))]
+    return [self[key] for key in paced(sorted(self))]
 
 
 @method("dict", "entries() -> list")
@@ -42,7 +43,7 @@ def entries(vm: Vm, self: Dict) -> list[Value]:
 
     Example: {a: 1}.entries()  // [{key: "a", value: 1}]
     """
-    return [{"key": key, "value": self[key]} for key in vm.paced(sorted(self))]
+    return [{"key": key, "value": self[key]} for key in paced(sorted(self))]
 
 
 @method("dict", "count() -> int")
@@ -88,7 +89,7 @@ def map_values(vm: Vm, self: Dict, f: Value) -> Dict | None:
     Example: {a: 1}.map_values({ v -> v * 10 })  // {a: 10}
     """
     g = vm.callback(f, 1)
-    return None if g is None else {key: g(0, self[key]) for key in vm.paced(sorted(self))}
+    return None if g is None else {key: g(0, self[key]) for key in paced(sorted(self))}
 
 
 @method("dict", "map_keys(f: callable) -> dict")
@@ -99,7 +100,7 @@ def map_keys(vm: Vm, self: Dict, f: Value) -> Dict | None:
     Example: {a: 1}.map_keys({ key -> uppercase(key) })  // {A: 1}
     """
     g = vm.callback(f, 1)
-    return None if g is None else {display(g(0, key)): self[key] for key in vm.paced(sorted(self))}
+    return None if g is None else {display(g(0, key)): self[key] for key in paced(sorted(self))}
 
 
 @method("dict", "filter(f: callable) -> dict")
@@ -109,7 +110,7 @@ def dict_filter(vm: Vm, self: Dict, f: Value) -> Dict | None:
     Example: {a: 1, b: 2}.filter({ v -> v > 1 })  // {b: 2}
     """
     g = vm.callback(f, 1)
-    return None if g is None else {key: self[key] for key in vm.paced(sorted(self)) if g(0, self[key])}
+    return None if g is None else {key: self[key] for key in paced(sorted(self)) if g(0, self[key])}
 
 
 @method("dict", "remove(key: string) -> dict")
@@ -157,7 +158,7 @@ def contains(vm: Vm, self: Set, v: Value) -> bool:
 
     Example: set(1, 2).contains(2)  // true
     """
-    return contains_value(vm.paced(self.items), v)
+    return contains_value(paced(self.items), v)
 
 
 @method("set", "add(v) -> set")
@@ -166,7 +167,7 @@ def add(vm: Vm, self: Set, v: Value) -> Set:
 
     Example: set(1).add(2)  // set(1, 2)
     """
-    return self if contains_value(vm.paced(self.items), v) else Set([*self.items, v])
+    return self if contains_value(paced(self.items), v) else Set([*self.items, v])
 
 
 @method("set", "remove(v) -> set")
@@ -196,7 +197,7 @@ def intersect(vm: Vm, self: Set, other: Value) -> Set:
     Example: set(1, 2).intersect(set(2, 3))  // set(2)
     """
     theirs = _members(vm, other)
-    return Set([item for item in vm.paced(self.items) if theirs.has(item)])
+    return Set([item for item in paced(self.items) if theirs.has(item)])
 
 
 @method("set", "difference(other: set) -> set")
@@ -309,8 +310,8 @@ def _members(vm: Vm, value: Value) -> Members:
 
 
 def _distinct(vm: Vm, items: list[Value]) -> Members:
-    return Members(vm.paced(items))
+    return Members(paced(items))
 
 
 def _without(vm: Vm, source: Set, unwanted: Members) -> Set:
-    return Set([item for item in vm.paced(source.items) if not unwanted.has(item)])
+    return Set([item for item in paced(source.items) if not unwanted.has(item)])

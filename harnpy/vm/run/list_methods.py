@@ -5,6 +5,7 @@ A method that takes a callback returns its neutral result when given no callable
 
 from __future__ import annotations
 
+from harnpy.faults import paced
 from harnpy.vm.declare import method
 from harnpy.vm.values import display
 from harnpy.vm.values.equality import compare, contains_value, equal, structural_key
@@ -38,13 +39,13 @@ def in_order(vm: Vm, items: Sequence[Value], keys: Sequence[Value]) -> list[Valu
 
         # `compare` calls no Harn code, so going through C is safe here.
         key_of = cmp_to_key(paced_calls(compare, vm.signal, vm.poll))
-        sortable = [key_of(key) for key in vm.paced(keys)]
+        sortable = [key_of(key) for key in paced(keys)]
         places = sorted(range(len(items)), key=sortable.__getitem__)
     elif len(items) > _RUN and vm.signal.pending:
         places = _sorted_in_runs(vm, keys)
     else:
         places = sorted(range(len(items)), key=sortable.__getitem__)
-    return [items[i] for i in vm.paced(places)]
+    return [items[i] for i in paced(places)]
 
 
 def _sorted_in_runs(vm: Vm, keys: Sequence[Any]) -> list[int]:
@@ -66,7 +67,7 @@ def first_extreme(vm: Vm, items: Sequence[Value], keys: Sequence[Value], sign: i
     if not items:
         return None
     best = 0
-    for i, key in enumerate(vm.paced(keys)):
+    for i, key in enumerate(paced(keys)):
         if compare(key, keys[best]) == sign:
             best = i
     return items[best]
@@ -91,7 +92,7 @@ def _is_native(keys: Sequence[Value]) -> bool:
 
 def joined(vm: Vm, items: Items, sep: str) -> str:
     """The display text of the items, ``sep`` in between."""
-    texts = [display(item) for item in vm.paced(items)]
+    texts = [display(item) for item in paced(items)]
     if len(texts) > 1:
         vm.sizes.check_text(sum(map(len, texts)) + len(sep) * (len(texts) - 1))
     return sep.join(texts)
@@ -100,7 +101,7 @@ def joined(vm: Vm, items: Items, sep: str) -> str:
 def spliced(vm: Vm, items: Items) -> Items:
     """The items, in place of each list its own."""
     flat: Items = []
-    for item in vm.paced(items):
+    for item in paced(items):
         if type(item) is list:
             flat += item
             vm.sizes.check_items(len(flat))
@@ -134,7 +135,7 @@ def map_(vm: Vm, self: List, f: Value) -> List | None:
     Example: [1, 2].map({ n -> n * 10 })  // [10, 20]
     """
     g = vm.callback(f, 1)
-    return None if g is None else [g(0, item) for item in vm.paced(self)]
+    return None if g is None else [g(0, item) for item in paced(self)]
 
 
 @method("list", "filter(f: callable) -> list")
@@ -144,7 +145,7 @@ def filter_(vm: Vm, self: List, f: Value) -> List | None:
     Example: [1, 2, 3].filter({ n -> n > 1 })  // [2, 3]
     """
     g = vm.callback(f, 1)
-    return None if g is None else [item for item in vm.paced(self) if g(0, item)]
+    return None if g is None else [item for item in paced(self) if g(0, item)]
 
 
 @method("list", "flat_map(f: callable) -> list")
@@ -154,7 +155,7 @@ def flat_map(vm: Vm, self: List, f: Value) -> List | None:
     Example: [1, 2].flat_map({ n -> [n, n] })  // [1, 1, 2, 2]
     """
     g = vm.callback(f, 1)
-    return None if g is None else spliced(vm, [g(0, item) for item in vm.paced(self)])
+    return None if g is None else spliced(vm, [g(0, item) for item in paced(self)])
 
 
 @method("list", "reduce(init, f: callable) -> any")
@@ -166,7 +167,7 @@ def reduce(vm: Vm, self: List, init: Value, f: Value) -> Value:
     g = vm.callback(f, 2)
     if g is None:
         return None
-    for item in vm.paced(self):
+    for item in paced(self):
         init = g(0, init, item)
     return init
 
@@ -189,7 +190,7 @@ def find_index(vm: Vm, self: List, f: Value) -> int:
     """
     g = vm.callback(f, 1)
     if g is not None:
-        for i, item in enumerate(vm.paced(self)):
+        for i, item in enumerate(paced(self)):
             if g(0, item):
                 return i
     return -1
@@ -213,7 +214,7 @@ def all_(vm: Vm, self: List, f: Value) -> bool:
     """
     g = vm.callback(f, 1)
     if g is not None:
-        for item in vm.paced(self):
+        for item in paced(self):
             if not g(0, item):
                 return False
     return True
@@ -244,7 +245,7 @@ def sort_by(vm: Vm, self: List, f: Value) -> List | None:
     Example: ["ccc", "a", "bb"].sort_by({ s -> len(s) })  // ["a", "bb", "ccc"]
     """
     g = vm.callback(f, 1)
-    return None if g is None else in_order(vm, self, [g(0, item) for item in vm.paced(self)])
+    return None if g is None else in_order(vm, self, [g(0, item) for item in paced(self)])
 
 
 @method("list", "reverse() -> list")
@@ -281,7 +282,7 @@ def min_by(vm: Vm, self: List, f: Value) -> Value:
     Example: ["ccc", "a"].min_by({ s -> len(s) })  // "a"
     """
     g = vm.callback(f, 1)
-    return None if g is None else first_extreme(vm, self, [g(0, item) for item in vm.paced(self)], -1)
+    return None if g is None else first_extreme(vm, self, [g(0, item) for item in paced(self)], -1)
 
 
 @method("list", "max_by(f: callable) -> any")
@@ -291,7 +292,7 @@ def max_by(vm: Vm, self: List, f: Value) -> Value:
     Example: ["ccc", "a"].max_by({ s -> len(s) })  // "ccc"
     """
     g = vm.callback(f, 1)
-    return None if g is None else first_extreme(vm, self, [g(0, item) for item in vm.paced(self)], 1)
+    return None if g is None else first_extreme(vm, self, [g(0, item) for item in paced(self)], 1)
 
 
 @method("list", "sum() -> int | float")
@@ -300,8 +301,8 @@ def sum_(vm: Vm, self: List) -> int | float:
 
     Example: [1, 2, 3.5].sum()  // 6.5
     """
-    numbers = [item for item in vm.paced(self) if type(item) is int or type(item) is float]
-    return sum_of(vm.paced(numbers))
+    numbers = [item for item in paced(self) if type(item) is int or type(item) is float]
+    return sum_of(paced(numbers))
 
 
 @method("list", 'join(sep: string = "") -> string')
@@ -319,7 +320,7 @@ def contains(vm: Vm, self: List, v: Value) -> bool:
 
     Example: [1, 2].contains(2)  // true
     """
-    return contains_value(vm.paced(self), v)
+    return contains_value(paced(self), v)
 
 
 @method("list", "index_of(v) -> int")
@@ -328,7 +329,7 @@ def index_of(vm: Vm, self: List, v: Value) -> int:
 
     Example: ["a", "b"].index_of("b")  // 1
     """
-    for i, item in enumerate(vm.paced(self)):
+    for i, item in enumerate(paced(self)):
         if equal(item, v):
             return i
     return -1
@@ -340,7 +341,7 @@ def enumerate_(vm: Vm, self: List) -> List:
 
     Example: ["a", "b"].enumerate().map({ e -> "${e.index}${e.value}" })  // ["0a", "1b"]
     """
-    return [{"index": i, "value": item} for i, item in enumerate(vm.paced(self))]
+    return [{"index": i, "value": item} for i, item in enumerate(paced(self))]
 
 
 @method("list", "zip(other: list) -> list")
@@ -351,7 +352,7 @@ def zip_(vm: Vm, self: List, other: Value) -> List:
     """
     if type(other) is not list:
         return []
-    return [[mine, theirs] for mine, theirs in zip(vm.paced(self), other, strict=False)]
+    return [[mine, theirs] for mine, theirs in zip(paced(self), other, strict=False)]
 
 
 @method("list", "slice(start: int = 0, end?: int) -> list")
@@ -370,7 +371,7 @@ def unique(vm: Vm, self: List) -> List:
     Example: [1, 2, 1].unique()  // [1, 2]
     """
     kept: dict[Hashable, Value] = {}
-    for item in vm.paced(self):
+    for item in paced(self):
         kept.setdefault(structural_key(item), item)
     return list(kept.values())
 
@@ -455,7 +456,7 @@ def partition(vm: Vm, self: List, f: Value) -> List | None:
         return None
     matching: List = []
     rest: List = []
-    for item in vm.paced(self):
+    for item in paced(self):
         (matching if g(0, item) else rest).append(item)
     return [matching, rest]
 
@@ -470,7 +471,7 @@ def group_by(vm: Vm, self: List, f: Value) -> dict[str, List] | None:
     if g is None:
         return None
     groups: dict[str, List] = {}
-    for item in vm.paced(self):
+    for item in paced(self):
         groups.setdefault(display(g(0, item)), []).append(item)
     return groups
 
@@ -483,7 +484,7 @@ def chunk(vm: Vm, self: List, size: int) -> List:
     Example: [1, 2, 3].chunk(2)  // [[1, 2], [3]]
     """
     size = max(size, 1)
-    return [self[i : i + size] for i in vm.paced(range(0, len(self), size))]
+    return [self[i : i + size] for i in paced(range(0, len(self), size))]
 
 
 @method("list", "window(size: int = 2, step: int = 1) -> list")
@@ -497,7 +498,7 @@ def window(vm: Vm, self: List, size: int, step: int) -> List:
     size, step = max(size, 1), max(step, 1)
     starts = range(0, len(self) - size + 1, step)
     vm.sizes.check_items(len(starts) * size)
-    return [self[i : i + size] for i in vm.paced(starts)]
+    return [self[i : i + size] for i in paced(starts)]
 
 
 @method("list", "compact() -> list")
@@ -506,7 +507,7 @@ def compact(vm: Vm, self: List) -> List:
 
     Example: [1, nil, 2].compact()  // [1, 2]
     """
-    return [item for item in vm.paced(self) if item is not None]
+    return [item for item in paced(self) if item is not None]
 
 
 @method("list", "tally() -> dict")
@@ -516,7 +517,7 @@ def tally(vm: Vm, self: List) -> dict[str, int]:
     Example: ["a", "b", "a"].tally()  // {a: 2, b: 1}
     """
     counts: dict[str, int] = {}
-    for item in vm.paced(self):
+    for item in paced(self):
         text = display(item)
         counts[text] = counts.get(text, 0) + 1
     return counts

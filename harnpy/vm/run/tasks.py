@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
-from harnpy.faults import LOOK
+from harnpy.faults import LOOK, paced
 from harnpy.vm.errors import FAILURES, Interrupted, TypeFault
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.calls import err
@@ -459,7 +459,7 @@ def parallel(
         return None
     else:
         items = source
-    calls = [applied(body, x) if takes else body for x in tasks.vm.paced(items)]
+    calls = [applied(body, x) if takes else body for x in paced(items)]
     limit = cap if cap and cap > 0 else len(calls)
     if tasks.vm.spans is not None and tasks.vm.spans.on:
         return _recorded(tasks, tasks.vm.spans, kind, calls, limit)
