@@ -59,7 +59,10 @@ def _is_plainly_clean(value: Any) -> bool:
         if kind is str:
             if not (item.isascii() or _is_text(item)):
                 return False
-        elif kind is dict:
+            continue
+        if (kind is dict or kind is list) and len(found) + len(item) > DEEPEST:
+            return False  # long, or nested too deeply
+        if kind is dict:
             for key in item:
                 if type(key) is not str:
                     return False
@@ -68,8 +71,6 @@ def _is_plainly_clean(value: Any) -> bool:
         elif kind is list:
             found += item
         elif not (item is None or kind is bool or _is_scalar(item, kind)):
-            return False
-        if len(found) > DEEPEST:  # may be nested too deeply
             return False
     return True
 
