@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from harnpy.storage.errors import (
     VersionConflict,
 )
 from harnpy.storage.sqlite import SqliteStore
+from harnpy.storage.sqlite.database import prepare
 from tests.storage.notes import NOTES, Note, notes
 
 #: Bytes of a page, and of what SQLite's log says of one.
@@ -130,6 +132,27 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
     with pytest.raises(StoreUnreachable, match="database of another program"):
         open_store(f"sqlite:{other}")
     assert other.read_bytes() == before
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_another_process_may_make_the_store_meanwhile(tmp_path: Path, moment: int) -> None:
+    file = tmp_path / "store.db"
+
+    class Overtaken(sqlite3.Connection):
+        """Somebody else makes the store before its statement of that number, unless it holds him up."""
+
+        asked = 0
+
+        def execute(self, *statement: Any) -> sqlite3.Cursor:
+            if self.asked == moment and not self.in_transaction:
+                open_store(f"sqlite:{file}").close()
+            self.asked += 1
+            return super().execute(*statement)
+
+    with closing(sqlite3.connect(file, isolation_level=None, factory=Overtaken)) as connection:
+        prepare(connection, "sqlite:store.db")
+        assert connection.asked
+    open_store(f"sqlite:{file}").close()
 
 
 def test_a_file_that_is_no_database_is_a_corrupt_log(tmp_path: Path) -> None:

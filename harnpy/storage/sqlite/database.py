@@ -140,6 +140,12 @@ CREATE INDEX tickets_key ON tickets(key, ticket);
 """
 
 
+_WHAT_IT_IS = """
+SELECT EXISTS (SELECT 1 FROM sqlite_schema), application_id, user_version
+FROM pragma_application_id, pragma_user_version
+"""
+
+
 def prepare(connection: Connection, url: str) -> None:
     """Make an empty database a store, and have the connection know what an older version lacks.
 
@@ -193,13 +199,13 @@ def _alone(connection: Connection) -> Iterator[None]:
 
 def _version(connection: Connection, url: str) -> int:
     """Return the version of a store, 0 for an empty database."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    # Asked at once: between two questions another process may make the database a store.
+    has_tables, application, version = connection.execute(_WHAT_IT_IS).fetchone()
     if application == APPLICATION:
         if version > VERSION:
             raise SchemaTooNew(url, version, VERSION)
         return int(version)
-    if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None:
+    if has_tables:
         raise StoreUnreachable(url, "it is a SQLite database of another program")
     return 0
 
