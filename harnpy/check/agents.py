@@ -335,7 +335,7 @@ def _in_order(statement: ast.Node) -> Iterator[ast.Node]:
         if isinstance(node, _DECLARED):
             continue
         waiting.append((node, True))
-        waiting.extend((child, False) for child in reversed(list(node.children())))
+        waiting.extend((child, False) for child in reversed(node.children()))
 
 
 class Agents:

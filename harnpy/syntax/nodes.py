@@ -212,7 +212,7 @@ def expression_statement(start: int, end: int, value: Node) -> Node:
     while leftmost is not None and leftmost.start == start:
         if isinstance(leftmost, ast.FnExpr):
             raise Reject("function name", start, skip=1)
-        leftmost = next(leftmost.children(), None)
+        leftmost = next(iter(leftmost.children()), None)
     return value
 
 

@@ -545,7 +545,7 @@ def _ends_in_type_name(node: Node) -> bool:
     """Return True if the last token is a capitalised name."""
     last: Node | None = node
     while last is not None and not isinstance(last, ast.Name):
-        children = list(last.children())
+        children = last.children()
         last = children[-1] if children else None
     return last is not None and last.name[:1].isupper()
 

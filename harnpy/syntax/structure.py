@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from harnpy.syntax.diagnostic import CompileFault
 
 #: Bodies that begin a function of their own, which `break` cannot leave and `try*` can return from.
-_FUNCTIONS = ast.FnDecl | ast.FnExpr | ast.Closure | ast.ToolDecl | ast.Pipeline | ast.Override
+_FUNCTIONS = {ast.FnDecl, ast.FnExpr, ast.Closure, ast.ToolDecl, ast.Pipeline, ast.Override}
 #: Bodies that run on their own: a `break` inside does not reach the loop around.
-_DETACHED = ast.Spawn | ast.Parallel | ast.Defer | ast.EvalPack
+_DETACHED = {ast.Spawn, ast.Parallel, ast.Defer, ast.EvalPack}
+_LOOPS = {ast.For, ast.While}
+#: Nodes that have rules.
+_RULED = {ast.Break, ast.Continue, ast.TryStar, ast.Spread, ast.Binary, ast.Duration, ast.Attribute}
 _SPREADABLE = ast.List | ast.Dict | ast.StructLit | ast.Call | ast.MethodCall
 _FUNCTION_ATTRIBUTES = ("acp_tool", "acp_skill")
 _TRY_STAR = "try* requires an enclosing function (fn, tool, or pipeline) so the rethrow has a target"
@@ -33,16 +36,18 @@ def check_structure(program: ast.Program, source: str, file: str = "<script>") -
     places: list[_Place] = [(program, False, False, None)]
     while places:
         node, in_loop, in_function, parent = places.pop()
-        violation = _violation(node, in_loop, in_function, parent)
+        kind = type(node)
+        violation = _violation(node, in_loop, in_function, parent) if kind in _RULED else None
         if violation is not None:
             violations.append((node, *violation))
-        if isinstance(node, _FUNCTIONS):
+        if kind in _FUNCTIONS:
             in_loop, in_function = False, True
-        elif isinstance(node, _DETACHED):
+        elif kind in _DETACHED:
             in_loop = False
-        body = node.body if isinstance(node, ast.For | ast.While) else None
-        children = [(child, in_loop or child is body, in_function, node) for child in node.children()]
-        places += reversed(children)
+        body = node.body if kind in _LOOPS else None  # type: ignore[attr-defined]
+        places += [
+            (child, in_loop or child is body, in_function, node) for child in reversed(node.children())
+        ]
     return _faults(violations, source, file) if violations else []
 
 

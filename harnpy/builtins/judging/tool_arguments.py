@@ -187,7 +187,7 @@ def _below(node: ast.Node) -> Iterator[ast.Node]:
     while waiting:
         each = waiting.pop()
         yield each
-        waiting.extend(reversed(list(each.children())))
+        waiting.extend(reversed(each.children()))
 
 
 def _is(node: ast.Node, name: str) -> bool:

@@ -53,7 +53,7 @@ class Subject:
         while stack:
             node = stack.pop()
             self._by_type.setdefault(type(node), []).append(node)
-            inner = list(node.children())
+            inner = node.children()
             for child in inner:
                 self._parents[id(child)] = node
             stack.extend(reversed(inner))
