@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from harnpy.faults import OptionError
@@ -73,11 +73,7 @@ class OptionTable:
 
     def default(self, name: str) -> Any:
         """Return the default of an option, None where the table has none. A bare word is a text."""
-        text = self.own[name].default
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text or None
+        return _value(self.own[name].default)
 
     def rows(self, path: str = "") -> Iterator[Option]:
         """Yield every option, those of an inner dict after the option that takes it."""
@@ -168,6 +164,14 @@ def _dicts(value: Any) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
 def _place(path: tuple[str | int, ...]) -> str:
     """Return a path as messages have it: ``children[0].restart.max``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+@cache
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text or None
 
 
 def _options(text: str) -> Iterator[Option]:
