@@ -7,7 +7,6 @@ On SQLite with the durability that is the default. Times depend on the machine. 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from appenders import MESSAGE
-from options import parser
+from options import environment, parser
 from storage import Report, collected, seconds
 
 from harnpy.session.codec import SessionCodec
@@ -58,11 +57,10 @@ def kilobytes_held(store: Store, length: int) -> float:
 
 def imported(module: str) -> float:
     """Milliseconds that the import of a compiled module takes a process, the interpreter's start apart."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
     def start(program: str) -> float:
         command = [sys.executable, "-c", program]
-        return seconds(partial(subprocess.run, command, env=environment, check=True)) * 1e3
+        return seconds(partial(subprocess.run, command, env=environment(), check=True)) * 1e3
 
     start(f"import {module}")
     return start(f"import {module}") - start("pass")

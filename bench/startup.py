@@ -12,7 +12,6 @@ writes imports `re`.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from options import parser
+from options import environment, parser
 
 HELLO = 'println("hello")\n'
 #: What pip 25 and uv write for an entry point.
@@ -68,8 +67,8 @@ def measure(directory: Path, rounds: int, check: bool) -> int:
     hello, long = directory / "hello.harn", directory / "long.harn"
     hello.write_text(HELLO)
     long.write_text(thousand_lines())
-    warm_env = {**os.environ, "XDG_CACHE_HOME": str(directory / "warm")}
-    cold_env = {**os.environ, "XDG_CACHE_HOME": str(directory / "cold")}
+    warm_env = {**environment(), "XDG_CACHE_HOME": str(directory / "warm")}
+    cold_env = {**environment(), "XDG_CACHE_HOME": str(directory / "cold")}
     command = directory / "harnpy"
     command.write_text(SCRIPT.format(python=sys.executable))
     command.chmod(0o755)
