@@ -64,6 +64,7 @@ LOOP = CALL + OptionTable(
     tool_retries: int — by default the profile's
     tool_backoff_ms: int = 1000 — the first pause between them
     overflow_retries: int = 1 — how often a request that is too long is made again, compacted
+    on_cut: string = fail — when a limit of tokens cuts a reply off: fail, continue or accept
     persistent: bool = false — go on after turns without a tool call until the work is done
     done_sentinel: string = "##DONE##" — the text that ends a loop
     nudge: string — what to say after a turn without a tool call

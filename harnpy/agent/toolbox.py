@@ -15,7 +15,7 @@ from harnpy.agent.tool_registry import EXECUTORS, RUNTIME_SERVED
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import as_dict, as_text, as_texts
 from harnpy.formats.globs import affix_matches
-from harnpy.llm.native_tools import native_name, parameters_of, tool_entries
+from harnpy.llm.native_tools import is_service_tool, native_name, parameters_of, tool_entries
 from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
@@ -377,6 +377,8 @@ class Toolbox:
 def refuse_unbacked(entries: list[Dict], caller: str) -> None:
     """Raise `MisuseError` for a tool that can't be run."""
     for entry in entries:
+        if is_service_tool(entry):
+            continue
         name, executor = entry["name"], entry.get("executor")
         handled = callable(entry.get("handler"))
         if executor is None and not handled and entry.get("host_capability") is None:

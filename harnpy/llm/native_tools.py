@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
+from harnpy.llm.dialects import ANTHROPIC, CHAT, Dialect, parameters_schema
 from harnpy.llm.request_messages import without_mark
 
 if TYPE_CHECKING:
@@ -76,7 +77,19 @@ def native_style(provider: str, model: str) -> str:
 
 def native_tools(entries: Iterable[Entry], style: str) -> list[dict[str, Any]]:
     """The entries as native tool JSON; ``style`` is as `native_style` has it; Ollama's is OpenAI's."""
-    return [_anthropic(entry) if style == "anthropic" else _openai(entry) for entry in entries]
+    shaped = _anthropic if style == "anthropic" else _openai
+    return [_of_service(entry) if is_service_tool(entry) else shaped(entry) for entry in entries]
+
+
+def is_service_tool(entry: Entry) -> bool:
+    """Return True for the entry of a tool that the model's service has, and runs, itself."""
+    kind = entry.get("type")
+    is_ours = any(key in entry for key in ("parameters", "handler", "input_schema", "function"))
+    return isinstance(kind, str) and kind != "function" and not is_ours
+
+
+def _of_service(entry: Entry) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "executor"}
 
 
 def native_name(tool: dict[str, Any]) -> str | None:
@@ -145,52 +158,74 @@ Tool = dict[str, Any]
 
 
 def openai_tool(tool: Tool) -> Tool:
-    if "function" in tool:
-        return {**without_mark(_public(tool)), "function": _public(tool["function"])}
-    if "input_schema" not in tool:
-        return tool  # a service's own tool
-    rest = without_mark(_public(tool))
-    schema = rest.pop("input_schema")
-    function = {"name": rest.pop("name"), "description": rest.pop("description", ""), "parameters": schema}
-    return {"type": "function", "function": function, **rest}
+    """Return a tool for chat completions. Raises `OptionError` for one that only other services have."""
+    if is_own(tool):
+        return _own(tool, CHAT)
+    rest, function = _definition_of(tool, CHAT, "parameters")
+    return {"type": "function", "function": function, **without_mark(rest)}
 
 
 def anthropic_tool(tool: Tool) -> Tool:
-    if "function" not in tool:
-        return _public(tool)
-    function = tool["function"]
+    """Return a tool for Anthropic. Raises `OptionError` for one that only other services have."""
+    if is_own(tool):
+        return _own(tool, ANTHROPIC)
+    rest, function = _definition_of(tool, ANTHROPIC, "input_schema")
+    return {**function, **rest}
+
+
+def is_own(tool: Tool) -> bool:
+    """Return True for a tool of the service's own, which it runs itself."""
+    return "function" not in tool and "input_schema" not in tool
+
+
+def _own(tool: Tool, dialect: Dialect) -> Tool:
+    if not dialect.has_tool(str(tool.get("type"))):
+        raise OptionError(
+            f"tools: '{tool.get('type')}' is a tool that services have themselves, and those that speak "
+            f"'{dialect.name}' have none of that type"
+        )
+    return _public(tool)
+
+
+def _definition_of(tool: Tool, dialect: Dialect, schema_key: str) -> tuple[Tool, Tool]:
+    """Return what a tool has beside its definition, and the definition as the dialect wants it."""
     rest = {key: value for key, value in _public(tool).items() if key not in ("type", "function")}
-    schema = function.get("parameters") or {"type": "object", "properties": {}}
-    return {
-        "name": function["name"],
-        "description": function.get("description", ""),
-        "input_schema": schema,
-        **rest,
-    }
+    given = tool.get("function")
+    if given is None:
+        given = {key: rest.pop(key, None) for key in ("name", "description", "input_schema")}
+    schema, left = parameters_schema(given.get("parameters", given.get("input_schema")))
+    description = "\n".join(filter(None, (given.get("description"), left)))
+    own = {key: value for key, value in _public(given).items() if key not in ("parameters", "input_schema")}
+    name = dialect.name_of(given["name"])
+    return rest, {**own, "name": name, "description": description, schema_key: schema}
 
 
 def openai_choice(choice: Any) -> Any:
     if isinstance(choice, dict):
         kind = choice.get("type")
         if kind == "tool":
-            return {"type": "function", "function": {"name": choice.get("name")}}
+            return _named_choice(choice.get("name"))
         return {"auto": "auto", "none": "none", "any": "required"}.get(str(kind), choice)
     if choice == "any":
         return "required"
-    if choice in ("auto", "none", "required"):
-        return choice
-    return {"type": "function", "function": {"name": choice}}
+    return choice if choice in ("auto", "none", "required") else _named_choice(choice)
+
+
+def _named_choice(name: Any) -> Tool:
+    return {"type": "function", "function": {"name": CHAT.name_of(str(name))}}
 
 
 def anthropic_choice(choice: Any) -> Any:
     if isinstance(choice, dict):
         function = choice.get("function")
-        return {"type": "tool", "name": function.get("name")} if isinstance(function, dict) else choice
-    if choice in ("required", "any"):
+        if not isinstance(function, dict):
+            return choice
+        choice = function.get("name")
+    elif choice in ("required", "any"):
         return {"type": "any"}
-    if choice in ("auto", "none"):
+    elif choice in ("auto", "none"):
         return {"type": choice}
-    return {"type": "tool", "name": choice}
+    return {"type": "tool", "name": ANTHROPIC.name_of(str(choice))}
 
 
 def _public(tool: Tool) -> Tool:

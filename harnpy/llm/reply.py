@@ -7,13 +7,17 @@ from typing import Any
 
 from harnpy.llm.configuration.prices import FREE, Price
 
+#: The services' words for a reply that was cut off by a limit of tokens, in small letters.
+CUT = ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
+
 
 @dataclass(slots=True)
 class Reply:
     """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's.
 
-    ``thinking_blocks`` must go back to Anthropic before the calls that they led to;
-    ``given_blocks`` are the content blocks of a reply that aren't just its text and its calls.
+    ``parts`` are the content blocks as the service sent them, in its order, where they are more than a text
+    and calls behind it; ``more`` are further keys of its message. Both go back to ``origin``, the service and
+    the model that wrote them, and to no other. ``given_blocks`` are those of a mock's reply.
     ``cached_beside``: whether cached tokens are counted beside ``input_tokens``, as Anthropic does, rather
     than among them; None for where they wouldn't fit among them.
     """
@@ -31,9 +35,16 @@ class Reply:
     thinking_summary: str | None = None
     stop_reason: str | None = None
     price: Price = FREE
-    thinking_blocks: list[dict[str, Any]] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, str] | None = None
     given_blocks: list[dict[str, Any]] | None = None
     cached_beside: bool | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the reply was cut off by a limit of tokens."""
+        return (self.stop_reason or "").lower() in CUT
 
     @property
     def prompt_tokens(self) -> int:

@@ -25,12 +25,28 @@ def request_message(message: Message) -> Message:
         text = content if isinstance(content, str) else compact_json(content)
         result = {"type": "tool_result", "tool_use_id": message.get("tool_use_id"), "content": text}
         return {"role": "user", "content": [result]}
+    message = _spelled_as_ours(message)
     if "role" in message and message.get("content") is not None:
         return message
     filled = {"role": "user", **message}
     if filled.get("content") is None:
         filled["content"] = ""
     return filled
+
+
+def _spelled_as_ours(message: Message) -> Message:
+    """Return a message with Gemini's role and parts, or OpenAI's former calls, as every provider reads it."""
+    role, call = message.get("role"), message.get("function_call")
+    if role == "model":
+        said = {key: value for key, value in message.items() if key != "parts"}
+        return {"content": message.get("parts"), **said, "role": "assistant"}
+    if role == "function":
+        named = {key: value for key, value in message.items() if key != "name"}
+        return {**named, "role": "tool", "tool_name": message.get("name")}
+    if isinstance(call, dict) and "tool_calls" not in message:
+        said = {key: value for key, value in message.items() if key != "function_call"}
+        return {**said, "tool_calls": [{"type": "function", "function": call}]}
+    return message
 
 
 def request_messages(given: Iterable[Any]) -> list[Message]:
@@ -113,18 +129,47 @@ def keep_last_marks(parts: Iterable[list[Block]]) -> None:
 #
 # A conversation may hold messages of several providers: it was resumed elsewhere, or a fallback took over.
 # The blocks are ``text``, ``image``, ``tool_use {id, name, input}``, ``tool_result {tool_use_id, content}``
-# and a provider's own kinds, which are passed on unchanged. A message's mark for the cache is on its last
-# block. Pure. Spec: 07 §1.2, §3, §6.7.
+# and a service's own kinds. What only the service understands that wrote it (thinking with its signature,
+# keys of a message or a call) goes back to that one unchanged, and to no other: `origin` says which.
+# A message's mark for the cache is on its last block. Pure. Spec: 07 §1.2, §1.17, §3, §6.7.
 
 
 _TEXT = ("text", "output_text", "input_text")
+_CALLS = ("tool_use", "tool_call")
+_THINKING = ("thinking", "redacted_thinking")
+#: Kinds of blocks that each service is sent, in its own spelling.
+_COMMON = (
+    *(*_TEXT, *_CALLS, "tool_result"),
+    *("image", "image_url", "input_image", "audio", "input_audio", "file", "document"),
+)
+#: The keys with which chat completions send reasoning, and want it back.
+REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+#: How messages of other programs call a call's arguments.
+_ARGUMENTS = ("arguments", "input", "args")
+#: The keys of a call that are ours, or are written anew.
+CALL_KEYS = ("id", "type", "name", "function", *_ARGUMENTS, "index", "visibility", "written", MARK)
+
+
+class Origin(NamedTuple):
+    """The service and the model that wrote a message."""
+
+    dialect: str
+    base_url: str
+    model: str
+
+    def has_written(self, message: Message) -> bool | None:
+        """Return whether the message is of this origin; None when nobody knows."""
+        known = message.get("origin")
+        return known == self._asdict() if isinstance(known, dict) else None
 
 
 class Turn(NamedTuple):
-    """``role`` is as given, except that tool results are the user's."""
+    """``role`` is as given, except that tool results are the user's. ``more`` are keys of an own message, and
+    a call has its own under the same name."""
 
     role: str
     blocks: list[Block]
+    more: Block
 
     def of(self, *types: str) -> list[Block]:
         return [block for block in self.blocks if block.get("type") in types]
@@ -133,33 +178,52 @@ class Turn(NamedTuple):
         return [block for block in self.blocks if block.get("type") not in types]
 
 
-def turns(messages: Iterable[dict[str, Any]]) -> Iterator[Turn]:
-    """The turns of a conversation. Raises `OptionError` for an image without a source, or a wrong mark."""
+def turns(messages: Iterable[dict[str, Any]], reader: Origin) -> Iterator[Turn]:
+    """The turns of a conversation for the service that reads them.
+
+    Raises `OptionError` for an image without a source, or a wrong mark.
+    """
     waiting = _Waiting()
     for message in messages:
         role = str(message.get("role") or "user")
         if role == "tool":
-            id = message.get("tool_call_id") or waiting.take(message.get("tool_name"))
+            id = waiting.answered(message.get("tool_call_id"), message.get("tool_name"))
             result = {"type": "tool_result", "tool_use_id": id, "content": message.get("content")}
-            yield Turn("user", [_plain_result({**result, **mark_of(message)})])
+            yield Turn("user", [_plain_result({**result, **mark_of(message)})], {})
             continue
-        blocks = [_block(block, waiting) for block in _listed(message.get("content"))]
+        own = reader.has_written(message)
+        given = _readable(_listed(message.get("content")), own, reader)
+        blocks = [_block(block, waiting, own) for block in given]
         calls = message.get("tool_calls")
         if isinstance(calls, list):
-            blocks += [waiting.call(call) for call in calls if isinstance(call, dict)]
+            blocks += [waiting.call(call, own) for call in calls if isinstance(call, dict)]
         if mark := mark_of(message):
             mark_last(blocks, mark)
-        yield Turn(role, blocks)
+        yield Turn(role, blocks, {key: message[key] for key in REASONING if own and key in message})
+
+
+def _readable(blocks: list[Any], own: bool | None, reader: Origin) -> list[Any]:
+    """Return the blocks without those that the reader doesn't understand. Thinking of unknown origin is
+    believed to be of the dialect that has such blocks."""
+    if own or (own is None and reader.dialect == "anthropic"):
+        return blocks
+    if own is None:
+        return [
+            block for block in blocks if not isinstance(block, dict) or block.get("type") not in _THINKING
+        ]
+    return [block for block in blocks if not isinstance(block, dict) or block.get("type") in _COMMON]
 
 
 class _Waiting:
-    """Ids for calls without one; their results name only the tool, oldest call first."""
+    """The ids of calls: one is made where there is none, and another where an earlier call has the same.
+    Results without an id name only the tool, oldest call first."""
 
     def __init__(self) -> None:
-        self._ids: dict[str, list[str]] = {}
+        self._unnamed: dict[str, list[str]] = {}
+        self._latest: dict[str, str] = {}
         self._count = 0
 
-    def call(self, call: Block) -> Block:
+    def call(self, call: Block, own: bool | None) -> Block:
         """A tool call of any shape as a ``tool_use`` block."""
         function = call.get("function")
         if not isinstance(function, dict):
@@ -167,15 +231,31 @@ class _Waiting:
         name = str(function.get("name"))
         id = call.get("id")
         if not id:
+            id = self._new()
+            self._unnamed.setdefault(name, []).append(id)
+        elif id in self._latest:
+            id = self._latest[id] = self._new()
+        else:
+            self._latest[id] = id
+        given = next((function[key] for key in _ARGUMENTS if key in function), None)
+        block = {"type": "tool_use", "id": id, "name": name, "input": read_arguments(given), **mark_of(call)}
+        more = {key: value for key, value in call.items() if own and key not in CALL_KEYS}
+        return {**block, "more": more} if more else block
+
+    def answered(self, id: Any, name: Any = None) -> str:
+        """Return the id of the call that a result answers."""
+        if id:
+            return self._latest.get(id, str(id))
+        ids = self._unnamed.get(str(name))
+        return ids.pop(0) if ids else "call_0"
+
+    def _new(self) -> str:
+        id = "call_0"
+        while id == "call_0" or id in self._latest:
             self._count += 1
             id = f"call_{self._count}"
-            self._ids.setdefault(name, []).append(id)
-        given = function.get("arguments", function.get("input"))
-        return {"type": "tool_use", "id": id, "name": name, "input": _arguments(given), **mark_of(call)}
-
-    def take(self, name: Any) -> str:
-        ids = self._ids.get(str(name))
-        return ids.pop(0) if ids else "call_0"
+        self._latest[id] = id
+        return id
 
 
 def _listed(content: Any) -> list[Any]:
@@ -184,16 +264,18 @@ def _listed(content: Any) -> list[Any]:
     return [] if content is None else [{"type": "text", "text": _text(content)}]
 
 
-def _block(block: Any, waiting: _Waiting) -> Block:
+def _block(block: Any, waiting: _Waiting, own: bool | None) -> Block:
     if not isinstance(block, dict):
         return {"type": "text", "text": _text(block)}
     kind = block.get("type")
-    if kind in _TEXT:
+    if kind in _CALLS:
+        return waiting.call(block, own)
+    if own:
+        return block
+    if kind in _TEXT or (kind is None and isinstance(block.get("text"), str)):
         return {"type": "text", "text": _text(block.get("text", "")), **mark_of(block)}
-    if kind in ("tool_use", "tool_call"):
-        return waiting.call(block)
     if kind == "tool_result":
-        return _plain_result(block)
+        return _plain_result({**block, "tool_use_id": waiting.answered(block.get("tool_use_id"))})
     if (
         kind == "image"
         and not isinstance(block.get("source"), dict)
@@ -215,13 +297,14 @@ def _plain_result(block: Block) -> Block:
     return {"type": "tool_result", "tool_use_id": id, "content": text, **mark_of(block)}
 
 
-def _arguments(given: Any) -> dict[str, Any]:
-    """The arguments of a call; empty unless they are an object."""
-    if isinstance(given, str):
+def read_arguments(given: Any) -> dict[str, Any]:
+    """The arguments of a call as an object, which every service takes."""
+    if isinstance(given, str) and given.strip():
         try:
-            given = json.loads(given)
+            read = json.loads(given)
         except (ValueError, RecursionError):
-            return {}
+            return {_UNREADABLE: given}
+        return read if isinstance(read, dict) else {_UNREADABLE: given}
     return given if isinstance(given, dict) else {}
 
 
@@ -233,19 +316,45 @@ def joined_text(blocks: Iterable[Block]) -> str:
     return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
 
 
-def read_arguments(name: str, text: str) -> dict[str, Any]:
-    """The arguments of a call that a model wrote; unreadable ones become an error for the model (07 §6.7)."""
+#: The one argument of a call whose own can't be read: why. It is never run, and the model told (07 §6.7).
+PARSE_ERROR = "__parse_error"
+#: The one argument that such a call goes back to a service with: what the model wrote.
+_UNREADABLE = "__unreadable"
+
+
+def unrun(call: dict[str, Any], why: str) -> dict[str, Any]:
+    """Return a call as one that must not be run."""
+    return {**call, "arguments": {PARSE_ERROR: why}}
+
+
+def _unreadable(name: str, text: str, is_cut: bool) -> str | None:
+    """Return why the arguments that a model wrote can't be used; those of a reply that ``is_cut`` off must be
+    an object to its end."""
     if not text.strip():
-        return {}
+        return f"The reply was cut off before the arguments of tool '{name}' came." if is_cut else None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return {"__parse_error": f"The arguments of tool '{name}' are not valid JSON: {json_problem(text)}"}
-    if isinstance(value, dict):
-        return value
-    return {"__parse_error": f"The arguments of tool '{name}' are not a JSON object: {text[:200]}"}
+        if is_cut:
+            return f"The reply was cut off within the arguments of tool '{name}'."
+        return f"The arguments of tool '{name}' are not valid JSON: {json_problem(text)}"
+    return (
+        None
+        if isinstance(value, dict)
+        else f"The arguments of tool '{name}' are not a JSON object: {text[:200]}"
+    )
 
 
-def tool_call(id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """A call as a reply carries it."""
-    return {"id": id, "type": "tool_call", "name": name, "arguments": arguments}
+def written_call(
+    id: str, name: str, text: str, is_cut: bool, more: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a call as a reply carries it, of the text that a model wrote as its arguments.
+
+    ``more`` are the service's own keys. Arguments that can't be read become an error for the model; their
+    text is kept.
+    """
+    why = _unreadable(name, text, is_cut)
+    call: dict[str, Any] = {"id": id, "type": "tool_call", "name": name}
+    if why is None:
+        return {**call, "arguments": json.loads(text) if text.strip() else {}, **(more or {})}
+    return {**unrun(call, why), "written": text, **(more or {})}

@@ -78,7 +78,6 @@ def _allowed(schema: dict[str, Any]) -> str:
 
 _NO_JSON = "response did not contain parseable JSON"
 _CUT_OFF = "response hit the token limit before producing complete JSON"
-_CUTTING = ("length", "max_tokens")
 
 _NO_BUDGET = (
     " (hint: set `schema_retries: N` in the llm_call options to automatically re-prompt the model with a "
@@ -192,5 +191,5 @@ def _no_json(reply: Reply, request: Request) -> Iterator[str]:
     parsed = interpreted(reply, request.tools)
     if parsed is not None and parsed.violations:
         yield f"protocol violations: {joined(parsed.violations)}"
-    if reply.stop_reason in _CUTTING:
+    if reply.is_cut:
         yield _CUT_OFF

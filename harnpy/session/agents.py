@@ -65,7 +65,8 @@ class ContextOverflow(Exception):
 
 @dataclass(frozen=True)
 class TurnResult:
-    """The outcome of a turn. ``messages`` are those of the agent, ``text`` is what the last one says."""
+    """The outcome of a turn. ``messages`` are those of the agent, ``text`` is what the last one says,
+    ``finish_reason`` the service's word for why the last reply ended."""
 
     status: Literal["completed", "waiting", "stopped", "failed"]
     stop_reason: str
@@ -76,6 +77,7 @@ class TurnResult:
     steps: int
     turn_id: str
     session: Any
+    finish_reason: str | None = None
 
 
 @dataclass(frozen=True)

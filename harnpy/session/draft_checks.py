@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _ROLES = ("user", "assistant", "tool")
 _NO_CALL = "session append: tool message has no matching pending assistant tool call"
 _SAYS_NOTHING = "session append: assistant message has no content, reasoning, thinking blocks, or tool calls"
+_HAS_NOTHING = (
+    "session append: user message has no content: its keys are {}. Is it another tool's? `harnpy sessions "
+    "import` reads those that docs/faces.md lists"
+)
 #: What the session writes itself.
 _ITS_OWN = {
     kinds.SESSION_CREATED: "a session has it already: create another one",
@@ -88,12 +92,21 @@ class Pending:
         if results is None:
             if message["role"] == "assistant" and not has_payload(message):
                 raise EventRejected(_SAYS_NOTHING)
+            if message["role"] == "user" and not _has_content(message):
+                raise EventRejected(_HAS_NOTHING.format(", ".join(sorted(message))))
             self._open = _calls(message)
             return
         for id in results:
             if id not in self._open:
                 raise EventRejected(_NO_CALL)
             self._open.remove(id)
+
+
+def _has_content(message: Message) -> bool:
+    """Return whether a user's message has a content, even an empty one, or parts in harnpy's shape."""
+    parts = message.get("parts")
+    known = isinstance(parts, list) and any(isinstance(part, dict) and "type" in part for part in parts)
+    return known or message.get("content") is not None
 
 
 def _place(view: View, turn: Event, count: int) -> int:

@@ -226,19 +226,23 @@ class Answer(NamedTuple):
 
 
 class Round(NamedTuple):
-    """An assistant's message as it is after the repair, and its answers."""
+    """An assistant's message as it is after the repair, and its answers. Message number ``end`` is the next
+    that isn't a result."""
 
     message: Message
     answers: list[Answer]
+    end: int
 
 
 def rounds(messages: Sequence[Message], lookup: Callable[[int, int], dict[str, Record]]) -> list[Any]:
     """Return the messages in order as (number, message), with a `Round` for each message that calls tools.
 
-    Results that answer no call are gone. ``lookup(at, end)`` returns what the log knows of the calls of
-    message number ``at``; the next that isn't a result is number ``end``.
+    A result that stands further behind moves up to its call; those that answer none are gone. ``lookup(at,
+    end)`` returns what the log knows of the calls of message number ``at``; the next that isn't a result is
+    number ``end``.
     """
     found: list[Any] = []
+    late = _LateResults(messages)
     at = 0
     while at < len(messages):
         message = messages[at]
@@ -251,7 +255,7 @@ def rounds(messages: Sequence[Message], lookup: Callable[[int, int], dict[str, R
         elif calls := calls_of(message):
             while end < len(messages) and results_of(messages[end]) is not None:
                 end += 1
-            found.append((at, _round(messages, at, end, calls, lookup)))
+            found.append((at, _round(messages, at, end, calls, late, lookup)))
         else:
             found.append((at, message))
         at = end
@@ -263,13 +267,20 @@ def _round(
     at: int,
     end: int,
     calls: list[Call],
+    late: _LateResults,
     lookup: Callable[[int, int], dict[str, Record]],
 ) -> Round:
     matches = _matches(calls, [results_of(messages[number]) or [] for number in range(at + 1, end)])
     answered = {call for match in matches for call in match if call is not None}
     missing = [n for n, call in enumerate(calls) if n not in answered and call.id is not None]
-    records = lookup(at, end) if missing else {}
     answers: list[tuple[int, Answer]] = []
+    for number in missing[:]:
+        moved = late.take(str(calls[number].id), at, end)
+        if moved is not None:
+            missing.remove(number)
+            answered.add(number)
+            answers.append((number, Answer(*moved, calls[number], None)))
+    records = lookup(at, end) if missing else {}
     for number, match in enumerate(matches, at + 1):
         ids = [None if call is None else calls[call].id or "" for call in match]
         kept = with_results(messages[number], ids)
@@ -285,7 +296,53 @@ def _round(
             answered.add(number)
     answers.sort(key=lambda item: item[0])
     message = with_calls(messages[at], [number in answered for number in range(len(calls))])
-    return Round(message, [answer for _, answer in answers])
+    return Round(message, [answer for _, answer in answers], end)
+
+
+class _LateResults:
+    """The results of a conversation by the ids of their calls, for calls that have none right behind them."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._numbers: dict[str, list[tuple[int, int | None]]] | None = None
+
+    def take(self, id: str, at: int, end: int) -> tuple[Message, int] | None:
+        """Return the result, from message ``end`` on, of a call in message ``at``, and its message's number.
+
+        None when there is none before another call of that id.
+        """
+        if self._numbers is None:
+            self._numbers = self._found()
+        places = self._numbers.get(id, [])
+        for place, (number, column) in enumerate(places):
+            if number > at and column is None:
+                return None
+            if number >= end and column is not None:
+                del places[place]
+                return self._alone(number, column), number
+        return None
+
+    def _found(self) -> dict[str, list[tuple[int, int | None]]]:
+        """Return by id where it is a result's, with the number of that in its message, or a call's."""
+        places: dict[str, list[tuple[int, int | None]]] = {}
+        for number, message in enumerate(self._messages):
+            ids = results_of(message)
+            if ids is not None:
+                for column, id in enumerate(ids):
+                    if id is not None:
+                        places.setdefault(id, []).append((number, column))
+                continue
+            for call in calls_of(message):
+                if call.id is not None:
+                    places.setdefault(call.id, []).append((number, None))
+        return places
+
+    def _alone(self, number: int, column: int) -> Message:
+        message = self._messages[number]
+        if message.get("role") in RESULT_ROLES:
+            return message
+        results = [block for block in _dicts(message["content"]) if _is_result(block)]
+        return {**message, "content": [results[column]]}
 
 
 def _matches(calls: list[Call], results: list[list[str | None]]) -> list[list[int | None]]:

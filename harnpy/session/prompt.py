@@ -170,8 +170,7 @@ def _repaired(
             found += _said(entry, what)
             continue
         found += _said(entry, what.message)
-        end = at + 1 + sum(answer.source is not None for answer in what.answers)
-        records = lookup(at, end) if annotate else {}
+        records = lookup(at, what.end) if annotate else {}
         for answer in what.answers:
             record = records.get(answer.call.id or "") or answer.record
             source = HistoryEntry({}) if answer.source is None else shown[answer.source]

@@ -270,6 +270,7 @@ def result_of(session: Session, events: list[Event]) -> TurnResult:
     return TurnResult(
         status=_status(end),
         stop_reason=end["turn_stop_reason"],
+        finish_reason=_finish_reason(events),
         text=end["text"] if "text" in end else _text(said[-1]) if said else "",
         messages=messages,
         usage=end.get("usage"),
@@ -278,6 +279,13 @@ def result_of(session: Session, events: list[Event]) -> TurnResult:
         turn_id=events[0].id,
         session=session,
     )
+
+
+def _finish_reason(events: list[Event]) -> str | None:
+    """Return the service's word for why the turn's last reply ended; None where there is none."""
+    replies = (event.body.get("reply") for event in reversed(events) if event.type == kinds.STEP_COMPLETED)
+    last = next(replies, None)
+    return None if last is None else last.get("stop_reason")
 
 
 def _status(end: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -78,6 +79,16 @@ class Raw:
 
 
 @dataclass(frozen=True)
+class Played:
+    """Bytes as they came, written in pieces that end at these places; after ``cut`` of them the connection
+    breaks."""
+
+    body: bytes
+    ends: tuple[int, ...] = ()
+    cut: int | None = None
+
+
+@dataclass(frozen=True)
 class Silence:
     """No answer, until the client has enough."""
 
@@ -91,7 +102,7 @@ class Endless:
     content_type: str = "text/event-stream"
 
 
-Answer = Say | Fail | Raw | Silence | Endless
+Answer = Say | Fail | Raw | Played | Silence | Endless
 
 
 @dataclass
@@ -179,6 +190,8 @@ class Wire:
                 return False
             case Raw(body, content_type, encoding, status):
                 return await self._whole(writer, status, body, content_type, {"content-encoding": encoding})
+            case Played():
+                return await _play(writer, answer)
             case Endless():
                 headers = {"content-type": answer.content_type, "transfer-encoding": "chunked"}
                 await _send(writer, _head(answer.status, headers))
@@ -242,6 +255,17 @@ class Wire:
                 break
         await _send(writer, b"0\r\n\r\n")
         return True
+
+
+async def _play(writer: asyncio.StreamWriter, played: Played) -> bool:
+    await _send(writer, _head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
+    body = played.body[: played.cut]
+    for start, end in pairwise([0, *(at for at in played.ends if at < len(body)), len(body)]):
+        if start < end:
+            await _send(writer, b"%x\r\n%s\r\n" % (end - start, body[start:end]))
+    if played.cut is None:
+        await _send(writer, b"0\r\n\r\n")
+    return played.cut is None
 
 
 def _by_amazon(request: Received) -> bool:

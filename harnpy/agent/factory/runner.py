@@ -148,7 +148,7 @@ class LoopRunner:
             loop.until = self._runtime.world.clock.monotonic() + self._seconds
         try:
             done = loop.run()
-            if options.persistent or not is_native:
+            if options.persistent or not is_native or loop.state.is_joined:
                 turn.visible = done["visible_text"]
         finally:
             turn.session.on_appended = None

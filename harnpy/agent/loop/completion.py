@@ -93,7 +93,9 @@ def next_phase(text: str) -> str | None:
 @dataclass(slots=True)
 class LoopState:
     """``texts`` are the model's answers. ``calls`` are the names of the tools called, in order;
-    ``successful`` and ``rejected`` name each tool once. ``last_prose`` is the last answer without its calls.
+    ``successful`` and ``rejected`` name each tool once. ``last_prose`` is the last answer without its calls,
+    with those before it that were cut off if it ``is_joined``,
+    ``finish_reason`` the service's word for why that one ended.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -104,5 +106,7 @@ class LoopState:
     successful: dict[str, None] = field(default_factory=dict)
     rejected: dict[str, None] = field(default_factory=dict)
     last_prose: str = ""
+    is_joined: bool = False
+    finish_reason: str | None = None
     ledger_rejections: int = 0
     verification: Verification = field(default_factory=Verification)

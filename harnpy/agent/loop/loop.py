@@ -294,6 +294,7 @@ class Loop:
         self.state.iterations += 1
         text = (request.prefill or "") + reply.text
         self.state.texts.append(text)
+        self.state.finish_reason = reply.stop_reason
         return reply, text
 
     def _valid_reply(self, request: Request, iteration: int) -> Reply:
@@ -425,6 +426,7 @@ class Loop:
         trace, state = self.models.trace, self.state
         return {
             "status": status,
+            "finish_reason": state.finish_reason,
             "text": "".join(state.texts),
             "visible_text": prompts.shown(visible_text(state.last_prose), self.options.max_prose_chars),
             "llm": {

@@ -65,6 +65,7 @@ class LoopOptions:
     tool_retries: int
     tool_backoff_ms: int
     overflow_retries: int
+    on_cut: str
     persistent: bool
     sentinel: str
     nudge: str | None
@@ -112,6 +113,7 @@ def read_loop_options(
         tool_retries=options.count("tool_retries", profile.tool_retries),
         tool_backoff_ms=options.count("tool_backoff_ms", LOOP.default("tool_backoff_ms")),
         overflow_retries=options.count("overflow_retries", LOOP.default("overflow_retries")),
+        on_cut=_on_cut(options.string("on_cut"), caller),
         persistent=options.flag("persistent"),
         sentinel=options.string("done_sentinel") or SENTINEL,
         nudge=options.string("nudge"),
@@ -135,6 +137,14 @@ def read_loop_options(
         session_id=session_id if session_id.strip() else "",
         token_budget=options.integer("token_budget"),
     )
+
+
+def _on_cut(given: str | None, caller: str) -> str:
+    """Return what a loop does with a reply that was cut off. Raises `MisuseError`."""
+    chosen = given or LOOP.default("on_cut")
+    if chosen not in ("fail", "continue", "accept"):
+        raise MisuseError(f"{caller}: on_cut must be one of fail, continue, accept; got `{chosen}`")
+    return str(chosen)
 
 
 def _native_fallback(given: str | None, caller: str) -> str:

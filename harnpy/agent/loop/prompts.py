@@ -263,6 +263,11 @@ ACTION_REQUIRED = (
 )
 
 
+CUT_OFF = "Your reply was cut off by its limit of tokens. Go on exactly where it ended; repeat nothing of it."
+#: The result of a call in a reply with which the loop ends, because it was cut off.
+NOT_RUN = "Not run: the reply that asked for it was cut off by its limit of tokens."
+
+
 def persistence(options: LoopOptions, has_tools: bool) -> str:
     """Return the instruction to continue until the request is complete, and how to report that."""
     keep_on = (

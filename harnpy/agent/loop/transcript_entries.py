@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.formats.json import compact_json
 from harnpy.llm.native_tools import native_style
 from harnpy.llm.reply import Reply
-from harnpy.llm.request_messages import request_message
+from harnpy.llm.request_messages import CALL_KEYS, read_arguments, request_message
 from harnpy.session import events as kinds
 from harnpy.session.conversation import AGENT
 from harnpy.session.errors import InvalidArgument
@@ -21,7 +21,7 @@ from harnpy.session.prompt import TOOLS, joined_system, memo_message
 from harnpy.session.transcript import lifecycle_event, message_event, transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.formats.dicts import Dict
     from harnpy.llm.request import Request
@@ -43,8 +43,9 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
     kept: Dict = {"text": reply.text, "tool_calls": reply.tool_calls}
     if reply.thinking:
         kept["thinking"] = reply.thinking
-    if reply.thinking_blocks:
-        kept["thinking_blocks"] = reply.thinking_blocks
+    kept |= {key: value for key in ("parts", "more") if (value := getattr(reply, key))}
+    if reply.parts or reply.more:
+        kept["origin"] = reply.origin
     if reply.thinking_summary:
         kept["thinking_summary"] = reply.thinking_summary
     kept |= {"stop_reason": reply.stop_reason, "model": reply.model, "provider": reply.provider}
@@ -69,8 +70,19 @@ def recorded_reply(step: Dict, request: Request) -> Reply:
         thinking=kept.get("thinking"),
         thinking_summary=kept.get("thinking_summary"),
         stop_reason=kept["stop_reason"],
-        thinking_blocks=kept.get("thinking_blocks", []),
+        parts=kept.get("parts") or _former_parts(kept),
+        more=kept.get("more", {}),
+        origin=kept.get("origin"),
     )
+
+
+def _former_parts(kept: Dict) -> list[Dict]:
+    """Return the blocks of a reply as builds before 0.2 kept them: thinking comes first."""
+    thoughts = kept.get("thinking_blocks")
+    if not thoughts:
+        return []
+    text = [{"type": "text", "text": kept["text"]}] if kept["text"] else []
+    return [*thoughts, *text, *map(_call_block, kept["tool_calls"])]
 
 
 def recorded_answer(conversation: Conversation) -> Callable[[Request], Reply] | None:
@@ -105,10 +117,12 @@ def _thoughts(reply: Reply) -> Iterator[Dict]:
 def assistant_message(reply: Reply, style: str) -> Dict:
     """Return the reply as the conversation's next message; ``style`` is that of its provider."""
     if reply.tool_calls:
-        message = calls_message(reply.text, reply.tool_calls, style, reply.thinking_blocks)
+        message = calls_message(reply, reply.text, reply.tool_calls, style)
+    elif reply.parts or reply.more:
+        message = text_message(reply, reply.text)
     else:
         message = {"role": "assistant", "content": reply.blocks() or reply.text}
-    return {**message, "reasoning": reply.thinking} if reply.thinking else message
+    return {**message, "reasoning": reply.thinking} if reply.thinking and "origin" not in message else message
 
 
 def call_transcript(request: Request, reply: Reply, world: World, **details: Any) -> Dict:
@@ -121,21 +135,42 @@ def call_transcript(request: Request, reply: Reply, world: World, **details: Any
     return transcript(new_id(), messages, events, [], state="active")
 
 
-def calls_message(text: str, calls: list[Dict], style: str, thoughts: Sequence[Dict] = ()) -> Dict:
-    """Return the assistant's message with tool calls, in a provider's ``style``. Spec: 07 §6.7.
+def calls_message(reply: Reply, text: str, calls: list[Dict], style: str) -> Dict:
+    """Return the assistant's message with those ``calls`` of a reply, in a provider's ``style``.
 
-    ``thoughts`` are blocks that Anthropic requires again before the calls that they led to.
+    What only its service understands stands where that has put it. Spec: 07 §1.17, §6.7.
     """
+    made = {call["id"]: call for call in calls}
+    parts = [part for part in reply.parts if part.get("type") != "tool_use" or made.pop(part["id"], None)]
+    if parts and text != reply.text:
+        parts.insert(0, {"type": "text", "text": text.removesuffix(reply.text)})
+    left = list(made.values())
     if style == "anthropic":
-        blocks = [*thoughts]
-        blocks += [{"type": "text", "text": text}] if text else []
-        blocks += [
-            {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["arguments"]}
-            for call in calls
-        ]
-        return {"role": "assistant", "content": blocks}
+        blocks = parts or ([{"type": "text", "text": text}] if text else [])
+        return {"role": "assistant", "content": blocks + list(map(_call_block, left)), **_marks(reply)}
+    message = {"role": "assistant", "content": parts or text, **_marks(reply)}
     shaped = _ollama_call if style == "ollama" else _function_call
-    return {"role": "assistant", "content": text, "tool_calls": [shaped(call) for call in calls]}
+    return {**message, "tool_calls": list(map(shaped, left))} if left else message
+
+
+def text_message(reply: Reply, text: str) -> Dict:
+    """Return the assistant's message of a reply without calls."""
+    return {"role": "assistant", "content": reply.parts or text, **_marks(reply)}
+
+
+def _marks(reply: Reply) -> Dict:
+    """Return the keys of a message that only its service understands, and which one that is."""
+    own = reply.parts or reply.more or any(map(_own_keys, reply.tool_calls))
+    return {**reply.more, "origin": reply.origin} if own and reply.origin else {}
+
+
+def _own_keys(call: Dict) -> Dict:
+    return {key: value for key, value in call.items() if key not in CALL_KEYS}
+
+
+def _call_block(call: Dict) -> Dict:
+    given = read_arguments(call.get("written", call["arguments"]))
+    return {**_own_keys(call), "type": "tool_use", "id": call["id"], "name": call["name"], "input": given}
 
 
 def _ollama_call(call: Dict) -> Dict:
@@ -143,8 +178,10 @@ def _ollama_call(call: Dict) -> Dict:
 
 
 def _function_call(call: Dict) -> Dict:
-    function = {"name": call["name"], "arguments": compact_json(call["arguments"])}
-    return {"id": call["id"], "type": "function", "function": function}
+    written = call.get("written")
+    text = compact_json(call["arguments"]) if written is None else written
+    function = {"name": call["name"], "arguments": text}
+    return {**_own_keys(call), "id": call["id"], "type": "function", "function": function}
 
 
 # What a model was asked, from the log alone: the request of a step. Spec: 10 §C16.2.

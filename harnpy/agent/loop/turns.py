@@ -15,8 +15,9 @@ from harnpy.agent.loop.ledger import NAME as LEDGER
 from harnpy.agent.loop.ledger import UNAVAILABLE as NO_LEDGER
 from harnpy.agent.loop.ledger import LedgerError
 from harnpy.agent.loop.tool_runner import OK, REJECTED
-from harnpy.agent.loop.transcript_entries import calls_message
+from harnpy.agent.loop.transcript_entries import calls_message, text_message
 from harnpy.agent.rules.hooks import POST_AGENT_TURN
+from harnpy.llm.request_messages import unrun
 from harnpy.llm.text_format import TAGS, Parsed, parse_reply
 from harnpy.session.messages import results_message, styled_result
 from harnpy.session.transcript import lifecycle_event
@@ -37,16 +38,27 @@ if TYPE_CHECKING:
     from harnpy.llm.reply import Reply
 
 
+#: The status of a loop that ends with an answer that was cut off.
+CUT = "cut"
+#: So often in a row a model is asked for the rest.
+_MOST_CUTS = 3
+
+
 @dataclass(slots=True)
 class Turn:
-    """One answer of the model and what came of it. ``accepted``: it completes the request."""
+    """One answer of the model and what came of it.
+
+    ``accepted``: it completes the request. ``ending``: the loop's status when it ends with this answer, which
+    was cut off.
+    """
 
     iteration: int
     text: str
-    thoughts: list[Dict] = field(default_factory=list)
+    reply: Reply
     parsed: Parsed = field(default_factory=Parsed)
     calls: list[Dict] = field(default_factory=list)
     accepted: bool = False
+    ending: str | None = None
 
     def info(self, failed: bool, **mark: Any) -> Dict:
         """Return what subscribers and hooks receive about a turn without calls. Spec: 08 §1.7."""
@@ -86,10 +98,16 @@ class Turns:
         self._nudges = 0
         self._fallbacks = 0
         self._single_tool_turns = 0
+        #: How many answers were cut off one after another, and what they say together.
+        self._cuts = 0
+        self._unfinished = ""
 
     def take(self, reply: Reply, text: str, iteration: int) -> str | Idle | None:
         """Act on an answer, ``text`` being its whole text. Return the loop's status if it ends here."""
-        turn = self._interpret(reply, Turn(iteration, text))
+        turn = self._interpret(Turn(iteration, text, reply))
+        if reply.is_cut and self.options.on_cut != "accept":
+            return self._cut_turn(turn)
+        self._cuts, self._unfinished = 0, ""
         self._feed_back(turn)
         turn.accepted = self._completes(turn)
         self._keep_ledger(turn)
@@ -97,23 +115,23 @@ class Turns:
 
     # What the answer says.
 
-    def _interpret(self, reply: Reply, turn: Turn) -> Turn:
+    def _interpret(self, turn: Turn) -> Turn:
         """Find the calls in an answer: the provider's, or else those in its text. Step 6."""
-        text = turn.text
+        text, reply = turn.text, turn.reply
         may_call = self.offer.has_tools or self.ledger.active
         if may_call or any(tag in text for tag in TAGS):
             names = [*self.offer.names(), LEDGER] if self.ledger.active else self.offer.names()
             turn.parsed = parse_reply(text, names)
         if not may_call:
             turn.parsed.errors.clear()
-        turn.thoughts = reply.thinking_blocks
         if reply.tool_calls:
             turn.calls = reply.tool_calls
         elif may_call:
             turn.calls = turn.parsed.calls
             if self.options.tool_format == "native" and turn.calls:
                 self._fall_back(turn)
-        self.state.last_prose = turn.parsed.prose or text
+        self.state.last_prose = self._unfinished + (turn.parsed.prose or text)
+        self.state.is_joined = bool(self._unfinished)
         segment = self.model_input.segment
         if segment is not None:
             segment.interpreted(self.state.last_prose, turn.calls, turn.parsed.errors)
@@ -145,6 +163,23 @@ class Turns:
         if parsed.violations and self.offer.has_tools and self.options.tool_format == "text":
             text = prompts.violated(parsed.violations, self.options.sentinel)
             self.model_input.feed_back("protocol_violation", text)
+
+    # An answer that was cut off. Spec: 07 §6.3.
+
+    def _cut_turn(self, turn: Turn) -> str | None:
+        """Ask for the rest of an answer, if the options want that, or end the loop."""
+        self._cuts += 1
+        goes_on = self.options.on_cut == "continue" and self._cuts <= _MOST_CUTS
+        turn.ending = None if goes_on else CUT
+        turn.parsed.errors.clear()  # of a call that isn't there to its end
+        if turn.calls:
+            return self._tool_turn(turn)
+        self._record_text(turn)
+        self._unfinished = self.state.last_prose
+        if goes_on:
+            self.model_input.feed_back("cut_off", prompts.CUT_OFF)
+        self.close(turn.info(True, status=CUT))
+        return turn.ending
 
     # Whether the work is complete.
 
@@ -200,7 +235,8 @@ class Turns:
         errors = turn.parsed.errors
         self.model_input.add(self._recorded_calls(turn))
         self.model_input.conversation.store()
-        results = self.dispatcher.dispatch(turn.calls, turn.iteration, self._answer_call)
+        calls = turn.calls if turn.ending is None else [unrun(call, prompts.NOT_RUN) for call in turn.calls]
+        results = self.dispatcher.dispatch(calls, turn.iteration, self._answer_call)
         self._tell_results(results)
         self._nudges = 0
         info = self._tool_turn_info(turn, results)
@@ -208,6 +244,8 @@ class Turns:
         self._run_hooks(info)
         self._emit("turn_end", iteration=turn.iteration, turn_info=info)
         self._emit("iteration_end", iteration=turn.iteration, turn_info=info)
+        if turn.ending is not None:
+            return turn.ending
         if any(name in self.options.stop_after_tools for name in info["successful_tool_names"]):
             return "done"
         if self._called_back(info):
@@ -220,7 +258,7 @@ class Turns:
     def _recorded_calls(self, turn: Turn) -> Dict:
         """Return the assistant's message of a turn with calls."""
         if self.options.tool_format == "native":
-            return calls_message(turn.text, turn.calls, self.offer.style, turn.thoughts)
+            return calls_message(turn.reply, turn.text, turn.calls, self.offer.style)
         parsed = turn.parsed
         if parsed.errors:
             content = prompts.elided([call["name"] for call in turn.calls], len(parsed.errors))
@@ -319,8 +357,11 @@ class Turns:
         return None, turn.info(False, status="continue")
 
     def _record_text(self, turn: Turn) -> None:
-        content = prompts.recorded(turn.parsed.canonical or turn.text)
-        self.model_input.add({"role": "assistant", "content": content})
+        said = prompts.recorded(turn.parsed.canonical or turn.text)
+        if self.options.tool_format == "native" and said == turn.reply.text:
+            self.model_input.add(text_message(turn.reply, said))
+        else:
+            self.model_input.add({"role": "assistant", "content": said})
 
     def _stuck(self, turn: Turn) -> bool:
         """Count a turn that got nowhere. Return whether it was one too many."""

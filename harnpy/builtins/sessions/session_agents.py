@@ -159,7 +159,9 @@ def _answer(found: Value) -> Any:
 
 
 _OWN: Final = ("idempotency_key", "expected_revision")
-_RESULT: Final = ("status", "stop_reason", "text", "messages", "usage", "cost", "steps", "turn_id")
+_RESULT: Final = (
+    *("status", "stop_reason", "finish_reason", "text", "messages", "usage", "cost", "steps", "turn_id"),
+)
 
 
 @builtin(
@@ -170,9 +172,10 @@ _RESULT: Final = ("status", "stop_reason", "text", "messages", "usage", "cost", 
 def send(call: Call, id: str, prompt: Value, opts: Dict) -> Dict:
     """Run an agent on a prompt, as one turn.
 
-    Returns `{status, stop_reason, text, messages, usage, cost, steps, turn_id}`. It is an agent loop, of the
-    session's definition if it has one, with the options of `agent_loop`; or `agent`, a function of messages
-    and turn, or another definition. Options besides: `idempotency_key`, `expected_revision`.
+    Returns `{status, stop_reason, finish_reason, text, messages, usage, cost, steps, turn_id}`. It is an
+    agent loop, of the session's definition if it has one, with the options of `agent_loop`; or `agent`, a
+    function of messages and turn, or another definition. Options besides: `idempotency_key`,
+    `expected_revision`.
     Spec: 10 §C7.1, §C9.
     """
     own = {key: opts[key] for key in _OWN if key in opts}

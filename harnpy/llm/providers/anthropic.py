@@ -14,6 +14,7 @@ from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.capabilities import model_version
 from harnpy.llm.configuration.known_providers import BEARER
+from harnpy.llm.dialects import ANTHROPIC
 from harnpy.llm.native_tools import anthropic_choice, anthropic_tool
 from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, expect_dict
 from harnpy.llm.request_messages import (
@@ -24,14 +25,15 @@ from harnpy.llm.request_messages import (
     mark_last,
     mark_of,
     read_arguments,
-    tool_call,
     turns,
+    unrun,
+    written_call,
 )
 
 if TYPE_CHECKING:
     from harnpy.llm.call_options import Output
     from harnpy.llm.request import Request
-    from harnpy.llm.request_messages import Block
+    from harnpy.llm.request_messages import Block, Origin
 
 #: The version of the protocol that this module speaks, whatever the SDK prefers.
 _VERSION = "2023-06-01"
@@ -47,6 +49,7 @@ _JSON_ONLY = "Answer with one JSON value and nothing else: no prose, no code fen
 
 class AnthropicProvider(Remote):
     sdk = anthropic
+    dialect = ANTHROPIC
     # After tool results a model may have nothing to add.
     may_be_empty = ("end_turn", "stop_sequence")
 
@@ -65,7 +68,7 @@ class AnthropicProvider(Remote):
         return headers if self.rewritten else {"anthropic-version": _VERSION, **headers}
 
     def body(self, request: Request) -> dict[str, Any]:
-        system, mark, messages = _conversation(request)
+        system, mark, messages = _conversation(request, self.origin(request))
         sampling = request.sampling
         body: dict[str, Any] = {
             "model": request.model,
@@ -95,14 +98,14 @@ class AnthropicProvider(Remote):
 
 
 class _Message(Answer):
-    """A message; its tool calls are [id, name, pieces of the arguments] by index of the block."""
+    """A message: its content blocks, and the pieces of the text in each that comes in pieces."""
 
     cached_beside = True
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[int, tuple[str, str, list[str]]] = {}
-        self._thoughts: dict[int, tuple[Block, list[str]]] = {}
+        self._blocks: dict[int, tuple[Block, list[str]]] = {}
+        self._is_whole = False
 
     def add(self, chunk: Any) -> str:
         event = expect_dict(chunk)
@@ -123,22 +126,29 @@ class _Message(Answer):
         if not isinstance(content, list):
             expect_dict(content)
             return
+        self._is_whole = True
         self._begin(message)
         for index, block in enumerate(content):
             self._block(index, expect_dict(block))
         self._end({"stop_reason": message.get("stop_reason") or "end_turn"}, None)
 
     def calls(self) -> list[dict[str, Any]]:
+        last = next(reversed(self._blocks), None)
         return [
-            tool_call(id, name, read_arguments(name, "".join(pieces)))
-            for id, name, pieces in self._calls.values()
+            self._call(block, "".join(pieces), self.is_cut and index == last)
+            for index, (block, pieces) in self._blocks.items()
+            if block.get("type") == "tool_use"
         ]
 
-    def thoughts(self) -> list[dict[str, Any]]:
-        return [
-            {**block, "thinking": "".join(pieces)} if block["type"] == "thinking" else block
-            for block, pieces in self._thoughts.values()
-        ]
+    def parts(self) -> list[Block]:
+        return [_whole(block, "".join(pieces)) for block, pieces in self._blocks.values()]
+
+    def _call(self, block: Block, text: str, is_cut: bool) -> dict[str, Any]:
+        name = str(block.get("name"))
+        call = written_call(str(block.get("id")), name, text, is_cut)
+        if is_cut and self._is_whole:  # the service has made an object of what came
+            return unrun(call, f"The reply was cut off within the arguments of tool '{name}'.")
+        return call
 
     def _begin(self, message: dict[str, Any]) -> None:
         self.model = message.get("model")
@@ -148,41 +158,39 @@ class _Message(Answer):
         self.stop_reason = delta.get("stop_reason") or self.stop_reason
         self._count(usage)
 
-    def _block(self, index: int, block: dict[str, Any]) -> str:
-        match block.get("type"):
-            case "text":
-                return self._say(block.get("text"))
-            case "thinking" | "redacted_thinking":
-                self._thoughts[index] = block, []
-                self._think(index, block.get("thinking"))
-            case "tool_use":
-                given = block.get("input")
-                pieces = [compact_json(given)] if given else []
-                self._calls[index] = (str(block.get("id")), str(block.get("name")), pieces)
-        return ""
+    def _block(self, index: int, block: Block) -> str:
+        pieces: list[str] = []
+        self._blocks[index] = dict(block), pieces
+        given = block.get("input")
+        if given:
+            pieces.append(compact_json(given))
+        return self._piece(index, block)
 
     def _delta(self, index: int, delta: dict[str, Any]) -> str:
+        if index not in self._blocks:
+            return ""
+        block, pieces = self._blocks[index]
         match delta.get("type"):
-            case "text_delta":
-                return self._say(delta.get("text"))
-            case "thinking_delta":
-                self._think(index, delta.get("thinking"))
-            case "signature_delta" if index in self._thoughts:
-                self._thoughts[index][0]["signature"] = delta.get("signature")
-            case "input_json_delta" if index in self._calls:
-                self._calls[index][2].append(str(delta.get("partial_json", "")))
+            case "text_delta" | "thinking_delta":
+                return self._piece(index, delta)
+            case "signature_delta":
+                block["signature"] = delta.get("signature")
+            case "citations_delta":
+                block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+            case "input_json_delta":
+                pieces.append(str(delta.get("partial_json", "")))
         return ""
 
-    def _say(self, text: Any) -> str:
-        if not isinstance(text, str):
+    def _piece(self, index: int, given: Block) -> str:
+        """Take in the text or the thinking of a block; return what of it is text."""
+        block, pieces = self._blocks[index]
+        kind = block.get("type")
+        said = given.get(str(kind))
+        if kind not in ("text", "thinking") or not isinstance(said, str):
             return ""
-        self.text.append(text)
-        return text
-
-    def _think(self, index: int, text: Any) -> None:
-        if isinstance(text, str) and index in self._thoughts:
-            self.thinking.append(text)
-            self._thoughts[index][1].append(text)
+        pieces.append(said)
+        (self.text if kind == "text" else self.thinking).append(said)
+        return said if kind == "text" else ""
 
     def _count(self, usage: Any) -> None:
         """The counts of a stream are sums so far: later ones replace earlier ones."""
@@ -192,17 +200,25 @@ class _Message(Answer):
         self.cache_write = count(usage, "cache_creation_input_tokens") or self.cache_write
 
 
+def _whole(block: Block, text: str) -> Block:
+    """Return a block with what came of it in pieces."""
+    kind = block.get("type")
+    if kind in ("text", "thinking"):
+        return {**block, kind: text}
+    return {**block, "input": read_arguments(text)} if "input" in block else block
+
+
 #: What a conversation begins with whose first message is the assistant's: services want a user's.
 _LEFT_OUT = "(earlier messages are left out)"
 
 
-def _conversation(request: Request) -> tuple[str, Block, list[dict[str, Any]]]:
+def _conversation(request: Request, reader: Origin) -> tuple[str, Block, list[dict[str, Any]]]:
     """The system prompt with its mark for the cache, if any, and messages of alternating roles, a user's
     first: the results of one turn belong together."""
     systems = [request.system or ""]
     mark: Block = {}
     messages: list[dict[str, Any]] = []
-    for turn in turns(request.messages):
+    for turn in turns(request.messages, reader):
         if turn.role in ("system", "developer"):
             systems.append(joined_text(turn.blocks))
             mark = next(filter(None, map(mark_of, turn.blocks)), mark)
@@ -236,6 +252,12 @@ def _form(output: Output) -> str:
 
 def _native(block: Block) -> Block:
     kind = block.get("type")
+    if kind == "tool_use":
+        call = {key: value for key, value in block.items() if key != "more"}
+        id, name = ANTHROPIC.id_of(call["id"]), ANTHROPIC.name_of(call["name"])
+        return {**call, "id": id, "name": name, **block.get("more", {})}
+    if kind == "tool_result":
+        return {**block, "tool_use_id": ANTHROPIC.id_of(block["tool_use_id"])}
     if kind == "image_url":
         url = block.get("image_url")
         return {

@@ -14,17 +14,18 @@ from harnpy.formats.json import compact_json
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.known_providers import BEARER
+from harnpy.llm.dialects import CHAT
 from harnpy.llm.native_tools import openai_choice, openai_tool
 from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
+from harnpy.llm.providers.streamed_calls import StreamedCalls
 from harnpy.llm.request_messages import (
     MARK,
+    REASONING,
     Turn,
     joined_text,
     mark_last,
     mark_of,
-    read_arguments,
-    tool_call,
     turns,
     without_mark,
 )
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.call_options import Output
     from harnpy.llm.request import Request
-    from harnpy.llm.request_messages import Block
+    from harnpy.llm.request_messages import Block, Origin
 
 _ROLES = ("system", "developer", "assistant")
 _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
@@ -42,6 +43,7 @@ _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_pen
 
 class OpenAIProvider(Remote):
     sdk = openai
+    dialect = CHAT
 
     def new_client(self) -> openai.AsyncOpenAI:
         # The key is in the headers. Without one, the SDK must not take a key from the environment.
@@ -62,7 +64,7 @@ class OpenAIProvider(Remote):
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model_id(request.model),
-            "messages": list(_messages(request, self._wants_marks(request))),
+            "messages": list(_messages(request, self.origin(request), self._wants_marks(request))),
             self.limit: request.max_tokens,
             **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
             **self._thinking(request.thinking),
@@ -131,11 +133,14 @@ def _is_strict(schema: Any) -> bool:
 
 
 class _Completion(Answer):
-    """A chat completion; ``self._calls`` are [id, name, pieces of the arguments] by index."""
+    """A chat completion."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
+        self._calls = StreamedCalls()
+        #: The content, where it is a list.
+        self._parts: list[Block] = []
+        self._more: dict[str, Any] = {}
 
     def add(self, chunk: Any) -> str:
         return self._read(expect_dict(chunk), "delta")
@@ -146,12 +151,13 @@ class _Completion(Answer):
         self.stop_reason = self.stop_reason or "stop"
 
     def calls(self) -> list[dict[str, Any]]:
-        made = []
-        for number, (ids, names, arguments) in enumerate(self._calls.values(), 1):
-            name = "".join(names)
-            id = ids[0] if ids else f"call_{number}"
-            made.append(tool_call(id, name, read_arguments(name, "".join(arguments))))
-        return made
+        return self._calls.calls(self.is_cut)
+
+    def parts(self) -> list[Block]:
+        return self._parts
+
+    def more(self) -> dict[str, Any]:
+        return self._more
 
     def _read(self, part: dict[str, Any], key: str) -> str:
         if part.get("error"):
@@ -166,35 +172,33 @@ class _Completion(Answer):
             return ""
         choice = expect_dict(choices[0])
         self.stop_reason = choice.get("finish_reason") or self.stop_reason
+        if self.stop_reason == "error":
+            raise ServiceError({"type": "server_error", "message": "the reply ended with an error"})
         message = choice.get(key)
-        return self._say(message) if isinstance(message, dict) else ""
+        if not isinstance(message, dict):
+            return ""
+        calls = [expect_dict(call) for call in expect_list(message.get("tool_calls"))]
+        (self._calls.add if key == "delta" else self._calls.add_whole)(calls)
+        if isinstance(content := message.get("content"), list):
+            parts = [part for part in content if isinstance(part, dict)]
+            self._parts = _joined(self._parts, parts) if key == "delta" else parts
+        return self._say(message)
 
     def _say(self, message: dict[str, Any]) -> str:
         thought = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(thought, str):
             self.thinking.append(thought)
-        for position, call in enumerate(expect_list(message.get("tool_calls"))):
-            self._call(expect_dict(call), position)
-        text = message.get("content") or message.get("refusal")
-        if not isinstance(text, str):
+        for key in REASONING:
+            if message.get(key):
+                self._more[key] = _joined(self._more.get(key), message[key])
+        content = message.get("content") or message.get("refusal")
+        if isinstance(content, list):
+            self.thinking += _texts(content, "thinking")
+            content = "".join(_texts(content, "text"))
+        if not isinstance(content, str):
             return ""
-        self.text.append(text)
-        return text
-
-    def _call(self, call: dict[str, Any], position: int) -> None:
-        """Take in a call or a fragment of one; some servers send whole calls without a number."""
-        index = call.get("index")
-        if type(index) is not int:
-            index = len(self._calls) if call.get("id") else max(position, len(self._calls) - 1)
-        ids, names, arguments = self._calls.setdefault(index, ([], [], []))
-        function = expect_dict(call.get("function") or {})
-        if call.get("id"):
-            ids.append(str(call["id"]))
-        if function.get("name"):
-            names.append(str(function["name"]))
-        given = function.get("arguments")
-        if given is not None:
-            arguments.append(given if isinstance(given, str) else compact_json(given))
+        self.text.append(content)
+        return content
 
     def _count(self, usage: Any) -> None:
         details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
@@ -204,13 +208,46 @@ class _Completion(Answer):
         self.cache_write = count(details, "cache_write_tokens")
 
 
-def _messages(request: Request, marks: bool) -> Iterator[dict[str, Any]]:
+#: What two pieces of an item of a list have in common, and which of its keys come in pieces.
+_SAME = ("type", "index", "id")
+_IN_PIECES = ("text", "thinking", "summary")
+
+
+def _joined(before: Any, new: Any) -> Any:
+    """Return what came of a text or a list, and its next piece: a list's last item may go on in it."""
+    if isinstance(before, str) and isinstance(new, str):
+        return before + new
+    if not (isinstance(before, list) and isinstance(new, list)):
+        return new
+    joined = list(before)
+    for item in new:
+        last = joined[-1] if joined else None
+        if not (isinstance(last, dict) and isinstance(item, dict)) or any(
+            key in item and last.get(key) != item[key] for key in _SAME
+        ):
+            joined.append(item)
+            continue
+        pieces = {key: _joined(last.get(key), item[key]) for key in _IN_PIECES if key in item}
+        joined[-1] = {**last, **item, **pieces}
+    return joined
+
+
+def _texts(parts: list[Any], kind: str) -> list[str]:
+    """Return the texts of a content's parts of that kind; one may be a list of parts itself."""
+    found: list[str] = []
+    for part in parts:
+        said = part.get(kind) if isinstance(part, dict) and part.get("type") == kind else None
+        found += _texts(said, "text") if isinstance(said, list) else [said] if isinstance(said, str) else []
+    return found
+
+
+def _messages(request: Request, reader: Origin, marks: bool) -> Iterator[dict[str, Any]]:
     """The conversation; ``marks``: with its marks for the cache."""
-    said = list(turns(request.messages))
+    said = list(turns(request.messages, reader))
     if request.system:
-        said.insert(0, Turn("system", [{"type": "text", "text": request.system}]))
+        said.insert(0, Turn("system", [{"type": "text", "text": request.system}], {}))
     if not marks:
-        said = [Turn(turn.role, list(map(without_mark, turn.blocks))) for turn in said]
+        said = [turn._replace(blocks=list(map(without_mark, turn.blocks))) for turn in said]
     elif request.cache:
         _mark_for_cache(said)
     for turn in said:
@@ -230,21 +267,24 @@ def _mark_for_cache(said: list[Turn]) -> None:
 def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
     """A turn as messages: every tool result is a separate message."""
     for result in turn.of("tool_result"):
-        yield {"role": "tool", "tool_call_id": result["tool_use_id"], "content": result["content"]}
+        id = CHAT.id_of(result["tool_use_id"])
+        yield {"role": "tool", "tool_call_id": id, "content": result["content"]}
     calls = turn.of("tool_use")
-    said = turn.without("tool_use", "tool_result", "thinking", "redacted_thinking")
+    said = turn.without("tool_use", "tool_result")
     if not (said or calls) and turn.blocks:
         return
     message: dict[str, Any] = {
         "role": turn.role if turn.role in _ROLES else "user",
         "content": _content(said),
+        **turn.more,
     }
     if calls:
         message["tool_calls"] = [
             {
-                "id": call["id"],
+                **call.get("more", {}),
+                "id": CHAT.id_of(call["id"]),
                 "type": "function",
-                "function": {"name": call["name"], "arguments": compact_json(call["input"])},
+                "function": {"name": CHAT.name_of(call["name"]), "arguments": compact_json(call["input"])},
             }
             for call in calls
         ]

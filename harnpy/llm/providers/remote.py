@@ -18,7 +18,9 @@ from harnpy.formats.display import display
 from harnpy.formats.json import JsonError, parse_json
 from harnpy.llm.call_options import Caps
 from harnpy.llm.configuration.known_providers import GOOGLE, IN_CLOUDS
+from harnpy.llm.dialects import Dialect
 from harnpy.llm.errors import CallError
+from harnpy.llm.native_tools import native_name
 from harnpy.llm.providers.service_errors import (
     MalformedReply,
     call_error,
@@ -28,7 +30,8 @@ from harnpy.llm.providers.service_errors import (
     too_large,
     unusable_key,
 )
-from harnpy.llm.reply import Reply
+from harnpy.llm.reply import CUT, Reply
+from harnpy.llm.request_messages import Origin
 from harnpy.world.clock import RealClock
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.http import Unreachable
@@ -120,9 +123,18 @@ class Answer(ABC):
     def calls(self) -> list[dict[str, Any]]:
         """The tool calls, as a `Reply` has them."""
 
-    def thoughts(self) -> list[dict[str, Any]]:
-        """The blocks of thinking, in the form in which the service expects them back."""
+    def parts(self) -> list[dict[str, Any]]:
+        """The content blocks as the service sent them, in its order."""
         return []
+
+    def more(self) -> dict[str, Any]:
+        """The keys of the message that only the service understands."""
+        return {}
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the service says that a limit of tokens has cut the reply off."""
+        return (self.stop_reason or "").lower() in CUT
 
 
 class Remote(OfProcess, ABC):
@@ -166,6 +178,13 @@ class Remote(OfProcess, ABC):
     def headers(self, request: Request) -> dict[str, Any]:
         """The further headers of this request."""
         return {}
+
+    #: What the service takes.
+    dialect: Dialect
+
+    def origin(self, request: Request) -> Origin:
+        """Return what the messages are marked with that this service and model write."""
+        return Origin(self.dialect.name, self.config.base_url.rpartition("@")[2], request.model)
 
     def client_headers(self) -> dict[str, str]:
         """The headers of all requests. A cloud's client authorises them itself."""
@@ -337,7 +356,10 @@ class Remote(OfProcess, ABC):
 
     def reply_so_far(self, answer: Answer, request: Request) -> Reply:
         """Return what has been received, maybe the beginning of a reply: then it has no tool calls."""
-        calls = [] if answer.stop_reason is None else answer.calls()
+        calls, parts = ([], []) if answer.stop_reason is None else (answer.calls(), answer.parts())
+        if spelled := self.dialect.names_back(filter(None, map(native_name, request.tools or ()))):
+            calls = [_renamed(call, spelled) for call in calls]
+            parts = [_renamed(part, spelled) if part.get("type") == "tool_use" else part for part in parts]
         model = answer.model if answer.model and isinstance(answer.model, str) else request.model
         return Reply(
             text="".join(answer.text),
@@ -350,10 +372,28 @@ class Remote(OfProcess, ABC):
             cache_write_tokens=answer.cache_write,
             tool_calls=calls,
             thinking="".join(answer.thinking) or None,
-            thinking_blocks=answer.thoughts(),
+            parts=[] if _is_plain(parts) else parts,
+            more=answer.more(),
+            origin=self.origin(request)._asdict(),
             stop_reason=answer.stop_reason,
             cached_beside=answer.cached_beside,
         )
+
+
+def _renamed(call: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    return {**call, "name": names.get(call["name"], call["name"])}
+
+
+#: The keys of blocks that a `Reply` holds as text and calls.
+_PLAIN = {"text": {"type", "text"}, "tool_use": {"type", "id", "name", "input"}}
+
+
+def _is_plain(parts: list[dict[str, Any]]) -> bool:
+    """Return True for a text and calls behind it, of which nothing is lost when they are made anew."""
+    kinds = [part.get("type") for part in parts]
+    if "text" in kinds[1:] or not all(kind in _PLAIN for kind in kinds):
+        return False
+    return all(part.keys() <= _PLAIN[part["type"]] for part in parts)
 
 
 class Streamed:

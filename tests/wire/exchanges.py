@@ -1,0 +1,84 @@
+"""Recorded exchanges as data: what a service sent, what it means, and what it must get back.
+
+A case is a file of `cases/`: its ``dialect``, the ``events`` of a stream, the ``whole`` reply where the
+service sends one, and what becomes of it: ``text``, ``calls`` that are run, ``unrun`` ones with a word
+of why, the ``finish_reason``, and the assistant's message that ``goes_back`` with the results.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.llm.wire import ANTHROPIC, OPENAI, Answer, Played, Raw
+
+DIRECTORY = Path(__file__).parent / "cases"
+
+
+class Case(NamedTuple):
+    name: str
+    dialect: str
+    stream: bytes
+    whole: bytes | None
+    expected: dict[str, Any]
+
+    def answer(self, *, streamed: bool) -> Answer:
+        if streamed:
+            return Played(self.stream)
+        assert self.whole is not None
+        return Raw(self.whole)
+
+
+def cases() -> list[Case]:
+    return [_read(path) for path in sorted(DIRECTORY.glob("*.json"))]
+
+
+def forms() -> list[Any]:
+    """Every case streamed, and whole where it has that form; with what tests are called."""
+    import pytest
+
+    return [
+        pytest.param(case, streamed, id=f"{case.name}-{'streamed' if streamed else 'whole'}")
+        for case in cases()
+        for streamed in (True, False)
+        if streamed or case.whole is not None
+    ]
+
+
+def _read(path: Path) -> Case:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    dialect = data["dialect"]
+    write = {OPENAI: _chat_stream, ANTHROPIC: _message_stream}[dialect]
+    whole = data.get("whole")
+    if whole is not None:
+        whole = json.dumps(whole, ensure_ascii=False).encode()
+    return Case(path.stem, dialect, write(data["events"]), whole, data)
+
+
+def _chat_stream(deltas: list[Any]) -> bytes:
+    """A stream of chat completions. An item is a delta, a finish reason, or a chunk with ``choices``."""
+    lines = []
+    for delta in deltas:
+        if isinstance(delta, str):
+            chunk = {"choices": [{"index": 0, "delta": {}, "finish_reason": delta}]}
+        elif "choices" in delta or "error" in delta:
+            chunk = delta
+        else:
+            chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        lines.append("data: " + json.dumps(chunk, ensure_ascii=False))
+    return "\n\n".join([*lines, "data: [DONE]", ""]).encode()
+
+
+def _message_stream(events: list[Any]) -> bytes:
+    """A stream of Anthropic's messages: blocks as [block, deltas …], and the stop reason last."""
+    *blocks, stop = events
+    said: list[dict[str, Any]] = [{"type": "message_start", "message": {"model": "m", "content": []}}]
+    for index, (block, *deltas) in enumerate(blocks):
+        said.append({"type": "content_block_start", "index": index, "content_block": block})
+        said += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        said.append({"type": "content_block_stop", "index": index})
+    said.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 3}})
+    said.append({"type": "message_stop"})
+    rows = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in said]
+    return "".join(rows).encode()

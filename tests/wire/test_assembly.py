@@ -1,0 +1,210 @@
+"""Laws of a reply: put together from a stream it is the whole one; to who wrote it, it goes back as it came.
+
+Spec: 07 §1.17.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnpy.agent.loop.transcript_entries import assistant_message
+from harnpy.llm.configuration.known_providers import ProviderConfig
+from harnpy.llm.providers import make_provider
+from harnpy.llm.providers.remote import Remote
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import Request
+from harnpy.world.http import RealHttp
+from tests.counts import COUNT
+from tests.llm.wire import ANTHROPIC, OPENAI
+
+Part = dict[str, Any]
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+#: What services keep when it is sent back: text that isn't blank.
+SAID = TEXTS.filter(lambda text: bool(text.strip()))
+ARGUMENTS = st.dictionaries(TEXTS, st.integers() | TEXTS | st.lists(st.booleans(), max_size=2), max_size=3)
+THINKING = st.builds(lambda text, sign: {"type": "thinking", "thinking": text, "signature": sign}, SAID, SAID)
+TEXT = st.builds(lambda text: {"type": "text", "text": text}, SAID)
+HIDDEN = st.builds(lambda data: {"type": "redacted_thinking", "data": data}, SAID)
+CALL = st.builds(
+    lambda name, given: {"type": "tool_use", "name": name, "input": given},
+    st.sampled_from(["look", "wipe"]),
+    ARGUMENTS,
+)
+
+
+def _numbered(parts: list[Part]) -> list[Part]:
+    return [{**part, "id": f"t{n}"} if part["type"] == "tool_use" else part for n, part in enumerate(parts)]
+
+
+TURNS = st.lists(THINKING | TEXT | HIDDEN | CALL, min_size=1, max_size=6).map(_numbered)
+
+
+def remote(protocol: str, base_url: str = "http://127.0.0.1:9/v1") -> Remote:
+    config = ProviderConfig(
+        name="acme", base_url=base_url, api_key="k", auth_style="bearer", protocol=protocol
+    )
+    return make_provider(config, RealHttp())
+
+
+def request(*messages: Part, model: str = "m-1") -> Request:
+    said = [{"role": "user", "content": "hi"}, *messages]
+    return Request(messages=said, system=None, provider="acme", model=model)
+
+
+def read(service: Remote, chunks: list[Any], whole: Any = None) -> Reply:
+    """Return the reply that these chunks make, or this whole one."""
+    answer = service.new_answer()
+    if whole is not None:
+        answer.take(whole)
+    for chunk in chunks:
+        answer.add(chunk)
+    return service.reply_so_far(answer, request())
+
+
+def pieces(draw: st.DrawFn, text: str) -> list[str]:
+    """Return the text in pieces; the empty one has one, too."""
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=3)))
+    ends = [0, *cuts, len(text)]
+    return [text[start:end] for start, end in pairwise(ends)]
+
+
+@st.composite
+def message_streams(draw: st.DrawFn) -> tuple[list[Part], list[Any], Any]:
+    """Return the blocks of a message, the events of its stream, and the whole message."""
+    blocks = draw(TURNS)
+    events: list[Any] = [{"type": "message_start", "message": {"model": "m"}}]
+    for index, block in enumerate(blocks):
+
+        def delta(index: int = index, **fields: Any) -> None:
+            events.append({"type": "content_block_delta", "index": index, "delta": fields})
+
+        kind = block["type"]
+        begin = {**block, **({kind: ""} if kind in ("text", "thinking") else {})}
+        begin.pop("signature", None)
+        events.append(
+            {
+                "type": "content_block_start",
+                "index": index,
+                "content_block": {**begin, "input": {}} if kind == "tool_use" else begin,
+            }
+        )
+        if kind in ("text", "thinking"):
+            for piece in pieces(draw, block[kind]):
+                delta(type=f"{kind}_delta", **{kind: piece})
+        if kind == "thinking":
+            delta(type="signature_delta", signature=block["signature"])
+        if kind == "tool_use":
+            for piece in pieces(draw, json.dumps(block["input"])):
+                delta(type="input_json_delta", partial_json=piece)
+        events.append({"type": "content_block_stop", "index": index})
+    reason = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+    events.append({"type": "message_delta", "delta": {"stop_reason": reason}})
+    whole = {"type": "message", "model": "m", "content": blocks, "stop_reason": reason}
+    return blocks, events, whole
+
+
+@st.composite
+def chat_streams(draw: st.DrawFn) -> tuple[Part, list[Any], Any]:
+    """Return a message of a chat completion, the chunks of its stream, and the whole completion."""
+    text, reasoning = draw(SAID | st.just("")), draw(SAID | st.just(""))
+    calls = [call for call in draw(TURNS) if call["type"] == "tool_use"]
+    signs = [draw(st.none() | SAID) for _ in calls]
+    message: Part = {"role": "assistant", "content": text}
+    chunks: list[Any] = []
+
+    def add(finish: str | None = None, **delta: Any) -> None:
+        chunks.append({"model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+    if reasoning:
+        message["reasoning_content"] = reasoning
+        for piece in pieces(draw, reasoning):
+            add(reasoning_content=piece)
+    for piece in pieces(draw, text):
+        add(content=piece)
+    waiting: list[list[Part]] = []
+    for index, (call, sign) in enumerate(zip(calls, signs, strict=True)):
+        own = {"extra_content": {"sign": sign}} if sign else {}
+        written = json.dumps(call["input"], separators=(",", ":"), ensure_ascii=False)
+        made = {**own, "id": call["id"], "type": "function"}
+        message.setdefault("tool_calls", []).append(
+            {**made, "function": {"name": call["name"], "arguments": written}}
+        )
+        first, *rest = pieces(draw, written)
+        begin = {**made, "index": index, "function": {"name": call["name"], "arguments": first}}
+        waiting.append([begin, *({"index": index, "function": {"arguments": piece}} for piece in rest)])
+    while any(waiting):
+        turn = draw(st.sampled_from([fragments for fragments in waiting if fragments]))
+        add(tool_calls=[turn.pop(0)])
+    reason = "tool_calls" if calls else "stop"
+    add(finish=reason)
+    whole = {"model": "m", "choices": [{"message": message, "finish_reason": reason}]}
+    return message, chunks, whole
+
+
+def same(one: Reply, other: Reply) -> None:
+    assert replace(one, input_tokens=0) == replace(other, input_tokens=0)
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(message_streams())
+def test_messages(made: tuple[list[Part], list[Any], Any]) -> None:
+    blocks, events, whole = made
+    service = remote(ANTHROPIC)
+    reply = read(service, events)
+    same(reply, read(service, [], whole))
+    assert [call["arguments"] for call in reply.tool_calls] == [
+        block["input"] for block in blocks if block["type"] == "tool_use"
+    ]
+    message = assistant_message(reply, ANTHROPIC)
+    _, back = service.body(request(message))["messages"]
+    assert back == {"role": "assistant", "content": _without_blocks_of_output(blocks, reply)}
+    _check_others(message, blocks)
+
+
+def _without_blocks_of_output(blocks: list[Part], reply: Reply) -> list[Part]:
+    """Return what goes back of these blocks: texts that stand together are one where nothing else is."""
+    if reply.parts or reply.tool_calls:
+        return blocks
+    return [{"type": "text", "text": reply.text}]
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(chat_streams())
+def test_chat_completions(made: tuple[Part, list[Any], Any]) -> None:
+    said, chunks, whole = made
+    service = remote(OPENAI)
+    reply = read(service, chunks)
+    same(reply, read(service, [], whole))
+    if not (reply.text or reply.tool_calls):
+        return
+    message = assistant_message(reply, OPENAI)
+    _, back = service.body(request(message))["messages"]
+    assert back == said
+    _check_others(message, [])
+
+
+def _check_others(message: Part, blocks: list[Part]) -> None:
+    """Check that nobody else gets what only one service understands, and everybody the rest."""
+    signs = {value for block in blocks for key, value in block.items() if key in ("signature", "data")}
+    for service, model in (
+        (remote(OPENAI), "m-2"),
+        (remote(ANTHROPIC), "m-2"),
+        (remote(ANTHROPIC, "http://127.0.0.1:8/v1"), "m-1"),
+        (remote(OPENAI, "http://127.0.0.1:8/v1"), "m-1"),
+    ):
+        sent = service.body(request(message, model=model))["messages"][1:]
+        for told in sent:
+            assert told.keys() <= {"role", "content", "tool_calls"}
+            listed = told["content"] if isinstance(told["content"], list) else []
+            assert all(block["type"] in ("text", "tool_use") for block in listed)
+            assert all(call.keys() == {"id", "type", "function"} for call in told.get("tool_calls", ()))
+            assert not signs & {
+                value for block in listed for value in block.values() if type(value) is str
+            } - {block["text"] for block in listed if block["type"] == "text"}

@@ -1,0 +1,190 @@
+"""Recorded exchanges, streamed and whole, by `llm_call`, `agent_loop` and `SessionRuntime`.
+
+Spec: 07 §1.17, §1.18.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy import AgentDef, LoopFactory, Vm, World, runtime, tool
+from harnpy.session import Session
+from tests.llm.test_real_calls import WireHost, environment
+from tests.llm.wire import OPENAI, Say, Wire
+from tests.wire.exchanges import Case, cases, forms
+
+EITHER_FORM = pytest.mark.parametrize(("case", "streamed"), forms())
+
+TOOLS = """
+var tools = tool_define(tool_registry(), "weather", "The weather", {
+  parameters: {city: "string"}, handler: { args -> println(json_stringify(["weather", args])); "rain" } })
+tools = tool_define(tools, "wipe", "Wipes the disk, or a part", {
+  parameters: {only: {type: "string", required: false}},
+  handler: { args -> println(json_stringify(["wipe", args])); "wiped" } })
+tools = tool_define(tools, "clock", "The time", {
+  parameters: {}, handler: { args -> println(json_stringify(["clock", args])); "noon" } })
+"""
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project whose model calls tools natively."""
+    table = '[[capabilities.provider.acme]]\nmodel_match = "*"\nnative_tools = true\n'
+    (tmp_path / "harn.toml").write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_each_kind_has_cases() -> None:
+    assert len(cases()) >= 32
+    assert len({case.stream for case in cases()}) == len(cases())
+
+
+def run(wire: Wire, case: Case, directory: Path, source: str, streamed: bool) -> list[Any]:
+    """Return what the program printed, a JSON value a line."""
+    env = environment(wire, directory, HARN_LLM_STREAM="1" if streamed else "0")
+    host = WireHost(env)
+    Vm(world=host).run_source(TOOLS + source, directory=str(directory))
+    return [json.loads(line) for line in host.out.getvalue().splitlines()]
+
+
+@EITHER_FORM
+def test_a_call(case: Case, streamed: bool, tmp_path: Path) -> None:
+    expected = case.expected
+    source = """
+    let r = llm_call("Go.", nil, {tools: tools, tool_format: "native"})
+    let tokens = [r.input_tokens, r.output_tokens]
+    println(json_stringify([r.text, r.tool_calls ?? [], r.thinking, r.stop_reason, ...tokens]))
+    """
+    with Wire(case.dialect, case.answer(streamed=streamed)) as wire:
+        ((text, calls, thinking, reason, *tokens),) = run(wire, case, tmp_path, source, streamed)
+    assert text == expected.get("text", "")
+    assert thinking == expected.get("thinking")
+    assert reason == expected["finish_reason"]
+    whole = [[call["name"], call["arguments"]] for call in calls if "__parse_error" not in call["arguments"]]
+    broken = [[call["name"], call["arguments"]["__parse_error"]] for call in calls if "written" in call]
+    assert whole[: len(expected.get("calls", []))] == expected.get("calls", [])
+    for (name, why), (known, word) in zip(broken, expected.get("unrun", broken), strict=False):
+        assert name == known
+        assert word in why
+    assert len({call["id"] for call in calls}) == len(calls)
+    if "tokens" in expected:
+        assert tokens == expected["tokens"]
+
+
+@EITHER_FORM
+def test_a_loop(case: Case, streamed: bool, tmp_path: Path) -> None:
+    expected = case.expected
+    source = """
+    let id = agent_session_open("s")
+    let r = agent_loop("Go.", nil, {session_id: id, tools: tools, tool_format: "native", max_iterations: 2})
+    println(json_stringify(["END", r.status, r.finish_reason]))
+    """
+    with Wire(case.dialect, case.answer(streamed=streamed), Say("ok")) as wire:
+        *made, end = run(wire, case, tmp_path, source, streamed)
+        bodies = [request.body for request in wire.requests]
+    assert made == expected.get("calls", [])
+    goes_on = bool(made or expected.get("unrun")) and "status" not in expected
+    status = expected.get("status", "done")
+    reason = _last_word(case) if goes_on else expected["finish_reason"]
+    assert end == ["END", status, reason]
+    assert len(bodies) == 1 + goes_on
+    if goes_on:
+        _check_next_request(case, bodies[1])
+
+
+@EITHER_FORM
+def test_a_turn_of_a_session(case: Case, streamed: bool, tmp_path: Path) -> None:
+    expected = case.expected
+    made: list[Any] = []
+
+    @tool
+    def weather(city: str) -> str:
+        """The weather."""
+        made.append(["weather", {"city": city}])
+        return "rain"
+
+    @tool
+    def wipe(only: str = "") -> str:
+        """Wipes the disk, or a part."""
+        made.append(["wipe", {"only": only}])
+        return "wiped"
+
+    @tool
+    def clock() -> str:
+        """The time."""
+        made.append(["clock", {}])
+        return "noon"
+
+    with Wire(case.dialect, case.answer(streamed=streamed), Say("ok")) as wire:
+        env = environment(wire, tmp_path, HARN_LLM_STREAM="1" if streamed else "0")
+        world = World(environment=WireHost(env).environment)
+        factory = LoopFactory(tools=[weather, wipe, clock], host=world)
+        with runtime("memory:", agents=factory) as desk:
+            session = desk.create(AgentDef("a", model="acme/m-1"), id="s")
+            result = desk.send("s", "Go.")
+            _check_pairs(session)
+        bodies = [request.body for request in wire.requests]
+    assert made == expected.get("calls", [])
+    goes_on = bool(made or expected.get("unrun")) and "status" not in expected
+    assert result.stop_reason == expected.get("status", "completed")
+    assert result.finish_reason == (_last_word(case) if goes_on else expected["finish_reason"])
+    assert result.text == ("ok" if goes_on else expected.get("text", ""))
+    if goes_on:
+        _check_next_request(case, bodies[1])
+
+
+def _last_word(case: Case) -> str:
+    """Return why the reply `Say("ok")` ends, in the dialect's word."""
+    return "stop" if case.dialect == OPENAI else "end_turn"
+
+
+def _check_next_request(case: Case, body: dict[str, Any]) -> None:
+    messages = [message for message in body["messages"] if message["role"] != "system"]
+    said = messages[-1 - len(_results(messages))] if case.dialect == OPENAI else messages[-2]
+    assert said["role"] == "assistant"
+    if "goes_back" in case.expected:
+        assert said == case.expected["goes_back"]
+    assert [id for id, _ in _results(messages)] == _call_ids(said)
+    for (_, text), (_, word) in zip(_results(messages), case.expected.get("unrun", ()), strict=False):
+        assert word in text
+
+
+def _results(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the ids and texts of the results that a request ends with."""
+    last = messages[-1]
+    if last["role"] == "user":
+        return [(block["tool_use_id"], block["content"]) for block in last["content"]]
+    at = len(messages)
+    while messages[at - 1]["role"] == "tool":
+        at -= 1
+    return [(message["tool_call_id"], message["content"]) for message in messages[at:]]
+
+
+def _call_ids(message: dict[str, Any]) -> list[str]:
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    calls = [*message.get("tool_calls", ()), *(block for block in blocks if block["type"] == "tool_use")]
+    return [call["id"] for call in calls]
+
+
+def _check_pairs(session: Session) -> None:
+    """Check that each call has its result right behind it, whatever became of the turn."""
+    waiting: list[str] = []
+    for message in session.messages():
+        if message["role"] == "assistant":
+            assert not waiting
+            waiting = _call_ids(message)
+            continue
+        for id in _answered(message):
+            waiting.remove(id)
+    assert not waiting
+
+
+def _answered(message: dict[str, Any]) -> list[str]:
+    if message["role"] == "tool":
+        return [message["tool_call_id"]]
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    return [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
