@@ -85,6 +85,8 @@ class Counts:
     server_events = Size(1_000, 100_000)
     writes = Size(12, 500)
     sandbox_calls = Size(1_000, 100_000)
+    #: A reply is cut off at one of so many bytes.
+    wire_share = Size(97, 1)
 
     #: One of so many policies is in force where a node has its own.
     policies_share = Size(6, 1)

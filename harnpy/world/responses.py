@@ -5,8 +5,11 @@ Both make a subclass of an SDK's client. Spec: 07 §1.14.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
+
+from harnpy.formats.compression import BrotliUnpacker, DataError, DeflateUnpacker, GzipUnpacker, Unpacker
 
 # Following redirects without handing credentials to whoever a response points to.
 #
@@ -22,6 +25,16 @@ HARMLESS = frozenset(
 
 #: Under this key a request's `extensions` may have how many redirects are followed.
 MOST_REDIRECTS = "max_redirects"
+
+#: How the codings of `content-encoding` are unpacked; others are left as they are.
+_UNPACKERS: Mapping[str, Callable[[], Unpacker]] = {
+    "gzip": GzipUnpacker,
+    "x-gzip": GzipUnpacker,
+    "deflate": DeflateUnpacker,
+    "br": BrotliUnpacker,
+}
+#: Codings of one body that are unpacked; nobody who means well uses more.
+_MOST_CODINGS = 5
 
 _SCHEMES = ("http", "https", "ws", "wss")
 
@@ -42,6 +55,7 @@ def careful(client: type[Any]) -> type[Any]:
                 response = await super().send(request, stream=True, follow_redirects=False, **options)
                 following = response.next_request if follows and left else None
                 if following is None:
+                    _unpack(response)
                     return await _read(response, stream)
                 await _pass_over(response)
                 if following.url.scheme not in _SCHEMES:
@@ -53,6 +67,43 @@ def careful(client: type[Any]) -> type[Any]:
                 request, left = following, left - 1
 
     return CarefulClient
+
+
+def _unpack(response: Any) -> None:
+    """Have everything that reads the body get it unpacked to its end: httpx2 itself takes the first member of
+    gzip data for all of it, and data that ends too early for whole."""
+    codings = response.headers.get_list("content-encoding", split_commas=True)
+    names = [name for name in map(str.strip, map(str.lower, reversed(codings))) if name in _UNPACKERS]
+    if not names or hasattr(response, "_content"):
+        return
+
+    async def aiter_bytes(chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        unpackers = [_UNPACKERS[name]() for name in names[:_MOST_CODINGS]]
+        is_empty = True
+        try:
+            async with aclosing(response.aiter_raw()) as pieces:
+                async for piece in pieces:
+                    is_empty = is_empty and not piece
+                    for unpacked in _through(unpackers, piece):
+                        for at in range(0, len(unpacked), chunk_size or len(unpacked) or 1):
+                            yield unpacked[at : at + (chunk_size or len(unpacked))]
+            if not is_empty:
+                for unpacker in unpackers:
+                    unpacker.end()
+        except DataError as error:
+            import httpx2
+
+            raise httpx2.DecodingError(str(error), request=response.request) from None
+
+    response.aiter_bytes = aiter_bytes
+
+
+def _through(unpackers: Sequence[Unpacker], piece: bytes) -> Iterator[bytes]:
+    if not unpackers:
+        yield piece
+        return
+    for unpacked in unpackers[0].feed(piece):
+        yield from _through(unpackers[1:], unpacked)
 
 
 async def _read(response: Any, stream: bool) -> Any:

@@ -17,6 +17,7 @@ from harnpy.llm.configuration.known_providers import BEARER
 from harnpy.llm.dialects import ANTHROPIC
 from harnpy.llm.native_tools import anthropic_choice, anthropic_tool
 from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, expect_dict
+from harnpy.llm.providers.service_errors import ServiceError
 from harnpy.llm.request_messages import (
     EPHEMERAL,
     MARK,
@@ -118,10 +119,14 @@ class _Message(Answer):
                 return self._delta(event.get("index", 0), expect_dict(event.get("delta")))
             case "message_delta":
                 self._end(expect_dict(event.get("delta")), event.get("usage"))
+            case "error":
+                raise ServiceError(event)
         return ""
 
     def take(self, body: Any) -> None:
         message = expect_dict(body)
+        if message.get("type") == "error":
+            raise ServiceError(message)
         content = message.get("content")
         if not isinstance(content, list):
             expect_dict(content)

@@ -297,7 +297,9 @@ class Remote(OfProcess, ABC):
     async def _receive(self, request: Request, body: dict[str, Any]) -> Answer:
         answer = self.new_answer()
         if not request.transport.stream:
-            answer.take(await self._post(request, body, stream=False))
+            whole = await self._post(request, body, stream=False)
+            # Of JSON that a server labels otherwise the SDKs give the text.
+            answer.take(json.loads(whole) if isinstance(whole, str) else whole)
             return answer
         empty = True
         async for chunk in self._chunks(request, body):

@@ -7,6 +7,7 @@ import gzip
 import socket
 import ssl
 import struct
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Condition, Thread
@@ -237,6 +238,16 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "/brotli-bomb": encoded("br", BROTLI_BOMB),
     "/not-gzip": encoded("gzip", b"not gzip at all"),
     "/gzip": encoded("gzip", gzip.compress("grüße".encode())),
+    "/members": encoded("gzip", gzip.compress("grü".encode()) + gzip.compress("ße".encode())),
+    "/x-gzip": encoded("X-GZip", gzip.compress("grüße".encode())),
+    "/deflate": encoded("deflate", zlib.compress("grüße".encode())),
+    "/raw-deflate": encoded("deflate", zlib.compress("grüße".encode(), wbits=-15)),
+    "/gzip-of-brotli": encoded("br, gzip", gzip.compress(brotli.compress("grüße".encode()))),
+    "/packed-nothing": encoded("gzip", b""),
+    "/cut-gzip": encoded("gzip", gzip.compress(b"greetings")[:-9]),
+    "/cut-members": encoded("gzip", gzip.compress(b"a") + gzip.compress(b"b")[:-1]),
+    "/cut-deflate": encoded("deflate", zlib.compress(b"greetings")[:-5]),
+    "/cut-brotli": encoded("br", brotli.compress(b"greetings")[:-2]),
     "/no-text": encoded("identity", b"\xef\xbb\xbfa\xffb"),
     "/empty": plain("HTTP/1.1 204 No Content\nX-A: 1\nx-a: 2\nSet-Cookie: a=1\nSet-Cookie: b=2\n\n"),
     "/hints": plain("HTTP/1.1 103 Early Hints\nLink: x\n\nHTTP/1.1 200 OK\nContent-Length: 2\n\nok"),

@@ -1,0 +1,147 @@
+"""How replies end that don't end well: each has one outcome, and none runs a call that isn't whole.
+
+Spec: 07 §1.8, §1.17.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from harnpy.llm.errors import CallError
+from harnpy.llm.reply import Reply
+from tests.counts import COUNT
+from tests.llm.providers.test_providers import ask, failure, request
+from tests.llm.wire import ANTHROPIC, OPENAI, Played, Raw, Wire
+from tests.wire.exchanges import Case, cases
+
+WHOLE_CHAT = {"choices": [{"message": {"content": "Fine."}, "finish_reason": "stop"}]}
+WHOLE_MESSAGE = {"content": [{"type": "text", "text": "Fine."}], "stop_reason": "end_turn"}
+BOTH = pytest.mark.parametrize(("protocol", "whole"), [(OPENAI, WHOLE_CHAT), (ANTHROPIC, WHOLE_MESSAGE)])
+
+#: Three exchanges with text, thinking and several calls, which are cut at every byte.
+LONG = ("chat_reasoning_details", "chat_fragments_in_turns", "message_interleaved_thinking")
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "text/plain", "text/html", ""])
+def test_json_is_read_whatever_it_is_called(protocol: str, whole: Any, kind: str) -> None:
+    with Wire(protocol, Raw(json.dumps(whole).encode(), content_type=kind)) as wire:
+        assert ask(wire, request(stream=False)).text == "Fine."
+
+
+@BOTH
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip"])
+def test_a_body_in_several_members(protocol: str, whole: Any, coding: str) -> None:
+    body = json.dumps(whole).encode()
+    packed = gzip.compress(body[:7]) + gzip.compress(body[7:])
+    with Wire(protocol, Raw(packed, encoding=coding)) as wire:
+        assert ask(wire, request(stream=False)).text == "Fine."
+
+
+@BOTH
+def test_a_packed_body_that_ends_too_early_is_no_reply(protocol: str, whole: Any) -> None:
+    with Wire(protocol, Raw(gzip.compress(json.dumps(whole).encode())[:-6], encoding="gzip")) as wire:
+        assert failure(wire, request(stream=False)).category == "transient_network"
+
+
+@BOTH
+def test_what_is_no_json_is_no_reply(protocol: str, whole: Any) -> None:
+    with Wire(protocol, Raw(b"<html>Bad gateway</html>", content_type="text/html")) as wire:
+        assert "malformed response" in failure(wire, request(stream=False)).message
+
+
+@pytest.mark.parametrize(
+    ("protocol", "body"),
+    [
+        (OPENAI, {"error": {"type": "overloaded_error", "message": "Busy."}}),
+        (ANTHROPIC, {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}),
+    ],
+)
+def test_an_error_with_status_200(protocol: str, body: Any) -> None:
+    with Wire(protocol, Raw(json.dumps(body).encode())) as wire:
+        found = failure(wire, request(stream=False))
+    assert found.category == "overloaded"
+    assert "Busy." in found.message
+
+
+def _events(*data: Any) -> bytes:
+    return "".join(
+        f"data: {each if isinstance(each, str) else json.dumps(each)}\n\n" for each in data
+    ).encode()
+
+
+def _chunk(content: str, reason: str | None = None) -> Any:
+    return {"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": reason}]}
+
+
+ENDS = {
+    "done-without-a-reason": (OPENAI, _events(_chunk("Fi"), "[DONE]"), "transient_network"),
+    "no-end-at-all": (OPENAI, _events(_chunk("Fi")), "transient_network"),
+    "finish-reason-error": (OPENAI, _events(_chunk("Fi"), _chunk("", "error"), "[DONE]"), "server_error"),
+    "error-in-the-middle": (
+        OPENAI,
+        _events(_chunk("Fi"), {"error": {"type": "server_error", "message": "Broke."}}, "[DONE]"),
+        "server_error",
+    ),
+    "error-beside-choices": (
+        OPENAI,
+        _events({**_chunk("Fi"), "error": {"code": "rate_limit_exceeded", "message": "Slow."}}, "[DONE]"),
+        "rate_limit",
+    ),
+    "message-without-end": (
+        ANTHROPIC,
+        _events({"type": "message_start", "message": {"model": "m"}}),
+        "transient_network",
+    ),
+    "message-error": (
+        ANTHROPIC,
+        b"event: error\n" + _events({"type": "error", "error": {"type": "overloaded_error", "message": "x"}}),
+        "overloaded",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_stream_that_ends_otherwise(name: str) -> None:
+    protocol, body, category = ENDS[name]
+    with Wire(protocol, Played(body)) as wire:
+        assert failure(wire).category == category
+
+
+def outcome(case: Case, played: Played) -> Reply | CallError:
+    with Wire(case.dialect, played) as wire:
+        try:
+            return ask(wire)
+        except CallError as error:
+            return error
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.name in LONG], ids=lambda case: case.name)
+def test_a_connection_that_breaks_at_any_byte(case: Case) -> None:
+    whole = outcome(case, Played(case.stream))
+    assert isinstance(whole, Reply)
+    first = COUNT.seed % COUNT.wire_share
+    for cut in range(first, len(case.stream), COUNT.wire_share):
+        found = outcome(case, Played(case.stream, cut=cut))
+        if isinstance(found, Reply):  # only what says nothing more is missing
+            assert (found.text, found.tool_calls) == (whole.text, whole.tool_calls)
+        else:
+            assert found.category == "transient_network"
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.name in LONG], ids=lambda case: case.name)
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_bytes_may_come_in_any_pieces(case: Case, size: int) -> None:
+    whole = outcome(case, Played(case.stream))
+    ends = tuple(end for _, end in pairwise(range(0, len(case.stream) + size, size)))
+    found = outcome(case, Played(case.stream, ends=ends))
+    assert isinstance(found, Reply)
+    assert isinstance(whole, Reply)
+    assert (found.text, found.tool_calls, found.parts, found.more) == (
+        *(whole.text, whole.tool_calls, whole.parts, whole.more),
+    )
