@@ -11,7 +11,8 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.faults import pieces
-from harnpy.formats.compression import DataError, too_much
+from harnpy.formats.compression import too_much
+from harnpy.world.unpacking import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

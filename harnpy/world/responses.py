@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from harnpy.formats.compression import BrotliUnpacker, DataError, DeflateUnpacker, GzipUnpacker, Unpacker
+from harnpy.world.unpacking import BrotliUnpacker, DataError, DeflateUnpacker, GzipUnpacker, Unpacker
 
 # Following redirects without handing credentials to whoever a response points to.
 #

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harnpy.formats import archives
 from harnpy.formats.archives import Entry
-from harnpy.formats.compression import DataError
+from harnpy.world.unpacking import DataError
 from tests.counts import COUNT
 from tests.formats.archive_entries import ENTRIES
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harnpy.formats.archives import Entry, zip_packed
 from harnpy.formats.archives import zip_unpacked as entries_of
-from harnpy.formats.compression import DataError
+from harnpy.world.unpacking import DataError
 from tests.counts import COUNT
 from tests.formats.archive_entries import ENTRIES
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.formats import compression
-from harnpy.formats.compression import DataError
+from harnpy.world.unpacking import DataError
 from tests.counts import COUNT
 
 Decompress = Callable[[Iterable[bytes]], Iterator[bytes]]

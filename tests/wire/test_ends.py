@@ -70,9 +70,8 @@ def test_an_error_with_status_200(protocol: str, body: Any) -> None:
 
 
 def _events(*data: Any) -> bytes:
-    return "".join(
-        f"data: {each if isinstance(each, str) else json.dumps(each)}\n\n" for each in data
-    ).encode()
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in data]
+    return "".join(f"data: {text}\n\n" for text in texts).encode()
 
 
 def _chunk(content: str, reason: str | None = None) -> Any:
@@ -95,7 +94,7 @@ ENDS = {
     ),
     "message-without-end": (
         ANTHROPIC,
-        _events({"type": "message_start", "message": {"model": "m"}}),
+        b"event: message_start\n" + _events({"type": "message_start", "message": {"model": "m"}}),
         "transient_network",
     ),
     "message-error": (
