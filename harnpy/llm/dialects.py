@@ -50,6 +50,8 @@ class Dialect(NamedTuple):
 
 #: OpenAI's limits; servers with its protocol have no narrower ones.
 CHAT = Dialect("openai", 64, 40, r"(?!function$)\w+(?<!_\d{8})")
+RESPONSES = CHAT._replace(name="responses", longest_id=64)
+GEMINI = CHAT._replace(name="gemini", longest_name=63)
 ANTHROPIC = Dialect("anthropic", 128, 64, r"\w+_\d{8}")
 
 

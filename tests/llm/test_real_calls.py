@@ -17,7 +17,20 @@ import pytest
 from harnpy import Vm
 from harnpy.vm.errors import VmError
 from tests.clock import SimulatedClock
-from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Raw, Say, Silence, Wire
+from tests.llm.wire import (
+    ANTHROPIC,
+    GEMINI,
+    KEY,
+    OPENAI,
+    RESPONSES,
+    Answer,
+    Call,
+    Fail,
+    Raw,
+    Say,
+    Silence,
+    Wire,
+)
 from tests.support import PATIENCE, Command
 from tests.worlds import OwnWorld
 
@@ -26,6 +39,8 @@ BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 _ENTRY = '[providers.acme]\nbase_url = "{url}"\nauth_envs = ["ACME_KEY"]\ndefault_model = "m-1"\n'
 _PROVIDERS = {
     OPENAI: _ENTRY,
+    RESPONSES: _ENTRY + 'protocol = "responses"\n',
+    GEMINI: _ENTRY + 'protocol = "gemini"\n',
     ANTHROPIC: _ENTRY + 'protocol = "anthropic"\nchat_endpoint = "/messages"\n'
     'auth_style = "header"\nauth_header = "x-api-key"\n',
 }

@@ -14,12 +14,12 @@ import json
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
-OPENAI, ANTHROPIC = "openai", "anthropic"
+OPENAI, ANTHROPIC, RESPONSES, GEMINI = "openai", "anthropic", "responses", "gemini"
 
 #: The key that tests use. Nothing that a run writes may hold it.
 KEY = "sk-harnpy-test-3f9d1c7ab2"
@@ -205,11 +205,11 @@ class Wire:
                 self._waiting.append(asyncio.Event())
                 await self._waiting[-1].wait()
         match answer:
-            case Say() if request.body.get("stream") or _by_amazon(request):
+            case Say() if request.body.get("stream") or _by_amazon(request) or "alt=sse" in request.path:
                 return await self._stream(writer, answer, request)
             case Say():
                 await asyncio.sleep(answer.pause)
-                said = _openai_body(answer) if self.protocol == OPENAI else _anthropic_body(answer)
+                said = _BODIES[self.protocol](answer)
                 return await self._whole(writer, 200, json.dumps(said, ensure_ascii=False).encode())
         raise AssertionError(answer)
 
@@ -236,14 +236,14 @@ class Wire:
     async def _stream(self, writer: asyncio.StreamWriter, say: Say, request: Received) -> bool:
         headers = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
         await _send(writer, _head(200, headers))
-        events = list(_openai_events(say, request) if self.protocol == OPENAI else _anthropic_events(say))
+        events = list(_EVENTS[self.protocol](say, request))
         for number, (name, data) in enumerate(events):
             if number == say.cut_after:
                 if say.error_after is None:
                     return False
                 name, data = "error", json.dumps(say.error_after)
             await asyncio.sleep(say.pause)
-            label = f"event: {name}\n" if self.protocol == ANTHROPIC else ""
+            label = f"event: {name}\n" if name else ""
             raw = f"{label}data: {data}\n\n".encode()
             if _by_amazon(request):
                 raw = amazon_event(json.loads(data), failed=name == "error")
@@ -398,7 +398,7 @@ def _anthropic_body(say: Say) -> dict[str, Any]:
     }
 
 
-def _anthropic_events(say: Say) -> Iterator[tuple[str, str]]:
+def _anthropic_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
     def event(type: str, **fields: Any) -> tuple[str, str]:
         return type, json.dumps({"type": type, **fields}, ensure_ascii=False)
 
@@ -428,3 +428,47 @@ def _anthropic_events(say: Say) -> Iterator[tuple[str, str]]:
     delta = {"stop_reason": _anthropic_stop(say), "stop_sequence": None}
     yield event("message_delta", delta=delta, usage={"output_tokens": say.output_tokens})
     yield event("message_stop")
+
+
+def _response(say: Say) -> dict[str, Any]:
+    """A text by the Responses API."""
+    content = [{"type": "output_text", "text": say.text, "annotations": []}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    usage = {"input_tokens": say.input_tokens, "output_tokens": say.output_tokens}
+    return {"id": "r1", "model": "wire-1", "status": "completed", "output": [item], "usage": usage}
+
+
+def _response_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
+    said = "response.output_text.delta"
+    for piece in _pieces(say.text, say.piece):
+        yield said, json.dumps({"type": said, "output_index": 0, "content_index": 0, "delta": piece})
+    yield "response.completed", json.dumps({"type": "response.completed", "response": _response(say)})
+
+
+def _generated(say: Say) -> dict[str, Any]:
+    """A text by Gemini's API."""
+    counts = {"promptTokenCount": say.input_tokens, "candidatesTokenCount": say.output_tokens}
+    content = {"role": "model", "parts": [{"text": say.text}]}
+    candidate = {"content": content, "finishReason": say.stop or "STOP"}
+    return {"modelVersion": "wire-1", "candidates": [candidate], "usageMetadata": counts}
+
+
+def _generated_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
+    for piece in _pieces(say.text, say.piece):
+        content = {"role": "model", "parts": [{"text": piece}]}
+        yield "", json.dumps({"candidates": [{"content": content}]})
+    yield "", json.dumps(_generated(replace(say, text="")))
+
+
+_BODIES = {
+    OPENAI: _openai_body,
+    ANTHROPIC: _anthropic_body,
+    RESPONSES: _response,
+    GEMINI: _generated,
+}
+_EVENTS = {
+    OPENAI: _openai_events,
+    ANTHROPIC: _anthropic_events,
+    RESPONSES: _response_events,
+    GEMINI: _generated_events,
+}

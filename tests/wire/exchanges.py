@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.llm.wire import ANTHROPIC, OPENAI, Answer, Played, Raw
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Answer, Played, Raw
 
 DIRECTORY = Path(__file__).parent / "cases"
 
@@ -49,7 +49,12 @@ def forms() -> list[Any]:
 def _read(path: Path) -> Case:
     data = json.loads(path.read_text(encoding="utf-8"))
     dialect = data["dialect"]
-    write = {OPENAI: _chat_stream, ANTHROPIC: _message_stream}[dialect]
+    write = {
+        OPENAI: _chat_stream,
+        ANTHROPIC: _message_stream,
+        RESPONSES: _response_stream,
+        GEMINI: _generated_stream,
+    }[dialect]
     whole = data.get("whole")
     if whole is not None:
         whole = json.dumps(whole, ensure_ascii=False).encode()
@@ -82,3 +87,23 @@ def _message_stream(events: list[Any]) -> bytes:
     said.append({"type": "message_stop"})
     rows = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in said]
     return "".join(rows).encode()
+
+
+def _response_stream(events: list[Any]) -> bytes:
+    """A stream of the Responses API: its events; a dict without a type is the response at the end."""
+    said = [
+        event if "type" in event else {"type": f"response.{event['status']}", "response": event}
+        for event in events
+    ]
+    rows = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in said]
+    return "".join(rows).encode()
+
+
+def _generated_stream(chunks: list[Any]) -> bytes:
+    """A stream of Gemini's: the parts of each chunk, and the reason why it ends."""
+    *parts, reason = chunks
+    said: list[dict[str, Any]] = [
+        {"candidates": [{"content": {"role": "model", "parts": each}}]} for each in parts
+    ]
+    said.append({"candidates": [{"finishReason": reason}], "usageMetadata": {"promptTokenCount": 4}})
+    return "".join(f"data: {json.dumps(each, ensure_ascii=False)}\r\n\r\n" for each in said).encode()

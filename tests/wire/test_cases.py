@@ -14,7 +14,7 @@ import pytest
 from harnpy import AgentDef, LoopFactory, Vm, World, runtime, tool
 from harnpy.session import Session
 from tests.llm.test_real_calls import WireHost, environment
-from tests.llm.wire import OPENAI, Say, Wire
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Say, Wire
 from tests.wire.exchanges import Case, cases, forms
 
 EITHER_FORM = pytest.mark.parametrize(("case", "streamed"), forms())
@@ -39,7 +39,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_kind_has_cases() -> None:
-    assert len(cases()) >= 32
+    assert len(cases()) >= 48
     assert len({case.stream for case in cases()}) == len(cases())
 
 
@@ -137,31 +137,60 @@ def test_a_turn_of_a_session(case: Case, streamed: bool, tmp_path: Path) -> None
         _check_next_request(case, bodies[1])
 
 
+_LAST_WORDS = {OPENAI: "stop", ANTHROPIC: "end_turn", RESPONSES: "completed", GEMINI: "STOP"}
+
+
 def _last_word(case: Case) -> str:
     """Return why the reply `Say("ok")` ends, in the dialect's word."""
-    return "stop" if case.dialect == OPENAI else "end_turn"
+    return _LAST_WORDS[case.dialect]
 
 
 def _check_next_request(case: Case, body: dict[str, Any]) -> None:
-    messages = [message for message in body["messages"] if message["role"] != "system"]
-    said = messages[-1 - len(_results(messages))] if case.dialect == OPENAI else messages[-2]
-    assert said["role"] == "assistant"
+    said, ids, results = _READERS[case.dialect](body)
     if "goes_back" in case.expected:
         assert said == case.expected["goes_back"]
-    assert [id for id, _ in _results(messages)] == _call_ids(said)
-    for (_, text), (_, word) in zip(_results(messages), case.expected.get("unrun", ()), strict=False):
+    assert [id for id, _ in results] == ids
+    for (_, text), (_, word) in zip(results, case.expected.get("unrun", ()), strict=False):
         assert word in text
 
 
-def _results(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the ids and texts of the results that a request ends with."""
-    last = messages[-1]
-    if last["role"] == "user":
-        return [(block["tool_use_id"], block["content"]) for block in last["content"]]
-    at = len(messages)
-    while messages[at - 1]["role"] == "tool":
-        at -= 1
-    return [(message["tool_call_id"], message["content"]) for message in messages[at:]]
+#: What the assistant said last, the ids of its calls, and the ids and texts of their results.
+Said = tuple[Any, list[Any], list[tuple[Any, str]]]
+
+
+def _of_chat(body: dict[str, Any]) -> Said:
+    messages = body["messages"]
+    results = [message for message in messages if message["role"] == "tool"]
+    said = messages[-1 - len(results)]
+    assert said["role"] == "assistant"
+    return said, _call_ids(said), [(result["tool_call_id"], result["content"]) for result in results]
+
+
+def _of_messages(body: dict[str, Any]) -> Said:
+    said, last = body["messages"][-2:]
+    results = [(block["tool_use_id"], block["content"]) for block in last["content"]]
+    return said, _call_ids(said), results
+
+
+def _of_responses(body: dict[str, Any]) -> Said:
+    items = [item for item in body["input"] if item.get("role") not in ("user", "system")]
+    said = [item for item in items if item["type"] != "function_call_output"]
+    results = [item for item in items if item["type"] == "function_call_output"]
+    assert items == said + results
+    ids = [item["call_id"] for item in said if item["type"] == "function_call"]
+    return said, ids, [(item["call_id"], item["output"]) for item in results]
+
+
+def _of_contents(body: dict[str, Any]) -> Said:
+    said, last = body["contents"][-2:]
+    calls = [part["functionCall"] for part in said["parts"] if "functionCall" in part]
+    results = [part["functionResponse"] for part in last["parts"]]
+    assert (said["role"], last["role"]) == ("model", "user")
+    told = [((result["name"], result.get("id")), result["response"]["output"]) for result in results]
+    return said, [(call["name"], call.get("id")) for call in calls], told
+
+
+_READERS = {OPENAI: _of_chat, ANTHROPIC: _of_messages, RESPONSES: _of_responses, GEMINI: _of_contents}
 
 
 def _call_ids(message: dict[str, Any]) -> list[str]:

@@ -62,6 +62,8 @@ class _Dialect(NamedTuple):
 
 _DIALECTS = {
     "openai": _Dialect("openai_compatible", "OpenAIProvider", ("openai",), "openai"),
+    "gemini": _Dialect("gemini", "GeminiProvider", ("openai",), "openai"),
+    "responses": _Dialect("responses", "ResponsesProvider", ("openai",), "openai"),
     "anthropic": _Dialect("anthropic", "AnthropicProvider", ("anthropic",), "anthropic"),
     "azure_openai": _Dialect("openai_compatible", "AzureProvider", ("openai",), "azure"),
     "bedrock": _Dialect("anthropic", "BedrockProvider", ("anthropic", "boto3"), "bedrock"),

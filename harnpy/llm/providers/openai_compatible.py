@@ -112,14 +112,14 @@ def _response_format(output: Output) -> dict[str, Any]:
     if output.kind != JSON_SCHEMA or output.schema is None:
         return {}
     schema = spelled(output.schema, SERVICE)
-    form = {"name": "output", "schema": schema, "strict": output.strict and _is_strict(schema)}
+    form = {"name": "output", "schema": schema, "strict": output.strict and is_strict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
-def _is_strict(schema: Any) -> bool:
+def is_strict(schema: Any) -> bool:
     """Return True if services accept a schema as strict: each object lists and requires its properties."""
     if isinstance(schema, list):
-        return all(map(_is_strict, schema))
+        return all(map(is_strict, schema))
     if not isinstance(schema, dict):
         return True
     properties = schema.get("properties")
@@ -127,9 +127,9 @@ def _is_strict(schema: Any) -> bool:
         names = set(properties or {})
         if schema.get("additionalProperties") is not False or set(schema.get("required") or ()) != names:
             return False
-        if not all(map(_is_strict, (properties or {}).values())):
+        if not all(map(is_strict, (properties or {}).values())):
             return False
-    return all(_is_strict(value) for key, value in schema.items() if key != "properties")
+    return all(is_strict(value) for key, value in schema.items() if key != "properties")
 
 
 class _Completion(Answer):

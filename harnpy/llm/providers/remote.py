@@ -209,6 +209,14 @@ class Remote(OfProcess, ABC):
         """The path of requests, below the client's address."""
         return self.config.chat_endpoint
 
+    def request_path(self, request: Request, *, stream: bool) -> str:
+        """The path of this request."""
+        return self.path
+
+    def told(self, body: dict[str, Any], *, stream: bool) -> dict[str, Any]:
+        """Return the body with whether the reply is to be streamed."""
+        return {**body, "stream": stream}
+
     #: Whether the SDK rewrites requests for a cloud: it then wants values rather than bytes.
     rewritten = False
 
@@ -331,9 +339,9 @@ class Remote(OfProcess, ABC):
             self._client = self._open()
         sdk, silence = self.sdk, self._silence(request)
         # A lone surrogate in a script's string has no UTF-8 encoding.
-        content = _encode({**body, "stream": stream}).encode("utf-8", "replace")
+        content = _encode(self.told(body, stream=stream)).encode("utf-8", "replace")
         return await self._client.post(
-            self.path,
+            self.request_path(request, stream=stream),
             cast_to=object,
             **({"body": json.loads(content)} if self.rewritten else {"content": content}),
             options={

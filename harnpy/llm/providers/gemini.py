@@ -1,0 +1,244 @@
+"""Gemini's own API, over a client of OpenAI's SDK: JSON and server-sent events are all that it needs.
+
+Spec: 07 §1.19.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.formats.schemas import SERVICE, spelled
+from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
+from harnpy.llm.dialects import GEMINI
+from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
+from harnpy.llm.providers.openai_compatible import OpenAIProvider
+from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
+from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
+from harnpy.llm.request_messages import joined_text, turns
+
+if TYPE_CHECKING:
+    from harnpy.llm.request import Request
+    from harnpy.llm.request_messages import Block
+
+    Part = dict[str, Any]
+
+_SAMPLING = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "seed": "seed",
+    "stop": "stopSequences",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+}
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+#: The key of a part that must come back at its place, and that of the block that holds it.
+_SIGNATURE, _SIGN = "thoughtSignature", "thought_signature"
+#: The key of a call whose id is the service's.
+_HAS_ID = "has_id"
+
+
+class GeminiProvider(OpenAIProvider):
+    dialect = GEMINI
+
+    def client_headers(self) -> dict[str, str]:
+        headers = {name: value for name, value in super().client_headers().items() if name != "Authorization"}
+        return {**headers, **({"x-goog-api-key": self.config.api_key} if self.config.api_key else {})}
+
+    def request_path(self, request: Request, *, stream: bool) -> str:
+        what = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        return f"/models/{request.model.removeprefix('models/')}:{what}"
+
+    def body(self, request: Request) -> dict[str, Any]:
+        systems, contents = _contents(request, self.origin(request))
+        body: dict[str, Any] = {"contents": contents, "generationConfig": _generation(request)}
+        if systems:
+            body["systemInstruction"] = {"parts": [{"text": text} for text in systems]}
+        if request.tools:
+            body["tools"] = _tools(request.tools)
+            if request.tool_choice is not None:
+                body["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
+        return body
+
+    def told(self, body: dict[str, Any], *, stream: bool) -> dict[str, Any]:
+        return body  # the path says so
+
+    def new_answer(self) -> Answer:
+        return _Generated()
+
+
+def _generation(request: Request) -> dict[str, Any]:
+    config: dict[str, Any] = {"maxOutputTokens": request.max_tokens}
+    config |= {_SAMPLING[key]: value for key, value in request.sampling.items() if key in _SAMPLING}
+    output, thinking = request.output, request.thinking
+    if output.kind in (JSON_OBJECT, JSON_SCHEMA):
+        config["responseMimeType"] = "application/json"
+    if output.kind == JSON_SCHEMA and output.schema is not None:
+        config["responseJsonSchema"] = spelled(output.schema, SERVICE)
+    if thinking["mode"] == "effort":
+        config["thinkingConfig"] = {"includeThoughts": True, "thinkingLevel": thinking["level"]}
+    elif thinking["mode"] != "disabled":
+        budget = thinking.get("budget_tokens")
+        tokens = -1 if budget is None else budget  # the model decides
+        config["thinkingConfig"] = {"includeThoughts": True, "thinkingBudget": tokens}
+    return config
+
+
+def _tools(tools: list[Part]) -> list[Part]:
+    functions, own = [], []
+    for tool in tools:
+        if is_own(tool):
+            own.append(openai_tool(tool))
+            continue
+        made = openai_tool(tool)["function"]
+        schema = made.pop("parameters")
+        functions.append({**made, "name": GEMINI.name_of(made["name"]), "parametersJsonSchema": schema})
+    return [*([{"functionDeclarations": functions}] if functions else []), *own]
+
+
+def _calling(choice: Any) -> Part:
+    made = openai_choice(choice)
+    if isinstance(made, dict):
+        return {"mode": "ANY", "allowedFunctionNames": [GEMINI.name_of(made["function"]["name"])]}
+    return {"mode": _MODES[made]}
+
+
+def _contents(request: Request, reader: Any) -> tuple[list[str], list[Part]]:
+    """The texts of the system, and the conversation: contents of alternating roles."""
+    systems = [request.system] if request.system else []
+    contents: list[Part] = []
+    calls: dict[str, Block] = {}
+    for turn in turns(request.messages, reader):
+        if turn.role in ("system", "developer"):
+            systems.append(joined_text(turn.blocks))
+            continue
+        calls |= {block["id"]: block for block in turn.of("tool_use")}
+        role = "model" if turn.role == "assistant" else "user"
+        parts = [part for block in turn.blocks if (part := _part(block, calls))]
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        elif parts:
+            contents.append({"role": role, "parts": parts})
+    if request.prefill:
+        contents.append({"role": "model", "parts": [{"text": request.prefill}]})
+    return systems, contents
+
+
+def _part(block: Block, calls: dict[str, Block]) -> Part | None:
+    """A block as the service has it, None for one that says nothing."""
+    signed = {_SIGNATURE: block[_SIGN]} if _SIGN in block else {}
+    match block.get("type"):
+        case "text":
+            return {"text": block["text"], **signed} if block["text"] or signed else None
+        case "thinking":
+            return {"text": block["thinking"], "thought": True, **signed}
+        case "tool_use":
+            more = block.get("more", {})
+            own = {"id": block["id"]} if more.get(_HAS_ID) else {}
+            signed = {_SIGNATURE: more[_SIGN]} if _SIGN in more else {}
+            call = {**own, "name": GEMINI.name_of(block["name"]), "args": block["input"]}
+            return {"functionCall": call, **signed}
+        case "tool_result":
+            asked = calls.get(block["tool_use_id"], {})
+            own = {"id": asked["id"]} if asked.get("more", {}).get(_HAS_ID) else {}
+            key = "error" if block.get("is_error") else "output"
+            name = GEMINI.name_of(str(asked.get("name", "unknown")))
+            return {"functionResponse": {**own, "name": name, "response": {key: block["content"]}}}
+        case "image" | "image_url":
+            return _image(block)
+    return block.get("part") or None
+
+
+def _image(block: Block) -> Part:
+    source = block["source"] if isinstance(block.get("source"), dict) else block
+    data, media_type = source.get("base64") or source.get("data"), source.get("media_type") or "image/png"
+    given = block.get("image_url")
+    url = (given.get("url") if isinstance(given, dict) else given) or source.get("url")
+    if data is None and isinstance(url, str) and url.startswith("data:"):
+        head, _, data = url.removeprefix("data:").partition(",")
+        media_type = head.removesuffix(";base64")
+    if data is not None:
+        return {"inlineData": {"mimeType": media_type, "data": data}}
+    return {"fileData": {"mimeType": media_type, "fileUri": url}}
+
+
+class _Generated(Answer):
+    """The content of the first candidate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[Block] = []
+
+    def add(self, chunk: Any) -> str:
+        return self._read(chunk, joined=True)
+
+    def take(self, body: Any) -> None:
+        if isinstance(body, list):  # a stream that was asked for without `alt=sse`
+            for chunk in body:
+                self._read(chunk, joined=True)
+            return
+        self._read(body, joined=False)
+        if not self.stop_reason:
+            raise MalformedReply("a reply without candidates")
+
+    def calls(self) -> list[dict[str, Any]]:
+        return [
+            {
+                **{key: value for key, value in block.items() if key != "input"},
+                "type": "tool_call",
+                "arguments": block["input"],
+            }
+            for block in self._parts
+            if block["type"] == "tool_use"
+        ]
+
+    def parts(self) -> list[Block]:
+        return self._parts
+
+    def _read(self, chunk: Any, *, joined: bool) -> str:
+        part = expect_dict(chunk)
+        if part.get("error"):
+            raise ServiceError(part)
+        self.model = part.get("modelVersion") or self.model
+        self._count(part.get("usageMetadata"))
+        feedback = part.get("promptFeedback")
+        if isinstance(feedback, dict) and feedback.get("blockReason"):
+            self.stop_reason = "content_filter"
+        candidates = expect_list(part.get("candidates"))
+        if not candidates:
+            return ""
+        candidate = expect_dict(candidates[0])
+        self.stop_reason = candidate.get("finishReason") or self.stop_reason
+        content = candidate.get("content")
+        given = expect_list(content.get("parts")) if isinstance(content, dict) else []
+        return "".join(self._take(expect_dict(each), joined) for each in given)
+
+    def _take(self, part: Part, joined: bool) -> str:
+        """Take in a part; return the text in it."""
+        signed = {_SIGN: part[_SIGNATURE]} if _SIGNATURE in part else {}
+        call, text = part.get("functionCall"), part.get("text")
+        if isinstance(call, dict):
+            id, args = str(call.get("id") or ""), call.get("args")
+            block = {"type": "tool_use", "id": id, "name": str(call.get("name"))}
+            own = {_HAS_ID: True} if id else {}
+            self._parts.append({**block, "input": args if isinstance(args, dict) else {}, **own, **signed})
+            return ""
+        if not isinstance(text, str):
+            self._parts.append({"type": "part", "part": part})
+            return ""
+        kind = "thinking" if part.get("thought") else "text"
+        last = self._parts[-1] if self._parts else {}
+        if joined and last.get("type") == kind and _SIGN not in last and (text or not signed):
+            self._parts[-1] = {**last, kind: last[kind] + text, **signed}
+        elif text or signed:
+            self._parts.append({"type": kind, kind: text, **signed})
+        (self.thinking if kind == "thinking" else self.text).append(text)
+        return "" if kind == "thinking" else text
+
+    def _count(self, usage: Any) -> None:
+        if not isinstance(usage, dict):
+            return
+        self.input_tokens = count(usage, "promptTokenCount") or self.input_tokens
+        output = count(usage, "candidatesTokenCount") + count(usage, "thoughtsTokenCount")
+        self.output_tokens = output or self.output_tokens
+        self.cache_read = count(usage, "cachedContentTokenCount") or self.cache_read

@@ -1,0 +1,279 @@
+"""OpenAI's Responses API. The service stores nothing: what it wants back goes along. Spec: 07 §1.19."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.faults import OptionError
+from harnpy.formats.json import compact_json
+from harnpy.formats.schemas import SERVICE, spelled
+from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
+from harnpy.llm.dialects import RESPONSES
+from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
+from harnpy.llm.providers.openai_compatible import OpenAIProvider, is_strict
+from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
+from harnpy.llm.providers.service_errors import ServiceError
+from harnpy.llm.request_messages import read_arguments, turns, without_mark, written_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.llm.call_options import Output
+    from harnpy.llm.request import Request
+    from harnpy.llm.request_messages import Block, Turn
+
+    Item = dict[str, Any]
+
+_SAMPLING = ("temperature", "top_p")
+#: Options of chat completions that this API doesn't have.
+_UNKNOWN = ("frequency_penalty", "presence_penalty", "top_k", "seed", "stop")
+#: What an item of the service's own brings that must come back with it.
+_INCLUDED = ["reasoning.encrypted_content"]
+#: The key of a block that holds what its item has beside text, name and arguments.
+_ITEM = "item"
+
+
+class ResponsesProvider(OpenAIProvider):
+    dialect = RESPONSES
+    path = "/responses"
+
+    def body(self, request: Request) -> dict[str, Any]:
+        for option in _UNKNOWN:
+            if option in request.sampling:
+                raise OptionError(f"option `{option}` is none of OpenAI's Responses API")
+        reader = self.origin(request)
+        said = turns(request.messages, reader)
+        body: dict[str, Any] = {
+            "model": request.model,
+            "input": [item for turn in said for item in _items(turn)],
+            "max_output_tokens": request.max_tokens,
+            "store": False,
+            "include": _INCLUDED,
+            **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
+            **_reasoning(request.thinking),
+            **_format(request.output),
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.prefill:
+            body["input"].append(_message("assistant", [_output_text(request.prefill)]))
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            if request.tool_choice is not None:
+                body["tool_choice"] = _choice(request.tool_choice)
+        return body
+
+    def new_answer(self) -> Answer:
+        return _Response()
+
+
+def _reasoning(thinking: dict[str, Any]) -> dict[str, Any]:
+    mode = thinking["mode"]
+    if mode == "disabled":
+        return {}
+    effort = thinking["level"] if mode == "effort" else "medium"
+    return {"reasoning": {"effort": effort, "summary": "auto"}}
+
+
+def _format(output: Output) -> dict[str, Any]:
+    if output.kind == JSON_OBJECT:
+        return {"text": {"format": {"type": "json_object"}}}
+    if output.kind != JSON_SCHEMA or output.schema is None:
+        return {}
+    schema = spelled(output.schema, SERVICE)
+    form = {"type": "json_schema", "name": "output", "schema": schema}
+    return {"text": {"format": {**form, "strict": output.strict and is_strict(schema)}}}
+
+
+def _tool(tool: Item) -> Item:
+    if is_own(tool):
+        return openai_tool(tool)
+    made = openai_tool(tool)
+    return {"type": "function", **made["function"], "strict": False}
+
+
+def _choice(choice: Any) -> Any:
+    made = openai_choice(choice)
+    return {"type": "function", **made["function"]} if isinstance(made, dict) and "function" in made else made
+
+
+def _items(turn: Turn) -> Iterator[Item]:
+    """A turn as items of an input, in its order."""
+    if turn.role != "assistant":
+        results = turn.of("tool_result")
+        for result in results:
+            id = RESPONSES.id_of(result["tool_use_id"])
+            yield {"type": "function_call_output", "call_id": id, "output": result["content"]}
+        said = turn.without("tool_result")
+        if said or not results:
+            role = turn.role if turn.role in ("system", "developer") else "user"
+            yield _message(role, list(map(_input, said)))
+        return
+    told: Item | None = None
+    for block in turn.blocks:
+        kind = block.get("type")
+        if kind == "text":
+            item = block.get(_ITEM) or {}
+            content = {**_output_text(block["text"]), **block.get("content", {})}
+            if told is not None and told.get("id") == item.get("id"):
+                told["content"].append(content)
+                continue
+            told = {**_message("assistant", [content]), **item}
+            yield told
+            continue
+        told = None
+        if kind == "tool_use":
+            yield {
+                **block.get("more", {}).get(_ITEM, {}),
+                "type": "function_call",
+                "call_id": RESPONSES.id_of(block["id"]),
+                "name": RESPONSES.name_of(block["name"]),
+                "arguments": compact_json(block["input"]),
+            }
+        else:
+            yield block
+
+
+def _message(role: str, content: list[Block]) -> Item:
+    return {"type": "message", "role": role, "content": content}
+
+
+def _output_text(text: str) -> Block:
+    return {"type": "output_text", "text": text}
+
+
+def _input(block: Block) -> Block:
+    """A block of a user's as the service has it."""
+    block = without_mark(block)
+    if block.get("type") == "text":
+        return {"type": "input_text", "text": block["text"]}
+    if block.get("type") == "image_url":
+        url = block.get("image_url")
+        return {"type": "input_image", "image_url": url.get("url") if isinstance(url, dict) else url}
+    if block.get("type") != "image":
+        return block
+    source = block["source"] if isinstance(block.get("source"), dict) else block
+    data = source.get("base64") or source.get("data")
+    media_type = source.get("media_type") or "image/png"
+    return {
+        "type": "input_image",
+        "image_url": f"data:{media_type};base64,{data}" if data else source.get("url"),
+    }
+
+
+class _Response(Answer):
+    """A response: its items, and the pieces of the arguments of each call that comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: dict[int, Item] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._told: set[int] = set()
+
+    def add(self, chunk: Any) -> str:
+        event = expect_dict(chunk)
+        index = event.get("output_index", 0)
+        match event.get("type"):
+            case "response.output_item.added":
+                self._items[index] = expect_dict(event.get("item"))
+            case "response.output_item.done":
+                return self._done(index, expect_dict(event.get("item")))
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._told.add(index)
+                return self._say(event.get("delta"))
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                self.thinking.append(str(event.get("delta") or ""))
+            case "response.function_call_arguments.delta":
+                self._arguments.setdefault(index, []).append(str(event.get("delta") or ""))
+            case "response.completed" | "response.incomplete" | "response.failed":
+                return self._end(expect_dict(event.get("response")))
+            case "error":
+                raise ServiceError(event.get("error") or event)
+        return ""
+
+    def take(self, body: Any) -> None:
+        response = expect_dict(body)
+        self._end(response)
+        for item in self._items.values():
+            if item.get("type") == "reasoning":
+                self.thinking += _texts(item.get("summary")) + _texts(item.get("content"))
+
+    def calls(self) -> list[dict[str, Any]]:
+        return [
+            written_call(
+                str(item.get("call_id") or item.get("id") or ""),
+                str(item.get("name")),
+                self._written(index),
+                self.is_cut and item.get("status") != "completed",
+            )
+            for index, item in self._ordered()
+            if item.get("type") == "function_call"
+        ]
+
+    def parts(self) -> list[Block]:
+        return [part for index, item in self._ordered() for part in self._blocks(index, item)]
+
+    def _ordered(self) -> list[tuple[int, Item]]:
+        return sorted(self._items.items())
+
+    def _written(self, index: int) -> str:
+        return str(self._items[index].get("arguments") or "") or "".join(self._arguments.get(index, ()))
+
+    def _blocks(self, index: int, item: Item) -> Iterator[Block]:
+        kind = item.get("type")
+        if kind == "function_call":
+            id = str(item.get("call_id") or item.get("id") or "")
+            given = read_arguments(self._written(index))
+            own = {_ITEM: own} if (own := _own(item)) else {}
+            yield {"type": "tool_use", "id": id, "name": str(item.get("name")), "input": given, **own}
+        elif kind == "message":
+            for content in expect_list(item.get("content")):
+                text = content.get("text", content.get("refusal", ""))
+                more = {key: value for key, value in content.items() if key != "text"}
+                yield {"type": "text", "text": str(text), "content": more, _ITEM: _own(item)}
+        else:
+            yield item
+
+    def _done(self, index: int, item: Item) -> str:
+        self._items[index] = item
+        if item.get("type") != "message" or index in self._told:
+            return ""
+        self._told.add(index)
+        return "".join(self._say(text) for text in _texts(item.get("content")))
+
+    def _end(self, response: Item) -> str:
+        if response.get("error"):
+            raise ServiceError(response["error"])
+        self.model = response.get("model")
+        self._count(response.get("usage"))
+        said = "".join(
+            self._done(index, expect_dict(item))
+            for index, item in enumerate(expect_list(response.get("output")))
+        )
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        self.stop_reason = reason or response.get("status") or "completed"
+        return said
+
+    def _say(self, text: Any) -> str:
+        if not isinstance(text, str):
+            return ""
+        self.text.append(text)
+        return text
+
+    def _count(self, usage: Any) -> None:
+        details = usage.get("input_tokens_details") if isinstance(usage, dict) else None
+        self.input_tokens = count(usage, "input_tokens")
+        self.output_tokens = count(usage, "output_tokens")
+        self.cache_read = count(details, "cached_tokens")
+
+
+def _own(item: Item) -> Item:
+    """Return what an item has that is written anew neither of a text nor of a call."""
+    known = ("type", "role", "content", "call_id", "name", "arguments")
+    return {key: value for key, value in item.items() if key not in known}
+
+
+def _texts(parts: Any) -> list[str]:
+    found = [part.get("text", part.get("refusal")) for part in parts or () if isinstance(part, dict)]
+    return [text for text in found if isinstance(text, str)]
