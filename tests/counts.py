@@ -87,6 +87,8 @@ class Counts:
     sandbox_calls = Size(1_000, 100_000)
     #: A reply is cut off at one of so many bytes.
     wire_share = Size(97, 1)
+    #: Sessions that move from service to service.
+    wire_walks = Size(1, 50)
 
     #: One of so many policies is in force where a node has its own.
     policies_share = Size(6, 1)

@@ -394,15 +394,28 @@ def _scalar(value: Any, floats: Callable[[float], str]) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return ``value`` as JSON; what JSON can't express becomes its text, NaN and the infinities null."""
+    """Return ``value`` as JSON with sorted keys; what JSON can't express becomes its text, NaN and the
+    infinities null."""
+    return _encoded(_SORTED, value)
+
+
+def ordered_json(value: Any) -> str:
+    """Return ``value`` as `compact_json` does, with keys as they come."""
+    return _encoded(_ORDERED, value)
+
+
+def _encoded(encoder: json.JSONEncoder, value: Any) -> str:
     try:
-        return _ENCODER.encode(value)
+        return encoder.encode(value)
     except ValueError:
-        return _ENCODER.encode(_finite(value))
+        return encoder.encode(_finite(value))
 
 
-_ENCODER = json.JSONEncoder(
-    separators=(",", ":"), sort_keys=True, ensure_ascii=False, default=display, allow_nan=False
+_SORTED, _ORDERED = (
+    json.JSONEncoder(
+        separators=(",", ":"), sort_keys=is_sorted, ensure_ascii=False, default=display, allow_nan=False
+    )
+    for is_sorted in (True, False)
 )
 
 

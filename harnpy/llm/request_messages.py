@@ -234,7 +234,8 @@ class _Waiting:
             id = self._new()
             self._unnamed.setdefault(name, []).append(id)
         elif id in self._latest:
-            id = self._latest[id] = self._new()
+            repeated, id = id, self._new()
+            self._latest[repeated] = id
         else:
             self._latest[id] = id
         given = next((function[key] for key in _ARGUMENTS if key in function), None)

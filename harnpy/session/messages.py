@@ -234,15 +234,17 @@ class Round(NamedTuple):
     end: int
 
 
-def rounds(messages: Sequence[Message], lookup: Callable[[int, int], dict[str, Record]]) -> list[Any]:
+def rounds(
+    messages: Sequence[Message], lookup: Callable[[int, int], dict[str, Record]], *, moves_up: bool = True
+) -> list[Any]:
     """Return the messages in order as (number, message), with a `Round` for each message that calls tools.
 
-    A result that stands further behind moves up to its call; those that answer none are gone. ``lookup(at,
+    A result further behind ``moves_up`` to its call; those that answer none are gone. ``lookup(at,
     end)`` returns what the log knows of the calls of message number ``at``; the next that isn't a result is
     number ``end``.
     """
     found: list[Any] = []
-    late = _LateResults(messages)
+    late = _LateResults(messages if moves_up else ())
     at = 0
     while at < len(messages):
         message = messages[at]

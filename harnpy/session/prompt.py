@@ -96,7 +96,7 @@ def entries_in_log_order(
 ) -> list[HistoryEntry]:
     """Return what a reader shows that takes the ``events`` as they come, behind what a snapshot ``kept``, and
     pairs calls with results before it leaves out or moves anything (A1.8)."""
-    paired = _repaired([*kept, *map(_entry, events)], read_tools, False, lambda event, caller: True)
+    paired = _repaired([*kept, *map(_entry, events)], read_tools, False, in_order=True)
     found = [normal for entry in paired if (normal := _normal(entry)) is not None]
     return sorted(found, key=lambda entry: not entry.is_prefix)
 
@@ -155,16 +155,19 @@ def _repaired(
     shown: list[HistoryEntry],
     read_tools: Callable[[int, int | None], Iterable[Event]],
     annotate: bool,
-    follows: Callable[[Event, Event], bool] | None = None,
+    *,
+    in_order: bool = False,
 ) -> list[HistoryEntry]:
-    """Pair calls with results. Those that the log knows stand before the next entry that ``follows`` the
-    call."""
+    """Pair calls with results. Those that the log knows stand before the next entry that follows the call.
+
+    ``in_order``: as a reader does that moves no result up, and for which any entry follows.
+    """
 
     def lookup(at: int, end: int) -> dict[str, Record]:
-        return _records(shown, at, end, read_tools, _follows if follows is None else follows)
+        return _records(shown, at, end, read_tools, _is_any if in_order else _follows)
 
     found: list[HistoryEntry] = []
-    for at, what in rounds([entry.message for entry in shown], lookup):
+    for at, what in rounds([entry.message for entry in shown], lookup, moves_up=not in_order):
         entry = shown[at]
         if not isinstance(what, Round):
             found += _said(entry, what)
@@ -219,6 +222,10 @@ def _follows(event: Event, caller: Event) -> bool:
     if event.seq < caller.seq or event.type != kinds.MESSAGE_ADDED:
         return False
     return caller.turn is None or (event.turn is not None and event.turn.seq == caller.turn.seq)
+
+
+def _is_any(event: Event, caller: Event) -> bool:
+    return True
 
 
 def _take(found: dict[str, Record], event: Event) -> None:

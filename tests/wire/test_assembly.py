@@ -21,7 +21,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.world.http import RealHttp
 from tests.counts import COUNT
-from tests.llm.wire import ANTHROPIC, OPENAI
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 
 Part = dict[str, Any]
 
@@ -148,6 +148,88 @@ def chat_streams(draw: st.DrawFn) -> tuple[Part, list[Any], Any]:
     return message, chunks, whole
 
 
+@st.composite
+def generated_streams(draw: st.DrawFn) -> tuple[list[Part], list[Any], Any]:
+    """Return the parts of Gemini's content, the chunks of its stream, and the whole reply."""
+    parts: list[Part] = []
+    chunks: list[Any] = []
+
+    def add(part: Part) -> None:
+        chunks.append({"candidates": [{"content": {"role": "model", "parts": [part]}}]})
+
+    for block in draw(TURNS):
+        sign = {"thoughtSignature": draw(SAID)} if draw(st.booleans()) else {}
+        if block["type"] == "tool_use":
+            given = {"id": block["id"]} if draw(st.booleans()) else {}
+            part = {"functionCall": {**given, "name": block["name"], "args": block["input"]}, **sign}
+        elif block["type"] == "redacted_thinking":
+            part = {"executableCode": {"code": block["data"], "language": "PYTHON"}}
+        else:
+            thought = {"thought": True} if block["type"] == "thinking" else {}
+            part = {"text": block[block["type"]], **thought, **sign}
+        last = parts[-1] if parts else {}
+        is_signed = "thoughtSignature" in part
+        same_kind = "text" in part and "text" in last and part.get("thought") == last.get("thought")
+        if same_kind and not is_signed and "thoughtSignature" not in last:
+            continue  # a stream can't tell where one of them ends
+        parts.append(part)
+        for piece in pieces(draw, part["text"]) if "text" in part and not is_signed else [None]:
+            add(part if piece is None else {**part, "text": piece})
+    chunks.append({"candidates": [{"finishReason": "STOP"}]})
+    content = {"role": "model", "parts": parts}
+    return parts, chunks, {"candidates": [{"content": content, "finishReason": "STOP"}]}
+
+
+@st.composite
+def response_streams(draw: st.DrawFn) -> tuple[list[Part], list[Any], Any]:
+    """Return the items of a response, the events of its stream, and the whole response."""
+    items: list[Part] = []
+    events: list[Any] = []
+    for index, block in enumerate(draw(TURNS)):
+
+        def tell(type: str, index: int = index, **fields: Any) -> None:
+            events.append({"type": f"response.{type}", "output_index": index, **fields})
+
+        id, kind = f"i{index}", block["type"]
+        if kind == "tool_use":
+            written = json.dumps(block["input"], separators=(",", ":"), ensure_ascii=False)
+            item = {"type": "function_call", "id": id, "call_id": block["id"], "name": block["name"]}
+            item |= {"arguments": written, "status": "completed"}
+            tell("output_item.added", item={**item, "arguments": ""})
+            for piece in pieces(draw, written):
+                tell("function_call_arguments.delta", delta=piece)
+        elif kind == "text":
+            content = [{"type": "output_text", "text": block["text"], "annotations": []}]
+            item = {
+                "type": "message",
+                "id": id,
+                "role": "assistant",
+                "status": "completed",
+                "content": content,
+            }
+            tell("output_item.added", item={**item, "content": []})
+            for piece in pieces(draw, block["text"]):
+                tell("output_text.delta", content_index=0, delta=piece)
+        elif kind == "thinking":
+            summary = [{"type": "summary_text", "text": block["thinking"]}]
+            item = {
+                "type": "reasoning",
+                "id": id,
+                "summary": summary,
+                "encrypted_content": block["signature"],
+            }
+            tell("output_item.added", item={**item, "summary": []})
+            for piece in pieces(draw, block["thinking"]):
+                tell("reasoning_summary_text.delta", summary_index=0, delta=piece)
+        else:
+            item = {"type": "web_search_call", "id": id, "status": "completed"}
+        tell("output_item.done", item=item)
+        items.append(item)
+    whole = {"model": "m", "status": "completed", "output": items}
+    events.append({"type": "response.completed", "response": whole})
+    return items, events, whole
+
+
 def same(one: Reply, other: Reply) -> None:
     assert replace(one, input_tokens=0) == replace(other, input_tokens=0)
 
@@ -188,6 +270,30 @@ def test_chat_completions(made: tuple[Part, list[Any], Any]) -> None:
     _, back = service.body(request(message))["messages"]
     assert back == said
     _check_others(message, [])
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(generated_streams())
+def test_generated_contents(made: tuple[list[Part], list[Any], Any]) -> None:
+    parts, chunks, whole = made
+    service = remote(GEMINI)
+    reply = read(service, chunks)
+    same(reply, read(service, [], whole))
+    _, back = service.body(request(assistant_message(reply, OPENAI)))["contents"]
+    assert back == {"role": "model", "parts": parts}
+    _check_others(assistant_message(reply, OPENAI), [])
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(response_streams())
+def test_responses(made: tuple[list[Part], list[Any], Any]) -> None:
+    items, events, whole = made
+    service = remote(RESPONSES)
+    reply = read(service, events)
+    same(reply, read(service, [], whole))
+    _, *back = service.body(request(assistant_message(reply, OPENAI)))["input"]
+    assert back == items
+    _check_others(assistant_message(reply, OPENAI), [])
 
 
 def _check_others(message: Part, blocks: list[Part]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import ordered_json
 from harnpy.llm.native_tools import native_style
 from harnpy.llm.reply import Reply
 from harnpy.llm.request_messages import CALL_KEYS, read_arguments, request_message
@@ -179,7 +179,7 @@ def _ollama_call(call: Dict) -> Dict:
 
 def _function_call(call: Dict) -> Dict:
     written = call.get("written")
-    text = compact_json(call["arguments"]) if written is None else written
+    text = ordered_json(call["arguments"]) if written is None else written
     function = {"name": call["name"], "arguments": text}
     return {**_own_keys(call), "id": call["id"], "type": "function", "function": function}
 

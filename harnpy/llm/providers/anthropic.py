@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import compact_json, ordered_json
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.capabilities import model_version
@@ -168,7 +168,7 @@ class _Message(Answer):
         self._blocks[index] = dict(block), pieces
         given = block.get("input")
         if given:
-            pieces.append(compact_json(given))
+            pieces.append(ordered_json(given))
         return self._piece(index, block)
 
     def _delta(self, index: int, delta: dict[str, Any]) -> str:

@@ -228,8 +228,9 @@ class _Generated(Answer):
             return ""
         kind = "thinking" if part.get("thought") else "text"
         last = self._parts[-1] if self._parts else {}
-        if joined and last.get("type") == kind and _SIGN not in last and (text or not signed):
-            self._parts[-1] = {**last, kind: last[kind] + text, **signed}
+        # A part with a signature is never joined with one without.
+        if joined and last.get("type") == kind and _SIGN not in last and not signed:
+            self._parts[-1] = {**last, kind: last[kind] + text}
         elif text or signed:
             self._parts.append({"type": kind, kind: text, **signed})
         (self.thinking if kind == "thinking" else self.text).append(text)

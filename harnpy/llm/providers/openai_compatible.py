@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import ordered_json
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.known_providers import BEARER
@@ -284,7 +284,7 @@ def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
                 **call.get("more", {}),
                 "id": CHAT.id_of(call["id"]),
                 "type": "function",
-                "function": {"name": CHAT.name_of(call["name"]), "arguments": compact_json(call["input"])},
+                "function": {"name": CHAT.name_of(call["name"]), "arguments": ordered_json(call["input"])},
             }
             for call in calls
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import ordered_json
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.dialects import RESPONSES
@@ -56,7 +56,7 @@ class ResponsesProvider(OpenAIProvider):
         if request.system:
             body["instructions"] = request.system
         if request.prefill:
-            body["input"].append(_message("assistant", [_output_text(request.prefill)]))
+            body["input"].append(_message("assistant", request.prefill))
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice is not None:
@@ -112,14 +112,15 @@ def _items(turn: Turn) -> Iterator[Item]:
     told: Item | None = None
     for block in turn.blocks:
         kind = block.get("type")
-        if kind == "text":
-            item = block.get(_ITEM) or {}
-            content = {**_output_text(block["text"]), **block.get("content", {})}
-            if told is not None and told.get("id") == item.get("id"):
-                told["content"].append(content)
-                continue
-            told = {**_message("assistant", [content]), **item}
-            yield told
+        item: Item | None = block.get(_ITEM)
+        if kind == "text" and item is None:
+            yield _message("assistant", block["text"])
+        elif kind == "text" and item is not None:
+            content = {"text": block["text"], **block["content"]}
+            if told is None or told.get("id") != item.get("id"):
+                told = {**_message("assistant", []), **item}
+                yield told
+            told["content"].append(content)
             continue
         told = None
         if kind == "tool_use":
@@ -128,18 +129,14 @@ def _items(turn: Turn) -> Iterator[Item]:
                 "type": "function_call",
                 "call_id": RESPONSES.id_of(block["id"]),
                 "name": RESPONSES.name_of(block["name"]),
-                "arguments": compact_json(block["input"]),
+                "arguments": ordered_json(block["input"]),
             }
-        else:
+        elif kind != "text":
             yield block
 
 
-def _message(role: str, content: list[Block]) -> Item:
+def _message(role: str, content: str | list[Block]) -> Item:
     return {"type": "message", "role": role, "content": content}
-
-
-def _output_text(text: str) -> Block:
-    return {"type": "output_text", "text": text}
 
 
 def _input(block: Block) -> Block:
@@ -148,17 +145,16 @@ def _input(block: Block) -> Block:
     if block.get("type") == "text":
         return {"type": "input_text", "text": block["text"]}
     if block.get("type") == "image_url":
-        url = block.get("image_url")
-        return {"type": "input_image", "image_url": url.get("url") if isinstance(url, dict) else url}
-    if block.get("type") != "image":
+        given = block.get("image_url")
+        url = given.get("url") if isinstance(given, dict) else given
+    elif block.get("type") == "image":
+        source = block["source"] if isinstance(block.get("source"), dict) else block
+        data = source.get("base64") or source.get("data")
+        media_type = source.get("media_type") or "image/png"
+        url = f"data:{media_type};base64,{data}" if data else source.get("url")
+    else:
         return block
-    source = block["source"] if isinstance(block.get("source"), dict) else block
-    data = source.get("base64") or source.get("data")
-    media_type = source.get("media_type") or "image/png"
-    return {
-        "type": "input_image",
-        "image_url": f"data:{media_type};base64,{data}" if data else source.get("url"),
-    }
+    return {"type": "input_image", "image_url": url, "detail": block.get("detail") or "auto"}
 
 
 class _Response(Answer):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import ordered_json
 from harnpy.llm.request_messages import written_call
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class StreamedCalls:
 def _fill(call: StreamedCall, fragment: dict[str, Any], function: dict[str, Any]) -> None:
     given = function.get("arguments")
     if given is not None:
-        call.pieces.append(given if isinstance(given, str) else compact_json(given))
+        call.pieces.append(given if isinstance(given, str) else ordered_json(given))
     call.more |= {key: value for key, value in fragment.items() if key not in _KNOWN}
 
 

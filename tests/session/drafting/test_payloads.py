@@ -46,6 +46,7 @@ ENTRIES = st.fixed_dictionaries(
 #: Fields whose values must fit the log.
 FITTING: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("message_added", "role"): st.just("user"),
+    ("message_added", "content"): TEXTS | st.lists(TEXTS, max_size=2),
     ("branch_summary", "summary"): TEXTS.filter(str.strip),
     ("branch_summary", "from_event_id"): IDS,
     ("compaction_triggered", "cutoff_event_id"): st.sampled_from(["<3>", "", None]),

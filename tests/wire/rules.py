@@ -1,0 +1,130 @@
+"""What each dialect's service takes: by the official SDK's types, and by rules that these can't say.
+
+Nothing of harnpy reads a request here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+
+Body = dict[str, Any]
+
+_NAME = {OPENAI: r"[a-zA-Z0-9_-]{1,64}", ANTHROPIC: r"[a-zA-Z0-9_-]{1,128}"}
+
+
+def check_request(dialect: str, body: Body) -> None:
+    """Fail unless the dialect's services take the request."""
+    {OPENAI: _check_chat, ANTHROPIC: _check_messages, RESPONSES: _check_responses, GEMINI: _check_gemini}[
+        dialect
+    ](body)
+
+
+@cache
+def _adapter(dialect: str) -> Any:
+    from pydantic import TypeAdapter
+
+    if dialect == ANTHROPIC:
+        from anthropic.types import MessageParam
+
+        return TypeAdapter(list[MessageParam])
+    if dialect == RESPONSES:
+        from openai.types.responses.response_input_param import ResponseInputItemParam
+
+        return TypeAdapter(list[ResponseInputItemParam])
+    from openai.types.chat import ChatCompletionMessageParam
+
+    return TypeAdapter(list[ChatCompletionMessageParam])
+
+
+def _check_types(dialect: str, messages: list[Any]) -> None:
+    # What the types call an iterable is read lazily, without being checked: look at each.
+    for message in _adapter(dialect).validate_python(messages):
+        for value in message.values():
+            if hasattr(value, "__next__"):
+                list(value)
+
+
+def _check_chat(body: Body) -> None:
+    _check_types(OPENAI, body["messages"])
+    _check_names([tool["function"]["name"] for tool in body.get("tools", ())], OPENAI)
+    waiting: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            waiting.remove(message["tool_call_id"])
+            continue
+        assert not waiting, "a call without its result"
+        waiting = [call["id"] for call in message.get("tool_calls", ())]
+        assert len(set(waiting)) == len(waiting)
+        assert all(len(id) <= 40 for id in waiting)
+        assert message["role"] != "assistant" or message.get("content") or waiting
+    assert not waiting
+
+
+def _check_messages(body: Body) -> None:
+    _check_types(ANTHROPIC, body["messages"])
+    _check_names([tool["name"] for tool in body.get("tools", ())], ANTHROPIC)
+    assert body["messages"][0]["role"] == "user"
+    waiting: list[str] = []
+    role = ""
+    for message in body["messages"]:
+        assert message["role"] != role, "the roles alternate"
+        role = message["role"]
+        assert message["content"]
+        results = [block for block in message["content"] if block["type"] == "tool_result"]
+        assert message["content"][: len(results)] == results, "results come first"
+        assert sorted(block["tool_use_id"] for block in results) == sorted(waiting)
+        waiting = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
+        assert all(re.fullmatch(r"[a-zA-Z0-9_-]+", id) for id in waiting)
+        assert len(set(waiting)) == len(waiting)
+        for block in message["content"]:
+            assert block["type"] != "text" or block["text"].strip()
+            assert block["type"] != "thinking" or block["signature"]
+    assert not waiting
+
+
+def _check_responses(body: Body) -> None:
+    _check_types(RESPONSES, body["input"])
+    _check_names([tool["name"] for tool in body.get("tools", ())], OPENAI)
+    calls: list[str] = []
+    for item in body["input"]:
+        if item["type"] == "function_call":
+            assert item["call_id"] not in calls
+            calls.append(item["call_id"])
+        elif item["type"] == "function_call_output":
+            calls.remove(item["call_id"])
+        elif item.get("role") not in (None, "assistant"):
+            assert not calls, "a call without its output"
+    assert not calls
+
+
+def _check_gemini(body: Body) -> None:
+    assert body["contents"][0]["role"] == "user"
+    waiting: list[str] = []
+    role = ""
+    for content in body["contents"]:
+        assert content["role"] in ("user", "model")
+        assert content["role"] != role, "the roles alternate"
+        role = content["role"]
+        assert content["parts"]
+        results = [
+            part["functionResponse"]["name"] for part in content["parts"] if "functionResponse" in part
+        ]
+        assert sorted(results) == sorted(waiting)
+        waiting = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
+        for part in content["parts"]:
+            kinds = part.keys() - {"thought", "thoughtSignature"}
+            assert len(kinds) == 1
+            assert kinds <= {
+                *("text", "inlineData", "fileData", "functionCall", "functionResponse"),
+                *("executableCode", "codeExecutionResult"),
+            }
+    assert not waiting
+
+
+def _check_names(names: list[str], dialect: str) -> None:
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(_NAME[dialect], name) for name in names)
