@@ -255,27 +255,12 @@ class Models:
         complete = self._complete(request) if answer is None else answer
         reply = self.connections.reply(complete(request))
         reply.price = request.price
-        reply.tool_calls = self._identified(reply.tool_calls)
+        reply.identify(self.world.ids.new)
         ms = int((self.world.clock.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)
         self.account.charge(reply, call_id, ms, iteration)
         return reply
-
-    def _identified(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the calls with an id each that no other has: results name theirs."""
-        ids = {call.get("id") or None for call in calls}
-        if len(ids) == len(calls) and None not in ids:
-            return calls
-        new, seen = self.world.ids.new, set[str]()
-        made = []
-        for call in calls:
-            id = call.get("id")
-            if not id or id in seen:
-                id = f"call_{new()}"
-            seen.add(id)
-            made.append({**call, "id": id})
-        return made
 
     def _note_empty(self, error: CallError, iteration: int | None, attempt: int) -> None:
         if "completion_tokens=" in error.message and "delivered no content" in error.message:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harnpy.llm.configuration.prices import FREE, Price
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: The services' words for a reply that was cut off by a limit of tokens, in small letters.
 CUT = ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
@@ -60,6 +63,26 @@ class Reply:
         """USD."""
         saved = self.price.cache_savings(self.cache_read_tokens, self.cache_write_tokens)
         return self.price.cost(self.prompt_tokens, self.output_tokens) - saved
+
+    def identify(self, new_id: Callable[[], str]) -> None:
+        """Give each call an id that no other has, here and in the parts: results name theirs."""
+        ids = {call.get("id") or None for call in self.tool_calls}
+        if len(ids) == len(self.tool_calls) and None not in ids:
+            return
+        seen: set[str] = set()
+        calls = []
+        for call in self.tool_calls:
+            id = call.get("id")
+            if not id or id in seen:
+                id = f"call_{new_id()}"
+            seen.add(id)
+            calls.append({**call, "id": id})
+        self.tool_calls = calls
+        named = iter(calls)
+        self.parts = [
+            {**part, "id": next(named)["id"]} if part.get("type") == "tool_use" else part
+            for part in self.parts
+        ]
 
     def blocks(self) -> list[dict[str, Any]]:
         """The reply as content blocks."""

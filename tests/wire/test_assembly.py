@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -279,6 +279,7 @@ def test_generated_contents(made: tuple[list[Part], list[Any], Any]) -> None:
     service = remote(GEMINI)
     reply = read(service, chunks)
     same(reply, read(service, [], whole))
+    reply.identify(map(str, count()).__next__)
     _, back = service.body(request(assistant_message(reply, OPENAI)))["contents"]
     assert back == {"role": "model", "parts": parts}
     _check_others(assistant_message(reply, OPENAI), [])
