@@ -37,6 +37,7 @@ _MODULES = {
     "session": "harnpy.cli.commands.bundle:alias",
     "mcp": "harnpy.cli.commands.mcp",
     "trust": "harnpy.cli.commands.trust",
+    "doctor": "harnpy.cli.commands.doctor",
     "builtins": "harnpy.cli.commands.builtins",
 }
 

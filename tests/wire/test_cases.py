@@ -6,6 +6,7 @@ Spec: 07 §1.17, §1.18.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from harnpy import AgentDef, LoopFactory, Vm, World, runtime, tool
 from harnpy.session import Session
 from tests.llm.test_real_calls import WireHost, environment
 from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Say, Wire
+from tests.support import ROOT
 from tests.wire.exchanges import Case, cases, forms
 
 EITHER_FORM = pytest.mark.parametrize(("case", "streamed"), forms())
@@ -217,3 +219,10 @@ def _answered(message: dict[str, Any]) -> list[str]:
         return [message["tool_call_id"]]
     blocks = message["content"] if isinstance(message["content"], list) else []
     return [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
+
+
+def test_the_documented_cases_exist() -> None:
+    page = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:chat|responses|message|gemini)_\w+)`", page))
+    assert named <= {case.name for case in cases()}
+    assert len(named) >= 20
