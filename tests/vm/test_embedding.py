@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
+from collections.abc import Callable
 from threading import Thread
+from weakref import ref
 
 import pytest
 
@@ -108,6 +111,52 @@ def test_another_exception_of_a_registered_function_ends_the_run() -> None:
     vm.register("broken() -> nil", broken)
     with pytest.raises(OSError, match="disk"):
         vm.run_source("try { broken() } catch (e) { 1 }")
+
+
+class Held:
+    """What a failing function holds while it fails."""
+
+
+class Failing:
+    """Functions that fail for want of memory, and what they held."""
+
+    def __init__(self) -> None:
+        self.held: list[ref[Held]] = []
+
+    def now(self) -> None:
+        held = Held()
+        self.held.append(ref(held))
+        raise MemoryError
+
+    async def later(self) -> None:
+        await asyncio.sleep(0)
+        self.now()
+
+
+def fails(vm: Vm) -> None:
+    with pytest.raises(VmError, match="Out of memory"):
+        vm.run_source("fail()")
+
+
+def fails_in_a_loop(vm: Vm) -> None:
+    async def main() -> None:
+        with pytest.raises(VmError, match="Out of memory"):
+            await vm.run_async("fail()")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("run", [fails, fails_in_a_loop])
+@pytest.mark.parametrize("name", ["now", "later"])
+def test_what_a_failed_run_held_goes_with_its_error(name: str, run: Callable[[Vm], None]) -> None:
+    vm, failing = Vm(), Failing()
+    vm.register("fail()", getattr(failing, name))
+    gc.disable()
+    try:
+        run(vm)
+        assert [held() for held in failing.held] == [None], "an error is in a circle"
+    finally:
+        gc.enable()
 
 
 def test_an_uncaught_throw_carries_its_value_and_place() -> None:

@@ -141,7 +141,10 @@ class Bridge:
             self.scheduler.abroad -= 1
             is_wanted = False
             future.cancel()
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            del future  # its error has this frame, and would make a circle with it, as in `run_inside`
 
     def serve(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine beside the program, and what it begins; cancelled where the loop ends.
@@ -312,9 +315,14 @@ async def run_inside(scheduler: Scheduler, run: Callable[[], Any]) -> Any:
         scheduler.new_hub()
         await bridge.close_all()
     value, error = given
-    if error:
-        raise error
-    return value
+    try:
+        if error:
+            raise error
+        return value
+    finally:
+        # The error has this frame in its traceback: together they would keep what the program held, until
+        # Python looks for such circles.
+        del given, error
 
 
 def _outcome(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
