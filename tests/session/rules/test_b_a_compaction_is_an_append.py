@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import RewindError, Session, SessionError, SessionNotFound, SessionRegistry
@@ -35,12 +35,13 @@ _SUMMARY = "[auto-compacted "
 
 @dataclass(frozen=True)
 class State:
-    """What a conversation shows: its window, all that was said since the last reset, and the state before
-    each turn."""
+    """What a conversation shows: its window, all that was said since the last reset, the state before each
+    turn, and how often the pins had been set at that reset."""
 
     window: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     before: tuple[State, ...] = ()
+    unpinned: int = 0
 
     def say(self, *said: str) -> State:
         return replace(self, window=self.window + said, history=self.history + said)
@@ -52,15 +53,24 @@ class Talk:
 
     now: State = field(default_factory=State)
     undone: tuple[State, ...] = ()
-    pins: frozenset[str] = frozenset()
+    #: The pins as they were set, one after the other. A reset ends them for as long as it isn't taken back.
+    set_pins: tuple[frozenset[str], ...] = (frozenset(),)
     #: All that was ever said.
     said: list[str] = field(default_factory=list)
+
+    @property
+    def pins(self) -> frozenset[str]:
+        return self.set_pins[-1] if len(self.set_pins) > self.now.unpinned else frozenset()
 
     def goes_on(self, now: State) -> None:
         self.now, self.undone = now, ()
 
+    def set(self, pins: frozenset[str]) -> None:
+        if pins != self.pins:
+            self.set_pins += (pins,)
+
     def copy(self) -> Talk:
-        return Talk(self.now, self.undone, self.pins, list(self.said))
+        return replace(self, said=list(self.said))
 
     def shown(self) -> list[str]:
         """What a model gets: summaries, then pinned messages that are out of the window, then the rest."""
@@ -132,22 +142,22 @@ class Both:
 
     def reset(self) -> None:
         self.registry.reset("s")
-        self.talk.pins = frozenset()
-        self.talk.goes_on(replace(self.talk.now, window=(), history=()))
+        now = self.talk.now
+        self.talk.goes_on(replace(now, window=(), history=(), unpinned=len(self.talk.set_pins)))
 
     def pin(self, number: int) -> None:
         entries = self.session.view.window.history()
         if number < len(entries):
             entry = self.session.origin.own(entries[number])
             self.session.pin(entry.id)
-            self.talk.pins |= {entry.body["content"]}
+            self.talk.set(self.talk.pins | {entry.body["content"]})
 
     def unpin(self, number: int) -> None:
         entries = self.session.view.window.history()
         if number < len(entries):
             entry = self.session.origin.own(entries[number])
             self.session.unpin(entry.id)
-            self.talk.pins -= {entry.body["content"]}
+            self.talk.set(self.talk.pins - {entry.body["content"]})
 
     def rewind(self, turns: int) -> None:
         now = self.talk.now
@@ -297,6 +307,7 @@ def kept_on(store: Store) -> Store | None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(STEPS, min_size=3, max_size=14))
+@example(steps=[("pin", 0), ("clean",), ("turn",), ("reset",), ("rewind", 1)])
 def test_b_what_happens_while_a_compaction_is_made_is_neither_lost_nor_undone(
     kept_on: Store | None, steps: list[Step]
 ) -> None:
