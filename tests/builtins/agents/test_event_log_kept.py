@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
@@ -33,18 +34,19 @@ def test_a_later_program_goes_on_where_this_one_ended(project: Path) -> None:
 
 
 def test_a_subscriber_gets_what_other_processes_append(project: Path) -> None:
-    other = SqliteEventLog(project / "events.db")
-    vm = Vm()
-    vm.register("other() -> nil", lambda: Thread(target=other.append, args=("t", LogEvent("late"))).start())
-    assert vm.run_source('other()\nreturn event_log.subscribe("t").next().value.kind') == "late"
+    with closing(SqliteEventLog(project / "events.db")) as log:
+        vm, other = Vm(), Thread(target=log.append, args=("t", LogEvent("late")))
+        vm.register("other() -> nil", other.start)
+        assert vm.run_source('other()\nreturn event_log.subscribe("t").next().value.kind') == "late"
+        other.join()
 
 
 def test_without_the_effect_nothing_is_kept(project: Path) -> None:
     everything = ["read", "list", "write", "delete", "process", "network", "environment", "model", "person"]
     with pytest.raises(VmError, match=r"keeping '.*events\.db' is not permitted"):
         Vm(capabilities=everything).run_source(TELLS)
-    log = SqliteEventLog(project / "events.db")
-    assert log.latest("t") is None
+    with closing(SqliteEventLog(project / "events.db")) as log:
+        assert log.latest("t") is None
 
 
 def test_an_installed_log_comes_first() -> None:

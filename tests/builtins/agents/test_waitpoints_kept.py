@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextvars
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
@@ -34,16 +36,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def points(project: Path) -> Waitpoints:
+def points(project: Path) -> Iterator[Waitpoints]:
     """Those of the project, as another process sees them."""
-    return Waitpoints(SqliteEventLog(project / "events.db"))
+    with closing(SqliteEventLog(project / "events.db")) as log:
+        yield Waitpoints(log)
 
 
 def test_another_process_completes_what_a_program_waits_for(points: Waitpoints) -> None:
-    vm = Vm()
-    vm.register("other() -> nil", lambda: Thread(target=points.complete, args=("a", {"n": 1})).start())
+    vm, other = Vm(), Thread(target=points.complete, args=("a", {"n": 1}))
+    vm.register("other() -> nil", other.start)
     points.create("a")
     assert vm.run_source(f"spawn {{ other() }}\n{WAITS}") == {"n": 1}
+    other.join()
     assert Vm().run_source(WAITS) == {"n": 1}  # a later run, which enters the wait again
     kinds = [event.kind for _, event in points.log.read_range("waitpoint.a")]
     assert sorted(kinds) == ["completed", "created", "wait_resolved", "wait_started"]
@@ -177,7 +181,8 @@ CALLS = [
 def test_what_is_kept_needs_the_effect(project: Path, call: str) -> None:
     with pytest.raises(VmError, match=r"keeping '.*events\.db' is not permitted"):
         Vm(capabilities=[*EVERYTHING, "network"]).run_source(call)
-    assert SqliteEventLog(project / "events.db").topics() == []
+    with closing(SqliteEventLog(project / "events.db")) as log:
+        assert log.topics() == []
 
 
 @pytest.mark.usefixtures("trusted")

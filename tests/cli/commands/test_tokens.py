@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -40,12 +41,13 @@ def test_a_token_is_given_out_once_and_revoked(tokens: Tokens, tmp_path: Path) -
     status, out, err = tokens("create", "ada", "--days", "2")
     token = out.strip()
     assert (status, err, len(token)) == (0, "", 46)
-    sessions = BearerSessions(SqliteEventLog(tmp_path / ".harn/events.sqlite"))
-    session = sessions.get(token)
-    assert session
-    assert (session.principal, (session.expires_at - session.created_at).days) == ("ada", 2)
-    assert tokens("expire", token) == (0, "expired\n", "")
-    assert sessions.get(token) is None
+    with closing(SqliteEventLog(tmp_path / ".harn/events.sqlite")) as log:
+        sessions = BearerSessions(log)
+        session = sessions.get(token)
+        assert session
+        assert (session.principal, (session.expires_at - session.created_at).days) == ("ada", 2)
+        assert tokens("expire", token) == (0, "expired\n", "")
+        assert sessions.get(token) is None
     place = f"sqlite:{tmp_path}/.harn/events.sqlite"
     assert tokens("expire", token) == (1, "", f"error: {place} has no live session with that token\n")
     assert not any(token.encode() in path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file())

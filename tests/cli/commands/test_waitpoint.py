@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,10 @@ def test_what_happened_is_listed(waitpoint: Command, tmp_path: Path) -> None:
     place = f"sqlite:{tmp_path}/events.db"
     assert waitpoint("list") == (0, f"no waitpoints in {place}\n", "")
     assert waitpoint("complete", "a", "--create") == (0, "completed a\n", "")
-    points = Waitpoints(SqliteEventLog(tmp_path / "events.db"))
-    points.create("order\n7")
-    points.create("open")
+    with closing(SqliteEventLog(tmp_path / "events.db")) as log:
+        points = Waitpoints(log)
+        points.create("order\n7")
+        points.create("open")
     assert waitpoint("cancel", "order\n7", "--reason", "returned", "--by", "bob")[:2] == (
         0,
         "cancelled order 7\n",
@@ -67,7 +69,8 @@ def test_what_happened_is_listed(waitpoint: Command, tmp_path: Path) -> None:
     assert ("bob" in listed[1], listed[1].endswith("returned"), listed[2].endswith("null")) == (True,) * 3
     assert waitpoint("list", "--status", "cancelled")[1].splitlines() == [listed[0], listed[1]]
     as_json = json.loads(waitpoint("list", "--json")[1])
-    assert as_json == [point.to_dict() for point in points.list()]
+    with closing(SqliteEventLog(tmp_path / "events.db")) as log:
+        assert as_json == [point.to_dict() for point in Waitpoints(log).list()]
     assert waitpoint("list", "--status", "open", "--json")[1].count('"id"') == 1
 
 

@@ -22,26 +22,27 @@ STORES = ["memory:", "jsonl:{}/log", "sqlite:{}/s.db"]
 
 @pytest.mark.parametrize("url", STORES)
 def test_a_store_has_one_object_for_each_id(url: str, tmp_path: Path) -> None:
-    store = open_store(url.format(tmp_path))
-    first, second = SessionRuntime(store), SessionRuntime(store)
-    session = first.create("agent", id="s")
-    assert second.get("s") is session
-    assert second.get("s").fork("t") is first.get("t")
-    registry = SessionRegistry()
-    registry.open("s", {"store": store})
-    assert registry.session("s") is session
-    registry.close("s")
-    assert first.get("s") is session, "it was the registry's reference that ended"
+    with closing(open_store(url.format(tmp_path))) as store:
+        first, second = SessionRuntime(store), SessionRuntime(store)
+        session = first.create("agent", id="s")
+        assert second.get("s") is session
+        assert second.get("s").fork("t") is first.get("t")
+        registry = SessionRegistry()
+        registry.open("s", {"store": store})
+        assert registry.session("s") is session
+        registry.close("s")
+        assert first.get("s") is session, "it was the registry's reference that ended"
 
 
 def test_two_stores_of_one_url_have_two(tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path}/s.db"
-    one, other = SessionRuntime(open_store(url)), SessionRuntime(open_store(url))
-    session = one.create("agent", id="s")
-    theirs = other.get("s")
-    assert theirs is not session
-    session.add_history([{"role": "user", "content": "a"}])
-    assert other.get("s").length == 1
+    with closing(open_store(url)) as here, closing(open_store(url)) as there:
+        one, other = SessionRuntime(here), SessionRuntime(there)
+        session = one.create("agent", id="s")
+        theirs = other.get("s")
+        assert theirs is not session
+        session.add_history([{"role": "user", "content": "a"}])
+        assert other.get("s").length == 1
 
 
 def test_a_new_session_takes_the_place_of_one_that_was_deleted_elsewhere() -> None:
