@@ -201,5 +201,6 @@ def str_pad(vm: Vm, s: str, width: int, fill: str, side: str) -> str:
     if side not in ("left", "right", "both"):
         raise RuntimeFault("str_pad: side must be left, right, or both")
     unit = _graphemes(fill or " ")[0]
+    vm.sizes.check_text(len(s) + len(unit) * missing)
     left = {"left": missing, "right": 0, "both": missing // 2}[side]
     return unit * left + s + unit * (missing - left)
