@@ -69,7 +69,10 @@ class GuardedWorld(World):
 
     def require_place(self, effect: str, path: str) -> None:
         if self._guard.in_force():
-            real = self._unguarded.files.real_path(path)
+            try:
+                real = self._unguarded.files.real_path(path)
+            except (OSError, ValueError):  # no file can be called so: whoever opens it says so
+                real = path
             self._guard.require(effect, real)
             self._guard.require_place(effect, real, path)
 
