@@ -94,6 +94,8 @@ def parse_url(url: str) -> StoreUrl:
     if not colon or scheme not in _OPENERS:
         known = ", ".join(f"{name}:" for name in _OPENERS)
         raise StorageError(f"no store is called `{shown(url)}`: a store's URL begins with one of {known}")
+    if "\0" in target:
+        raise StorageError(f"no store is called `{shown(url)}`: a path or an address has no NUL character")
     target, _, query = target.partition("?")
     options: list[tuple[str, str]] = []
     foreign: list[tuple[str, str]] = []

@@ -29,6 +29,7 @@ def test_a_password_is_never_shown() -> None:
     [
         ("", "no store is called ``"),
         ("sessions.db", "begins with one of memory:, jsonl:, sqlite:, postgresql:"),
+        ("sqlite:a\0b", "a path or an address has no NUL character"),
         ("redis://u:hunter2@h", "no store is called `redis://u:"),
         ("memory:?durabilty=full", "no option `durabilty`: did you mean `durability`?"),
         ("memory:?x=1", "no option `x`: known are durability, timeout, strict_ids, group"),
