@@ -12,6 +12,8 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
+from harnpy.faults import paced
+
 _WINDOW = 12
 #: A part with fewer different characters occurs by chance.
 _DIFFERENT = 5
@@ -49,7 +51,7 @@ class SecretValues:
     def _without_parts(self, word: str, mask: str) -> str:
         shown: list[str] = []
         start = end = 0
-        for at in range(len(word) - _WINDOW + 1):
+        for at in paced(range(len(word) - _WINDOW + 1)):
             if word[at : at + _WINDOW] in self._parts:
                 if at > end or not shown:
                     shown += [word[end:at], mask]
@@ -80,7 +82,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _parts(form: str) -> Iterator[str]:
-    for at in range(len(form) - _WINDOW + 1):
+    for at in paced(range(len(form) - _WINDOW + 1)):
         part = form[at : at + _WINDOW]
         if len(set(part)) >= _DIFFERENT and not any(map(str.isspace, part)):
             yield part

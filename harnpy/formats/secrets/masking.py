@@ -16,6 +16,7 @@ from math import log2
 from typing import Any
 from urllib.parse import unquote
 
+from harnpy.faults import look, paced
 from harnpy.formats.secrets.forms import FORMS, WEBHOOKS
 from harnpy.formats.secrets.names import (
     BETWEEN,
@@ -229,24 +230,39 @@ _PGPASS = re.compile(
 )
 
 
+#: What it costs to apply a rule to one match, in items; and how many characters are searched meanwhile.
+_MATCH = 32
+
+
+def _replaced(pattern: re.Pattern[str], apply: Callable[[re.Match[str]], str], text: str) -> str:
+    """Return ``text`` with each match replaced by what ``apply`` returns for it."""
+
+    def replacement(found: re.Match[str]) -> str:
+        look(_MATCH)
+        return apply(found)
+
+    look(len(text) // _MATCH)
+    return pattern.sub(replacement, text)
+
+
 def mask_in_context(text: str) -> str:
     """Return ``text`` with `MASK` in place of values that a name, a header, a URL or a command gives away."""
     text = _PEM.sub(MASK, text)
     for pattern, apply in _RULES:
-        text = pattern.sub(apply, text)
+        text = _replaced(pattern, apply, text)
     if not _has_name(text):
         return text
-    text = _MEMBER.sub(lambda found: f"{found['keep']}{MASK}{found['end']}", text)
+    text = _replaced(_MEMBER, lambda found: f"{found['keep']}{MASK}{found['end']}", text)
     for pattern in DOCUMENT_RULES:
-        text = pattern.sub(_mask, text)
+        text = _replaced(pattern, _mask, text)
     for pattern, apply in _NAME_RULES:
-        text = pattern.sub(apply, text)
-    return "\n".join(_masked_line(line) if _has_name(line) else line for line in text.split("\n"))
+        text = _replaced(pattern, apply, text)
+    return "\n".join(_masked_line(line) if _has_name(line) else line for line in paced(text.split("\n")))
 
 
 def _masked_line(line: str) -> str:
     for pattern, apply in _LINE_RULES:
-        line = pattern.sub(apply, line)
+        line = _replaced(pattern, apply, line)
     return line
 
 
@@ -379,8 +395,8 @@ def mask_encoded(text: str, has_secret: Callable[[str], bool], mask: str) -> str
     def percent_run(found: re.Match[str]) -> str:
         return mask if "%" in found[0] and has_secret(unquote(found[0])) else found[0]
 
-    text = _BASE64.sub(base64_run, text)
-    return _PERCENT.sub(percent_run, text) if "%" in text else text
+    text = _replaced(_BASE64, base64_run, text)
+    return _replaced(_PERCENT, percent_run, text) if "%" in text else text
 
 
 # Secrets whose check digits or dictionary give them away: numbers of cards, phrases of wallets (BIP-39).
@@ -425,14 +441,18 @@ def is_phrase(words: Iterable[Any]) -> bool:
     """Return whether texts are the words of a wallet's phrase."""
     words = list(words)
     return len(words) >= _FEWEST_WORDS and all(
-        isinstance(word, str) and word.lower() in _phrase_words() for word in words
+        isinstance(word, str) and word.lower() in _phrase_words() for word in paced(words)
     )
+
+
+def _is_known(word: re.Match[str]) -> bool:
+    look(1)
+    return word[0].lower() in _phrase_words()
 
 
 def _without_phrases(found: re.Match[str]) -> str:
     shown, end = "", 0
-    words = _PHRASE_WORD.finditer(found[0])
-    for known, group in groupby(words, lambda word: word[0].lower() in _phrase_words()):
+    for known, group in groupby(_PHRASE_WORD.finditer(found[0]), _is_known):
         row = list(group) if known else []
         if len(row) >= _FEWEST_WORDS:
             shown += found[0][end : row[0].start()] + MASK
@@ -478,7 +498,7 @@ _BITS = 3.2
 
 def mask_random(text: str, mask: str) -> str:
     """Return ``text`` with ``mask`` in place of runs that are random and not known to be harmless."""
-    return _RUN.sub(lambda found: mask if _is_key(found) else found[0], text)
+    return _replaced(_RUN, lambda found: mask if _is_key(found) else found[0], text)
 
 
 def _is_key(found: re.Match[str]) -> bool:
@@ -534,10 +554,10 @@ def mask_secrets(text: str) -> str:
 
 
 def _masked_text(text: str, depth: int) -> str:
-    text = _WEBHOOKS.sub(lambda found: found["keep"] + MASK, text)
-    text = _FORMS.sub(lambda found: found["image"] or MASK, mask_in_context(text))
-    text = _CARD.sub(lambda found: MASK if is_card_number(found[0]) else found[0], text)
-    text = _PHRASE.sub(_without_phrases, text)
+    text = _replaced(_WEBHOOKS, _mask, text)
+    text = _replaced(_FORMS, lambda found: found["image"] or MASK, mask_in_context(text))
+    text = _replaced(_CARD, lambda found: MASK if is_card_number(found[0]) else found[0], text)
+    text = _replaced(_PHRASE, _without_phrases, text)
     if depth:
         text = mask_encoded(text, lambda inner: _masked_text(inner, depth - 1) != inner, MASK)
     return mask_random(text, MASK)
@@ -554,11 +574,11 @@ def mask_value(value: Any) -> Any:
         hidden = "value" if names_secret(value) else None
         return {
             key: _masked(item) if key == hidden or is_secret_member(key, item) else mask_value(item)
-            for key, item in value.items()
+            for key, item in paced([*value.items()])
         }
     if isinstance(value, list):
         places = secret_places(value)
-        return [_masked(item) if at in places else mask_value(item) for at, item in enumerate(value)]
+        return [_masked(item) if at in places else mask_value(item) for at, item in enumerate(paced(value))]
     return MASK if is_secret_number(value) else value
 
 
@@ -566,7 +586,7 @@ def secret_places(items: list[Any]) -> set[int]:
     """Return which items of a list are secrets because of the others: flags, headers, phrases."""
     if is_phrase(items):
         return set(range(len(items)))
-    places = {at + 1 for at, item in enumerate(items) if is_secret_flag(item)}
+    places = {at + 1 for at, item in enumerate(paced(items)) if is_secret_flag(item)}
     return places | ({1} if is_secret_header(items) else set())
 
 
@@ -578,7 +598,7 @@ def is_secret_number(value: Any, named: bool = False) -> bool:
 def _masked(value: Any) -> Any:
     """Mask all texts of a secret's value; in a dict only its own secrets: it may be a schema of one."""
     if isinstance(value, list):
-        return [_masked(item) for item in value]
+        return [_masked(item) for item in paced(value)]
     if is_secret_number(value, named=True):
         return MASK
     return MASK if isinstance(value, str) and value else mask_value(value)

@@ -12,6 +12,7 @@ from typing import Any
 
 _PROBE = 64
 _PADDING = "=="
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def decoded_base64(run: str) -> str | None:
@@ -33,12 +34,7 @@ def _bytes(run: str) -> bytes:
 
 
 def _is_text(found: bytes) -> bool:
-    return (
-        bool(found)
-        and all(byte >= 32 or byte in b"\t\n\r" for byte in found)
-        and 127 not in found
-        and _utf8(found)
-    )
+    return bool(found) and not _CONTROL.search(found) and _utf8(found)
 
 
 def _utf8(found: bytes) -> bool:

@@ -12,6 +12,7 @@ from hashlib import sha256
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.faults import paced
 from harnpy.formats.json import compact_json
 from harnpy.formats.secrets.known_values import SecretValues
 from harnpy.formats.secrets.masking import (
@@ -262,14 +263,14 @@ class Redactor:
             hidden = secret_places(value)
             return [
                 (self._secret if at in hidden else self.value)(item, pointer_step(pointer, at))
-                for at, item in enumerate(value)
+                for at, item in enumerate(paced(value))
             ]
         return self._secret(value, pointer) if is_secret_number(value) else value
 
     def _dict(self, value: Dict, pointer: str) -> Dict:
         redacted: Dict = {}
         hidden = "value" if names_secret(value) else None
-        for key, item in value.items():
+        for key, item in paced([*value.items()]):
             shown = self._key(key, redacted, pointer)
             alter = self._secret if key == hidden or is_secret_member(key, item) else self.value
             redacted[shown] = alter(item, pointer_step(pointer, shown))
@@ -293,10 +294,10 @@ class Redactor:
             self._manifest.add(pointer, "secret", "masked")
             return MASK
         if isinstance(value, list):
-            return [self._secret(item, pointer_step(pointer, at)) for at, item in enumerate(value)]
+            return [self._secret(item, pointer_step(pointer, at)) for at, item in enumerate(paced(value))]
         if isinstance(value, dict):
             redacted: Dict = {}
-            for key, item in value.items():
+            for key, item in paced([*value.items()]):
                 shown = self._key(key, redacted, pointer)
                 redacted[shown] = self._secret(item, pointer_step(pointer, shown))
             return redacted
