@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from harnpy.faults import OptionError
+from harnpy.faults import OptionError, paced
 from harnpy.formats.suggestions import nearest_at_run_time
 
 #: Tables with more options than that are not listed in messages.
@@ -118,10 +118,10 @@ class OptionTable:
         providers: Callable[[], Iterable[str]],
         others: Mapping[str, OptionTable],
     ) -> Iterator[OptionFault]:
-        unknown = sorted(key for key in given if key not in self.own and key not in self._removed)
+        unknown = set(given).difference(self.own, self._removed)
         if unknown:
             more = set(providers()) if self._providers else set()
-            for key in [key for key in unknown if key not in more]:
+            for key in sorted(unknown - more):
                 near, hint = self._hint(key, function, sorted(more), {} if path else others)
                 place = _place((*path, key))
                 yield OptionFault((*path, key), f"{function}: unknown option key '{place}' ({hint})", near)
@@ -158,7 +158,7 @@ def _dicts(value: Any) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
     if isinstance(value, dict):
         yield (), value
     elif isinstance(value, list):
-        yield from (((i,), item) for i, item in enumerate(value) if isinstance(item, dict))
+        yield from (((i,), item) for i, item in enumerate(paced(value)) if isinstance(item, dict))
 
 
 def _place(path: tuple[str | int, ...]) -> str:
