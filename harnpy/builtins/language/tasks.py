@@ -101,7 +101,7 @@ def parallel_race(vm: Vm, items: AnyValue, f: AnyValue, options: AnyValue) -> An
 
     An `Err` counts as a failure, an `Ok` is unwrapped. When all fail, one error lists all of them.
 
-    Example: parallel_race([2, 1], { n -> sleep_ms(n * 100); "task ${n}" })  // "task 1"
+    Example: parallel_race([200, 100], { n -> sleep_ms(n); "slept ${n}" })  // "slept 100"
     """
     if type(items) is not list:
         raise TypeFault(f"parallel_race: first argument must be a list, got {type_name(items)}")
