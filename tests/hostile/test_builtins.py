@@ -1,7 +1,12 @@
 """Every builtin and method with every kind of value that is too much. Spec: 05 §9, 09 §16.1, 02 §30.
 
 Each trial has one aim: few steps between two looks at the deadline, no more items or output than the limits
-allow, or no more memory than what it was given explains. CI tries one of many, a campaign all.
+allow, or no more memory than what it was given explains. CI tries one of many, a campaign all, and both try
+what was too much once.
+
+A step is a line of Python. One call of a library is one step, however long it takes, and nothing ends it
+earlier: a regex over a very long text (masking its secrets is some forty of them), compiling the largest
+regex, a normal form, a digest.
 """
 
 from __future__ import annotations
@@ -108,7 +113,8 @@ class _Trial:
         except LimitExceeded:
             pass
         except (VmError, ExitRequest) as error:
-            str(error)
+            if "Out of memory" in str(error):  # Python's own: it was not refused before it was made
+                self.problem = str(error)[:200]
         except _TooManySteps:
             return
         except BaseException as error:
@@ -177,6 +183,21 @@ def test_no_value_is_too_much(part: int, files: str, tmp_path: Path, monkeypatch
             if problem is not None:
                 problems.append(f"{kind}: {problem}\n{call.source}")
     assert not problems, "\n\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "aim"),
+    [
+        ('str_pad("7", hostile(3))', "number", "memory"),
+        ('continue_as_new(hostile("orders"))', "again", "steps"),
+        ('friction_event({kind: "tool_gap", summary: hostile("Which shop?")})', "again", "steps"),
+    ],
+)
+def test_what_was_too_much_is_so_no_more(
+    source: str, kind: str, aim: str, files: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _Trial(Call("", 0, source), kind, aim, files, tmp_path).problem is None
 
 
 def test_all_builtins_with_parameters_are_tried() -> None:
