@@ -30,7 +30,7 @@ FLAGS = "imsx"
 #: Groups and classes inside each other; the library compiles them by recursion.
 _DEPTH_LIMIT = 100
 
-#: Atoms of a pattern with its counted repetitions written out, as the library does.
+#: Atoms of a pattern with its counted repetitions written out, as the library does, and members of classes.
 _SIZE_LIMIT = 200_000
 #: What reading an atom costs, in items.
 _ATOM = 8
@@ -94,6 +94,7 @@ class _Rewriter:
         self.at = 0
         self.depth = 0
         self.size = 0
+        self.members = 0
         self.on = frozenset(flags)
         self.names: set[str] = set()
 
@@ -178,6 +179,9 @@ class _Rewriter:
     def grow(self, size: int) -> None:
         """Take note of the size that the pattern has up to here."""
         self.size = size
+        self.bound(size)
+
+    def bound(self, size: int) -> None:
         if size > _SIZE_LIMIT:
             self.fail("compiled pattern is too large")
 
@@ -331,6 +335,9 @@ class _Rewriter:
         out = "[^" if self.take("^") else "["
         is_first = True
         while True:
+            look(_ATOM)
+            self.members += 1
+            self.bound(self.members)
             self.skip_blanks()
             character = self.next()
             if character == "]" and not is_first:

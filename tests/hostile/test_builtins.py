@@ -191,6 +191,7 @@ def test_no_value_is_too_much(part: int, files: str, tmp_path: Path, monkeypatch
         ('str_pad("7", hostile(3))', "number", "memory"),
         ('continue_as_new(hostile("orders"))', "again", "steps"),
         ('friction_event({kind: "tool_gap", summary: hostile("Which shop?")})', "again", "steps"),
+        ('regex_captures(hostile("x"), "a")', "wide", "memory"),
     ],
 )
 def test_what_was_too_much_is_so_no_more(
