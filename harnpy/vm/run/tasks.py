@@ -63,13 +63,27 @@ if TYPE_CHECKING:
 
 
 class Task:
-    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand."""
+    """One task. What few tasks ever have is a class attribute until then: tasks are made by the thousand.
+
+    What all have is a slot: a dict of its own would make a task that waits to start twice as large.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "batch",
+        "body",
+        "consumed",
+        "done",
+        "index",
+        "nesting",
+        "parent",
+        "started",
+        "variables",
+    )
 
     result: Value = None
     error: BaseException | None = None
-    done = False
-    started = False
-    consumed = False
     cancel_requested = False
     #: Whether it, or a task of it, was made to give way in the middle of a computation.
     computes = False
@@ -81,14 +95,8 @@ class Task:
     groups = 0
     #: What started it, unless a batch did.
     kind = "spawn"
-    #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
-    index = 0
-    #: What runs it together with others and is notified of its end.
-    batch: Group | None = None
     #: What it works under; None until something is.
     context: TaskContext | None = None
-    #: The context variables of Python that it runs in: a copy of its starter's. The root has its caller's.
-    variables: Context | None = None
     #: What it carries for its program; replaced, never changed, as children share it.
     runtime_context: dict[str, Value] = {}  # noqa: RUF012
     #: The span that it is in, while spans are recorded; its children begin in it.
@@ -122,6 +130,13 @@ class Task:
         self.body = body
         self.parent = parent
         self.nesting: int = parent.nesting + 1 if parent else 0
+        #: The context variables that it runs in: a copy of its starter's. The root has its caller's.
+        self.variables: Context | None = None
+        #: What runs it together with others and is notified of its end.
+        self.batch: Group | None = None
+        #: Its number among the tasks that its parent spawned (from 1), or in its batch (from 0).
+        self.index = 0
+        self.started = self.done = self.consumed = False
 
     def id(self) -> str:
         """Its place in the tree of tasks, as text (05 §12)."""
