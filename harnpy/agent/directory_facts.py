@@ -269,7 +269,7 @@ def _merge(facts: dict[str, Entries], namespace: str, directory: str, fields: Di
 
 def _dicts(value: Any) -> Iterable[tuple[str, Dict]]:
     return (
-        [(key, item) for key, item in value.items() if isinstance(item, dict)]
+        [(key, item) for key, item in paced([*value.items()]) if isinstance(item, dict)]
         if isinstance(value, dict)
         else []
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import paced
 from harnpy.formats.json import compact_json, pretty_json
 from harnpy.session.transcript import lifecycle_event
 
@@ -68,7 +69,7 @@ def plan_entries(given: Any) -> list[Dict]:
     plan = plan_artifact(given)
     entries = [
         {key: step[key] for key in ("content", "status", "priority") if step[key] is not None}
-        for step in plan["steps"]
+        for step in paced(plan["steps"])
     ]
     return entries or [{"content": plan["summary"] or "Plan emitted", "status": "pending"}]
 
@@ -92,7 +93,7 @@ def plan_result(
 
 def markdown(plan: Dict) -> str:
     """Return a plan artifact as Markdown."""
-    steps = [f"[{step['status']}] {step['content']}" for step in plan["steps"]]
+    steps = [f"[{step['status']}] {step['content']}" for step in paced(plan["steps"])]
     parts = [f"# {plan['title']}", plan["summary"], _section("Steps", steps)]
     parts += [_section(title, plan[key]) for title, key in _SECTIONS]
     parts.append(f"Approval: {plan['approval']['state']}")
@@ -100,11 +101,11 @@ def markdown(plan: Dict) -> str:
 
 
 def _section(title: str, items: list[str]) -> str:
-    return "\n".join([f"## {title}", *(f"- {item}" for item in items)]) if items else ""
+    return "\n".join([f"## {title}", *(f"- {item}" for item in paced(items))]) if items else ""
 
 
 def _steps(given: Any) -> Iterator[Dict]:
-    for position, step in enumerate(given if isinstance(given, list) else [given], 1):
+    for position, step in enumerate(paced(given if isinstance(given, list) else [given]), 1):
         fields = step if isinstance(step, dict) else {"content": step if isinstance(step, str) else None}
         content = _first_text(fields, "content", "step", "task", "goal", "description")
         if content:
@@ -145,4 +146,4 @@ def _text(value: Any) -> str | None:
 
 def _texts(fields: Dict, *names: str) -> list[str]:
     value = _first(fields, *names)
-    return [text for text in map(_text, value if isinstance(value, list) else [value]) if text]
+    return [text for text in map(_text, paced(value if isinstance(value, list) else [value])) if text]

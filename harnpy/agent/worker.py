@@ -14,7 +14,7 @@ from harnpy.agent.rules.command_policy import COMMAND_POLICY_TYPE as COMMAND_POL
 from harnpy.agent.rules.command_policy import with_hooks_as_texts
 from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.agent.workplace import read_worktree
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.dicts import errors_after
 from harnpy.formats.json import compact_json, parse_json, pretty_json
 from harnpy.formats.manifest import require_inside
@@ -420,11 +420,11 @@ def without_functions(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             key: with_hooks_as_texts(item) if key == COMMAND_POLICY else without_functions(item)
-            for key, item in value.items()
+            for key, item in paced([*value.items()])
             if not callable(item)
         }
     if isinstance(value, list):
-        return [without_functions(item) for item in value if not callable(item)]
+        return [without_functions(item) for item in paced(value) if not callable(item)]
     return value
 
 

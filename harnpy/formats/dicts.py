@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.display import display, type_name
 from harnpy.formats.json import compact_json
 from harnpy.formats.options import expected
@@ -24,9 +24,9 @@ Dict = dict[str, Any]
 def detached(value: Any) -> Any:
     """Return a copy that shares no list and no dict with ``value``: a program's values must never change."""
     if type(value) is dict:
-        return {key: item if type(item) is str else detached(item) for key, item in value.items()}
+        return {key: item if type(item) is str else detached(item) for key, item in paced([*value.items()])}
     if type(value) is list:
-        return [item if type(item) is str else detached(item) for item in value]
+        return [item if type(item) is str else detached(item) for item in paced(value)]
     return value
 
 
@@ -39,9 +39,9 @@ def read_toml(text: str) -> Dict:
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _as_json(item) for key, item in value.items()}
+        return {key: _as_json(item) for key, item in paced([*value.items()])}
     if isinstance(value, list):
-        return [_as_json(item) for item in value]
+        return [_as_json(item) for item in paced(value)]
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
@@ -261,8 +261,10 @@ def _fits(value: Any, kind: str) -> bool:
         return False
     if kind in _ITEMS:
         owner, item_kind = _ITEMS[kind]
-        items = value.values() if isinstance(value, dict) else value
-        return isinstance(value, owner) and all(_fits(item, item_kind) for item in items)
+        if not isinstance(value, owner):
+            return False
+        items = [*value.values()] if isinstance(value, dict) else value
+        return all(_fits(item, item_kind) for item in paced(items))
     return isinstance(value, _TYPES[kind])
 
 

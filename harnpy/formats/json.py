@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from harnpy.faults import paced
+from harnpy.faults import look, paced
 from harnpy.formats.display import display, joined
 
 # JSON text to a value, or what is wrong with it and where. Spec: 04 §11.1 "parse".
@@ -84,11 +84,13 @@ def _is_shallow(text: str) -> bool:
 
 def _integer(text: str) -> int | float:
     """The int when 64 bits hold it, else the float; raises ValueError when no float does."""
+    look(1)
     number = int(text)
     return number if -(2**63) <= number < 2**63 else _real(text)
 
 
 def _real(text: str) -> float:
+    look(1)
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
@@ -421,9 +423,9 @@ _SORTED, _ORDERED = (
 
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _finite(item) for key, item in paced([*value.items()])}
     if isinstance(value, list):
-        return [_finite(item) for item in value]
+        return [_finite(item) for item in paced(value)]
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import inspect
 
+from harnpy.faults import paced
 from harnpy.formats.json import JsonError, parse_json
 
 #: The types without parts: what they take, and what messages call them.
@@ -84,7 +85,7 @@ def _items(value: Any, type: Any, path: str) -> Iterator[str]:
     if not isinstance(value, list | tuple):
         yield _wrong(value, type, path)
         return
-    for number, item in enumerate(value):
+    for number, item in enumerate(paced(value)):
         yield from _problems(item, type.item_type, f"{path}[{number}]")
 
 
@@ -92,7 +93,7 @@ def _entries(value: Any, type: Any, path: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield _wrong(value, type, path)
         return
-    for key, item in value.items():
+    for key, item in paced([*value.items()]):
         yield from _problems(item, type.value_type, _within(path, key))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from harnpy.faults import OptionError
+from harnpy.faults import OptionError, paced
 
 Schema = dict[str, Any]
 
@@ -64,7 +64,7 @@ def canonical(schema: Any) -> Schema:
     given: Schema = schema
     found: Schema = {}
     unions = []
-    for spelling, value in given.items():
+    for spelling, value in paced([*given.items()]):
         key = _KEYS.get(spelling, spelling)
         if key == "union":
             unions.append(_changed(key, value, canonical))
@@ -72,7 +72,7 @@ def canonical(schema: Any) -> Schema:
             found[key] = _changed(key, value, canonical)
     kinds = found.pop("type", None)
     if isinstance(kinds, list):
-        unions.append([{"type": _type(kind)} for kind in kinds])
+        unions.append([{"type": _type(kind)} for kind in paced(kinds)])
     elif kinds is not None:
         found["type"] = _type(kinds)
     return found | _all_of_unions(unions, found) | _own_type(given, found)
@@ -110,14 +110,18 @@ def _changed(key: str, value: Any, change: Callable[[Any], Schema]) -> Any:
     if key in _LISTED:
         if not isinstance(value, list):
             raise SchemaError("schema union/all_of must be a list")
-        return [change(branch) for branch in value]
+        return [change(branch) for branch in paced(value)]
     if key in _NAMED and isinstance(value, dict):
-        return {name: change(schema) for name, schema in value.items()}
+        return _each(value, change)
     if key in _SINGLE and not isinstance(value, bool) and value is not None:
         return change(value)
     if key == "components" and isinstance(value, dict) and isinstance(value.get("schemas"), dict):
-        return {**value, "schemas": {name: change(schema) for name, schema in value["schemas"].items()}}
+        return {**value, "schemas": _each(value["schemas"], change)}
     return value
+
+
+def _each(schemas: dict[str, Any], change: Callable[[Any], Schema]) -> dict[str, Schema]:
+    return {name: change(schema) for name, schema in paced([*schemas.items()])}
 
 
 # Schemas made of others. Spec: 04 §12.3.
@@ -151,9 +155,9 @@ def _filtered(schema: Any, kept: Callable[[str], bool]) -> Schema:
     found = canonical(schema)
     properties, required = found.get("properties"), found.pop("required", None)
     if isinstance(properties, dict):
-        found["properties"] = {key: properties[key] for key in properties if kept(key)}
+        found["properties"] = {key: properties[key] for key in paced([*properties]) if kept(key)}
     if isinstance(required, list):
-        required = [key for key in required if isinstance(key, str) and kept(key)]
+        required = [key for key in paced(required) if isinstance(key, str) and kept(key)]
     return {**found, "required": required} if required else found
 
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from harnpy.faults import paced
+
 BYTES_PER_TOKEN = 4
 
 
@@ -47,9 +49,9 @@ def json_tokens(value: Any) -> int:
     if isinstance(value, str):
         return text_tokens(value)
     if isinstance(value, dict):
-        return sum(text_tokens(key) + json_tokens(item) for key, item in value.items())
+        return sum(text_tokens(key) + json_tokens(item) for key, item in paced([*value.items()]))
     if isinstance(value, list):
-        return sum(map(json_tokens, value))
+        return sum(map(json_tokens, paced(value)))
     return 1
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from harnpy.faults import LOOK, look
+from harnpy.faults import LOOK, look, paced
 from harnpy.formats.display import float_with_point, type_name
 from harnpy.formats.nesting import DEEPEST, TOO_DEEP, refuse_deep, refuse_endless
 
@@ -73,7 +73,7 @@ def _syntax_error(text: str, error: ValueError) -> TomlSyntaxError:
     number, column = map(int, found.groups()) if found else (len(lines), len(lines[-1]) + 1)
     number, column = getattr(error, "lineno", number), getattr(error, "colno", column)
     line = lines[number - 1]
-    quoted = "".join(character if character.isprintable() else " " for character in line).strip()
+    quoted = "".join(character if character.isprintable() else " " for character in paced(line)).strip()
     quoted = quoted if len(quoted) <= _QUOTED else f"{quoted[:_QUOTED]}…"
     if not quoted:
         problem = "unexpected end of text" if number == len(lines) else "unexpected end of line"

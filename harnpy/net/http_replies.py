@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from harnpy.faults import paced
 from harnpy.formats.display import display
 from harnpy.formats.globs import glob_matches
 from harnpy.net.errors import HttpError
@@ -106,9 +107,9 @@ def read_responses(response: Any) -> list[MockedResponse]:
     several = Given("http_mock", response).items("responses")
     if several is None:
         return [_response(response)]
-    if not several or not all(type(each) is dict for each in several):
+    if not several or not all(type(each) is dict for each in paced(several)):
         raise HttpError("http_mock: responses must be a list of dicts, at least one")
-    return [_response(each) for each in several]
+    return [_response(each) for each in paced(several)]
 
 
 def _response(response: Dict) -> MockedResponse:
@@ -117,7 +118,7 @@ def _response(response: Dict) -> MockedResponse:
     if not 100 <= status <= 599:
         raise HttpError(f"http_mock: status must be from 100 to 599, got {status}")
     headers = {}
-    for name, value in given.mapping("headers").items():
+    for name, value in paced([*given.mapping("headers").items()]):
         check_header(name, display(value))
         headers[name.lower()] = display(value)
     if type(body) is not bytes:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import count
 from typing import NamedTuple
 
-from harnpy.faults import NamedMisuse
+from harnpy.faults import NamedMisuse, paced
 from harnpy.net.header_grammar import Malformed, is_token, quoted, value_and_parameters
 
 #: RFC 2046, 5.1.1: a blank may not be the last character.
@@ -76,7 +76,7 @@ def encoded_form(parts: Iterable[Part], boundary: str) -> bytes:
 
 def form_pieces(parts: Iterable[Part], boundary: bytes) -> Iterator[bytes]:
     """Yield the body of a form, each content as it is. Raises FormError."""
-    for part in parts:
+    for part in paced([*parts]):
         if part.content.startswith(b"--" + boundary) or b"\r\n--" + boundary in part.content:
             raise FormError(f"the content of field `{part.name}` has a line that begins with the boundary")
         yield b"--" + boundary + b"\r\n" + _head(part).encode("utf-8", "surrogatepass") + b"\r\n"
@@ -94,7 +94,7 @@ def _head(part: Part) -> str:
     headers = [("Content-Disposition", disposition)]
     if part.content_type is not None:
         headers.append(("Content-Type", part.content_type))
-    headers += [_own(name, value) for name, value in sorted(part.headers.items())]
+    headers += [_own(name, value) for name, value in paced(sorted(part.headers.items()))]
     return "".join(f"{name}: {_one_line(value)}\r\n" for name, value in headers)
 
 

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from harnpy.faults import paced
 from harnpy.formats.crypto.encodings import EncodingError, from_base64, to_base64
 from harnpy.formats.display import display, type_name
 from harnpy.formats.globs import glob_matches
@@ -464,7 +465,7 @@ def mocked_events(events: Any) -> Sequence[Event]:
     """Return the events that `sse_mock` was given. Raises `HttpError`."""
     if type(events) is not list:
         raise HttpError(f"sse_mock: events must be a list, got {type_name(events)}")
-    return [_event(event) for event in events]
+    return [_event(event) for event in paced(events)]
 
 
 def _event(value: Any) -> Event:
@@ -491,4 +492,4 @@ def mocked_socket(script: Any) -> MockedSocket:
         script, echo = given.items("messages") or [], given.flag("echo", False)
     if type(script) is not list:
         raise HttpError(f"websocket_mock: messages must be a list, got {type_name(script)}")
-    return MockedSocket([mocked_message(message) for message in script], echo)
+    return MockedSocket([mocked_message(message) for message in paced(script)], echo)

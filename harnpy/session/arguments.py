@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harnpy.faults import paced
 from harnpy.session.errors import EventRejected, InvalidArgument, InvalidSessionId
 
 if TYPE_CHECKING:
@@ -142,9 +143,9 @@ def _mended(value: Any) -> Any:
     if type(value) is str:
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if type(value) is dict:
-        return {_mended(key): _mended(item) for key, item in value.items()}
+        return {_mended(key): _mended(item) for key, item in paced([*value.items()])}
     if type(value) is list:
-        return [_mended(item) for item in value]
+        return [_mended(item) for item in paced(value)]
     return value
 
 

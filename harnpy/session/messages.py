@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.faults import paced
 from harnpy.session.transcript import RESULT_ROLES
 
 if TYPE_CHECKING:
@@ -383,7 +384,7 @@ class Pairs:
         self.orphans: set[int] = set()
         latest: int | None = None
         by_id: dict[str, int] = {}
-        for number, message in enumerate(messages):
+        for number, message in enumerate(paced(messages)):
             if not _has_part(message):
                 continue
             answered = _answered(message, by_id, latest)
@@ -399,7 +400,7 @@ class Pairs:
                 by_id.update(dict.fromkeys(filter(None, calls), number))
         self.spans: list[int] = []
         open_pairs = 0
-        for step in steps[:-1]:
+        for step in paced(steps[:-1]):
             open_pairs += step
             self.spans.append(open_pairs)
 

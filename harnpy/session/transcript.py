@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import paced
 from harnpy.formats.display import display
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def message_event(message: Dict, id: str) -> Dict:
         "kind": "tool_result" if role == "tool_result" else "message",
         "role": role,
         "visibility": _visibility(blocks, role),
-        "text": " ".join(filter(None, (_rendering(block) for block in blocks))),
+        "text": " ".join(filter(None, (_rendering(block) for block in paced(blocks)))),
         "blocks": blocks,
     }
     metadata = message.get("metadata")
@@ -70,7 +71,7 @@ def content_blocks(content: Any, role: str) -> list[Dict]:
     if content is None:
         return []
     if isinstance(content, list):
-        return [_block(item, default) for item in content]
+        return [_block(item, default) for item in paced(content)]
     return [_block(content, default)]
 
 
@@ -108,7 +109,7 @@ def _default_visibility(role: str) -> str:
 
 def _visibility(blocks: list[Dict], role: str) -> str:
     found = _default_visibility(role)
-    for block in blocks:
+    for block in paced(blocks):
         if block["visibility"] == "public":
             return "public"
         if block["visibility"] == "internal":

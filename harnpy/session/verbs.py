@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harnpy.faults import Fault
+from harnpy.faults import Fault, paced
 from harnpy.formats.dicts import boolean, closure, count, detached, mapping, string, timestamp
 from harnpy.formats.json import pretty_json, to_json
 from harnpy.formats.options import expected
@@ -636,13 +636,13 @@ def _write(registry: Registry, session: Session, value: Dict | None, why: Dict) 
 def _is_json(value: Any) -> bool:
     """Return whether JSON can express ``value`` without loss, looking at as many parts as may be stored."""
     waiting = [value]
-    for _ in range(SIZE_LIMIT):
+    for _ in paced(range(SIZE_LIMIT)):
         if not waiting:
             break
         value = waiting.pop()
         kind = type(value)
         if kind is dict:
-            if not all(type(key) is str for key in value):
+            if not all(type(key) is str for key in paced([*value])):
                 return False
             waiting += value.values()
         elif kind is list:

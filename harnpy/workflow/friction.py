@@ -58,7 +58,7 @@ def redacted_metadata(metadata: Dict, top_level_keys: bool) -> Dict:
     """Return ``metadata`` without secrets; ``top_level_keys``: its own keys may name one, too."""
     return {
         key: REDACTED if top_level_keys and _names_secret(key) else _within(value)
-        for key, value in metadata.items()
+        for key, value in paced([*metadata.items()])
     }
 
 
@@ -66,7 +66,7 @@ def _within(value: Any) -> Any:
     if isinstance(value, dict):
         return redacted_metadata(value, top_level_keys=True)
     if isinstance(value, list):
-        return [_within(item) for item in value]
+        return [_within(item) for item in paced(value)]
     return redacted(value) if isinstance(value, str) else value
 
 

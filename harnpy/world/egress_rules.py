@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ada_url import URL
 
-from harnpy.faults import NamedFault
+from harnpy.faults import NamedFault, look, paced
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -141,8 +141,13 @@ class Rule:
     port: int | None
 
 
+#: What reading a rule costs, in items.
+_RULE = 32
+
+
 def read_rule(text: str) -> Rule:
     """Raises `PolicyError`."""
+    look(_RULE)
     given = text.strip()
     if not given:
         raise PolicyError("empty egress rule")
@@ -217,12 +222,12 @@ class Rules:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         """Raises `PolicyError`."""
         rules = [read_rule(text) for text in texts]
-        self.texts = [rule.text for rule in rules]
+        self.texts = [rule.text for rule in paced(rules)]
         self._named: dict[str, list[Rule]] = {}
-        for rule in rules:
+        for rule in paced(rules):
             if rule.name is not None:
                 self._named.setdefault(rule.name, []).append(rule)
-        self._ranges = [(rule, rule.network) for rule in rules if rule.network is not None]
+        self._ranges = [(rule, rule.network) for rule in paced(rules) if rule.network is not None]
 
     def for_name(self, name: str, port: int) -> Rule | None:
         """Return the first rule for a canonical name."""
@@ -235,7 +240,7 @@ class Rules:
     def for_addresses(self, addresses: Iterable[Address], port: int) -> Rule | None:
         """Return the first rule that one of the addresses is in the range of."""
         for address in addresses:
-            for rule, network in self._ranges:
+            for rule, network in paced(self._ranges):
                 if rule.port in (None, port) and address in network:
                     return rule
         return None

@@ -21,12 +21,13 @@ from harnpy.vm.declare import Declaration
 from harnpy.vm.values import Set
 
 #: The values: a text of words and lines, the usual text over and over, nested a hundred thousand deep, with
-#: many parts, with parts that are shared without end, a number, the path of many files.
-KINDS = ("words", "again", "deep", "wide", "shared", "number", "files")
+#: many parts, with so few that the call comes to work on them before its time is over, with parts that are
+#: shared without end, a number, the path of many files.
+KINDS = ("words", "again", "deep", "wide", "some", "shared", "number", "files")
 
 _CHARACTERS = 400_000
-#: Parts of a wide value; of one under a limit of items, that limit.
-ITEMS, FEW_ITEMS = 100_000, 1_000
+#: Parts of a wide value; of one with some; of one under a limit of items, that limit.
+ITEMS, SOME_ITEMS, FEW_ITEMS = 100_000, 5_000, 1_000
 _DEEP = 100_000
 _FILES = 3_000
 
@@ -118,12 +119,12 @@ def hostile(kind: str, usual: Any, items: int, files: str) -> Any:
             return 1e300 if of is float else 1 << 40
         case "files":
             return files
-        case "wide" if of is dict:
+        case "wide" | "some" if of is dict:
             some = [*usual.values()] or ["x"]
             return {**{f"key {n}": some[n % len(some)] for n in range(items - len(usual))}, **usual}
-        case "wide" if of is list and usual:
+        case "wide" | "some" if of is list and usual:
             return usual * (items // len(usual))
-        case "wide":
+        case "wide" | "some":
             return Set([*range(items)]) if of is Set else [*range(items, 0, -1)]
     inner = _deep() if kind == "deep" else _shared()
     return {"a": inner, "type": inner} if of is dict else Set([inner]) if of is Set else inner

@@ -28,6 +28,7 @@ from harnpy.agent.loop.tool_runner import (
 )
 from harnpy.agent.tool_registry import failure_reason
 from harnpy.agent.toolbox import FILE_ALIASES
+from harnpy.faults import paced
 from harnpy.formats.dicts import Dict
 from harnpy.formats.display import display
 from harnpy.formats.json import compact_json
@@ -77,9 +78,9 @@ def _value(key: str, value: Any) -> Any:
     if isinstance(value, str):
         return int(value) if key in _COUNTS and _WHOLE.fullmatch(value) else value
     if isinstance(value, dict):
-        return {name: _value(name, item) for name, item in value.items()}
+        return {name: _value(name, item) for name, item in paced([*value.items()])}
     if isinstance(value, list):
-        return [_value("", item) for item in value]
+        return [_value("", item) for item in paced(value)]
     return value
 
 

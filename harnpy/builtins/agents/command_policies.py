@@ -13,7 +13,7 @@ from harnpy.agent.rules.command_policy import (
 )
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.contexts import context_of, workplace_of
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.secrets.names import is_secret_member
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.values import type_name
@@ -118,6 +118,6 @@ def _without_secrets(value: Value) -> Value:
     if type(value) is dict:
         return {
             key: _REDACTED if is_secret_member(key, item) else _without_secrets(item)
-            for key, item in value.items()
+            for key, item in paced([*value.items()])
         }
-    return [_without_secrets(item) for item in value] if type(value) is list else value
+    return [_without_secrets(item) for item in paced(value)] if type(value) is list else value

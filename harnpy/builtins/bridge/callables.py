@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnpy.faults import Interruption
+from harnpy.faults import Interruption, paced
 from harnpy.formats.nesting import refuse_endless
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.values import Builtin, Fn, display, type_name
@@ -26,9 +26,9 @@ def with_callables(vm: Vm, options: Value, *keys: str) -> Value:
 def callables_within(vm: Vm, value: Value) -> Value:
     """Return ``value`` with Python callables for the functions anywhere in its dicts and lists."""
     if type(value) is dict:
-        return {key: callables_within(vm, item) for key, item in value.items()}
+        return {key: callables_within(vm, item) for key, item in paced([*value.items()])}
     if type(value) is list:
-        return [callables_within(vm, item) for item in value]
+        return [callables_within(vm, item) for item in paced(value)]
     return _callable(vm, value)
 
 

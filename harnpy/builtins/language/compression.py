@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.language.arguments import PIECE, data_of, expect, option, options
-from harnpy.faults import look, pieces, watched
+from harnpy.faults import look, paced, pieces, watched
 from harnpy.formats.archives import MODE, Entry
 from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
@@ -210,7 +210,7 @@ def _entries(name: str, given: Value) -> list[Entry]:
         raise RuntimeFault(f"{name}: missing argument 1")
     if type(given) is not list:
         raise RuntimeFault(f"{name}: entries must be a list, got {type_name(given)}")
-    return [_entry(f"{name}: entry {number}", value) for number, value in enumerate(given)]
+    return [_entry(f"{name}: entry {number}", value) for number, value in enumerate(paced(given))]
 
 
 def _entry(where: str, value: Value) -> Entry:

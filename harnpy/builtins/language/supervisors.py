@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.language.arguments import check_options
+from harnpy.faults import paced
 from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault
@@ -53,7 +54,7 @@ class Spec:
         drain = _first(given, ("shutdown_ms", "drain_ms"))
         self.drain_ms = _SHUTDOWN_MS if drain is None else milliseconds("shutdown_ms", drain)
         default = given.get("restart")
-        self.children = [_child(vm, i, child, default) for i, child in enumerate(children)]
+        self.children = [_child(vm, i, child, default) for i, child in enumerate(paced(children))]
 
 
 def milliseconds(name: str, given: Value, function: str = _START) -> float:

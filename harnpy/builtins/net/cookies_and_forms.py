@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from harnpy.builtins.language.arguments import data_of, expected, options
+from harnpy.faults import paced
 from harnpy.formats.crypto.encodings import utf8_fault
 from harnpy.formats.json import to_json
 from harnpy.net import multipart
@@ -384,7 +385,7 @@ def multipart_field_text(vm: Vm, field: Value = ABSENT) -> str:
 def _parts(fields: Value) -> list[Part]:
     if type(fields) is not list:
         raise FormError(f"fields must be a list, got {type_name(fields)}")
-    return [_part(number, field) for number, field in enumerate(fields)]
+    return [_part(number, field) for number, field in enumerate(paced(fields))]
 
 
 def _part(number: int, field: Value) -> Part:
@@ -415,7 +416,7 @@ def _headers(given: Value) -> dict[str, str]:
         return {}
     if type(given) is not dict:
         raise FormError(f"headers must be a dict, got {type_name(given)}")
-    return {name: display(value) for name, value in given.items() if value is not None}
+    return {name: display(value) for name, value in paced([*given.items()]) if value is not None}
 
 
 def _limits(given: Value) -> Limits:

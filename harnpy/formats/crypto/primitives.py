@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol
 
-from harnpy.faults import NamedFault
+from harnpy.faults import NamedFault, paced
 from harnpy.formats.crypto.encodings import EncodingError, from_hex
 
 if TYPE_CHECKING:
@@ -146,12 +146,18 @@ _SERIAL_BYTES = 16
 _VALID = timedelta(days=30)
 
 
+#: Names in a certificate.
+_MOST_HOSTS = 1000
+
+
 def self_signed(hosts: Sequence[str], secret: bytes, now: float) -> tuple[str, str]:
     """Return a certificate for names and addresses, valid for 30 days, and its key (P-256), both as PEM.
 
     ``secret`` are `SECRET_BYTES` random bytes, ``now`` are seconds since 1970. Raises ValueError for a name
     that can't be in a certificate.
     """
+    if len(hosts) > _MOST_HOSTS:
+        raise ValueError("too many names")
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -170,7 +176,7 @@ def self_signed(hosts: Sequence[str], secret: bytes, now: float) -> tuple[str, s
         .serial_number(int.from_bytes(serial, "big") >> 1 | 1)
         .not_valid_before(begin - timedelta(hours=1))
         .not_valid_after(begin + _VALID)
-        .add_extension(x509.SubjectAlternativeName([_name(host) for host in hosts]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_name(host) for host in paced(hosts)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )

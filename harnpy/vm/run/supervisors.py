@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextvars import copy_context
 
+from harnpy.faults import paced
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.run.tasks import CANCELLED
 
@@ -34,6 +35,8 @@ MODES = (NEVER, ON_FAILURE, ALWAYS)
 
 class RestartPolicy:
     """Times are in ms. ``most`` restarts are allowed, any number when it is None."""
+
+    __slots__ = ("backoff", "circuit_open", "factor", "jitter", "longest_backoff", "mode", "most", "window")
 
     def __init__(
         self,
@@ -71,6 +74,8 @@ class RestartPolicy:
 class History:
     """The restarts of a child, and the ends that caused them, by their times in seconds."""
 
+    __slots__ = ("_ends", "_policy", "restarts")
+
     def __init__(self, policy: RestartPolicy) -> None:
         self._policy = policy
         self._ends: list[float] = []
@@ -101,6 +106,8 @@ _RUNNING = ("running", "draining")
 class ChildSpec:
     """A child as it was asked for. ``body(depth, info)`` runs it; ``lease`` is a label."""
 
+    __slots__ = ("body", "kind", "lease", "name", "policy")
+
     def __init__(
         self, name: str, kind: str, body: Callable[..., Value], policy: RestartPolicy, lease: str | None
     ) -> None:
@@ -113,6 +120,20 @@ class ChildSpec:
 
 class Child:
     """A child of a supervisor, and the group that its tasks form."""
+
+    __slots__ = (
+        "attempt",
+        "history",
+        "index",
+        "last_error",
+        "name",
+        "restart_at",
+        "spec",
+        "status",
+        "supervisor",
+        "task",
+        "wait_reason",
+    )
 
     def __init__(self, supervisor: Supervisor, index: int, spec: ChildSpec) -> None:
         self.supervisor = supervisor
@@ -239,8 +260,8 @@ class Supervisor:
 
     def start(self, specs: Sequence[ChildSpec]) -> None:
         self.record(None, "supervisor_started", None)
-        self.children = [Child(self, i, spec) for i, spec in enumerate(specs)]
-        for child in self.children:
+        self.children = [Child(self, i, spec) for i, spec in enumerate(paced(specs))]
+        for child in paced(self.children):
             child.begin()
 
     def now_ms(self) -> int:

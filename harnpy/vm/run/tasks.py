@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 
-from harnpy.faults import LOOK, paced
+from harnpy.faults import LOOK, look, paced
 from harnpy.vm.errors import FAILURES, Interrupted, TypeFault
 from harnpy.vm.run.backtrace import describe
 from harnpy.vm.run.calls import err
@@ -510,6 +510,10 @@ def applied(body: Callable[..., Value], item: Value) -> Callable[[int], Value]:
     return lambda depth: body(depth, item)
 
 
+#: What it costs to start a task, in items.
+_START = 8
+
+
 class Batch:
     """Calls that run at the same time, at most ``limit`` of them, started in order.
 
@@ -536,10 +540,14 @@ class Batch:
 
     def __iter__(self) -> Iterator[Task]:
         while self._started < len(self._calls) or self._running:
-            while self._started < len(self._calls) and len(self._running) < self._limit:
-                self._start_next()
-            while not self._ended:
-                self._wait()
+            try:
+                while self._started < len(self._calls) and len(self._running) < self._limit:
+                    self._start_next()
+                while not self._ended:
+                    self._wait()
+            except BaseException:
+                self.stop()  # nobody asks for the rest any more
+                raise
             task = self._ended.popleft()
             del self._running[task]
             self.scheduler.release(task)
@@ -547,13 +555,10 @@ class Batch:
 
     def _wait(self) -> None:
         self._reader = self.scheduler.current
-        try:
-            self.scheduler.suspend(("for", (self,)))
-        except BaseException:
-            self.stop()  # nobody asks for the rest any more
-            raise
+        self.scheduler.suspend(("for", (self,)))
 
     def _start_next(self) -> None:
+        look(_START)
         task = self.scheduler.create(self._calls[self._started])
         task.index, task.batch = self._started, self
         if self.scheduler.current.cancel_requested:

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harnpy.agent.people import Question
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import as_data
 from harnpy.formats.shapes import Field
@@ -257,13 +257,13 @@ def _plain(value: Any) -> Any:
     if kind is float:
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        made = {key: _plain(item) for key, item in value.items()}
-        same = kind is dict and all(made[key] is item for key, item in value.items())
+        made = {key: _plain(item) for key, item in paced([*value.items()])}
+        same = kind is dict and all(made[key] is item for key, item in paced([*value.items()]))
         if same and all(key.isascii() or _text(key) is key for key in value):
             return value
         return {_text(key): item for key, item in made.items() if item is not _LEFT_OUT}
     if kind is list:
-        items = [_plain(item) for item in value]
+        items = [_plain(item) for item in paced(value)]
         same = all(new is item for new, item in zip(items, value, strict=True))
         return value if same else [item for item in items if item is not _LEFT_OUT]
     if callable(value):
