@@ -69,7 +69,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_carries_grammar_library_and_specification(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     assert {"harnpy/grammar/harn.lark", "harnpy/py.typed", "harnpy/cli/main.py"} <= names
-    assert "harnpy/check/explanations/syntax.md" in names
+    assert {"harnpy/check/explanations/syntax.md", "harnpy/llm/configuration/prices.json"} <= names
     for shipped, folder in [("stdlib", "stdlib"), ("spec", "docs/spec")]:
         assert {f"harnpy/{shipped}/{file.name}" for file in (ROOT / folder).iterdir()} <= names
 

@@ -5,10 +5,13 @@ Spec: 07 §1.12, §9.4.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.formats.text_size import json_tokens, text_tokens
 from harnpy.llm.call_options import Budget
 from harnpy.llm.errors import BudgetExceeded, BudgetSpent
@@ -54,7 +57,9 @@ class Trace:
         self.llm_ms = 0
         self.tool_ms = 0
         self.fallback_rejections = 0
+        #: USD, without the calls of models whose price is unknown: so many.
         self.cost = 0.0
+        self.unpriced = 0
         #: Notified of every event, once it is counted.
         self.observers: list[Callable[[dict[str, Any]], None]] = []
         self._calls = 0
@@ -82,7 +87,8 @@ class Trace:
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens
         self.llm_ms += ms
-        self.cost += reply.cost
+        self.cost += reply.cost or 0.0
+        self.unpriced += reply.cost is None
         self.record(
             "llm_call",
             call_id=call_id,
@@ -142,20 +148,25 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The most that a call can use, and what was spent before it."""
+    """The most that a call can use, and what was spent before it. ``cost`` is None when it isn't known."""
 
     input_tokens: int
     output_tokens: int
-    cost: float
+    cost: float | None
     spent: float
 
     def check(self, budget: Budget, request: Request) -> None:
-        """Raise `BudgetExceeded` for the first limit that the call would pass."""
+        """Raise `BudgetExceeded` for the first limit that the call would pass, `OptionError` for one in USD
+        when the price is unknown."""
+        limited = budget.max_cost_usd is not None or budget.total_budget_usd is not None
+        if self.cost is None and limited:
+            raise OptionError(_unknown_price(request.model, request.provider))
+        cost = self.cost or 0.0
         cases = (
             ("max_input_tokens", self.input_tokens, f"input tokens {self.input_tokens}"),
             ("max_output_tokens", self.output_tokens, f"output tokens {self.output_tokens}"),
-            ("max_cost_usd", self.cost, f"cost ${self.cost:.6f}"),
-            ("total_budget_usd", self.spent + self.cost, f"session cost ${self.spent + self.cost:.6f}"),
+            ("max_cost_usd", cost, f"cost ${cost:.6f}"),
+            ("total_budget_usd", self.spent + cost, f"session cost ${self.spent + cost:.6f}"),
         )
         for limit, projected, text in cases:
             value = getattr(budget, limit)
@@ -181,8 +192,20 @@ def project(request: Request, spent: float) -> Projection:
     tokens = text_tokens(request.system or "") + json_tokens(request.messages)
     if request.tools:
         tokens += json_tokens(request.tools)
-    cost = request.price.cost(tokens, request.max_tokens)
+    cost = None if request.price is None else request.price.cost(tokens, request.max_tokens)
     return Projection(tokens, request.max_tokens, cost, spent)
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _unknown_price(model: str, provider: str) -> str:
+    # A key of TOML, whose quoted ones have the escapes of JSON.
+    key = model if _BARE.fullmatch(model) else json.dumps(model, ensure_ascii=False)
+    return (
+        f"budget: the price of the model \"{model}\" (provider '{provider}') is unknown; "
+        f"set [llm.models.{key}] pricing = {{input_per_mtok = …, output_per_mtok = …}} in harn.toml, in USD"
+    )
 
 
 class Account:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.configuration.prices import FREE, Price
+from harnpy.llm.configuration.prices import Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ CUT = ("length", "max_tokens", "max_output_tokens", "model_context_window_exceed
 
 @dataclass(slots=True)
 class Reply:
-    """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's.
+    """``tool_calls`` are ``{id, name, arguments, …}``; ``price`` is the requested model's, None when unknown.
 
     ``parts`` are the content blocks as the service sent them, in its order, where they are more than a text
     and calls behind it; ``more`` are further keys of its message. Both go back to ``origin``, the service and
@@ -37,7 +37,7 @@ class Reply:
     thinking: str | None = None
     thinking_summary: str | None = None
     stop_reason: str | None = None
-    price: Price = FREE
+    price: Price | None = None
     parts: list[dict[str, Any]] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, str] | None = None
@@ -59,10 +59,19 @@ class Reply:
         return self.input_tokens + cached if beside else self.input_tokens
 
     @property
-    def cost(self) -> float:
-        """USD."""
-        saved = self.price.cache_savings(self.cache_read_tokens, self.cache_write_tokens)
-        return self.price.cost(self.prompt_tokens, self.output_tokens) - saved
+    def cost(self) -> float | None:
+        """USD, None when the price is unknown."""
+        if self.price is None:
+            return None
+        return self.price.cost(self.prompt_tokens, self.output_tokens) - (self.cache_savings or 0.0)
+
+    @property
+    def cache_savings(self) -> float | None:
+        """USD that the cache saved, None when it was used and the price is unknown."""
+        read, written = self.cache_read_tokens, self.cache_write_tokens
+        if not read and not written:
+            return 0.0
+        return None if self.price is None else self.price.cache_savings(self.prompt_tokens, read, written)
 
     def identify(self, new_id: Callable[[], str]) -> None:
         """Give each call an id that no other has, here and in the parts: results name theirs."""
@@ -110,5 +119,5 @@ class Reply:
             "cache_write_tokens": written,
             "cache_creation_input_tokens": written,
             "cache_hit_ratio": read / (self.prompt_tokens or 1),
-            "cache_savings_usd": self.price.cache_savings(read, written),
+            "cache_savings_usd": self.cache_savings,
         }

@@ -22,7 +22,7 @@ from harnpy.llm.call_options import (
     read_thinking,
 )
 from harnpy.llm.configuration.known_providers import MOCK
-from harnpy.llm.configuration.prices import FREE, Price
+from harnpy.llm.configuration.prices import Price
 from harnpy.llm.experiments import Experiment, apply
 from harnpy.llm.native_tools import native_style, native_tools, tool_entries
 from harnpy.llm.request_messages import request_messages
@@ -95,7 +95,7 @@ class Request:
     segment: CallLog | None = None
     output: Output = field(default_factory=Output)
     transport: Transport = field(default_factory=Transport)
-    price: Price = FREE
+    price: Price | None = None
     tool_format: str = "text"
     route: Route | None = None
     experiment: Experiment | None = None
@@ -108,7 +108,7 @@ class Request:
     def at(self, stop: Stop, known_models: KnownModels) -> Request:
         """The same request to another provider."""
         provider, model = stop
-        return replace(self, provider=provider, model=model, price=known_models.price(model))
+        return replace(self, provider=provider, model=model, price=known_models.price(model, provider))
 
     def rewritten(self, iteration: int | None = None) -> Request:
         """The request as its experiment, if any, wants it sent; ``iteration`` is the agent loop's."""
@@ -154,7 +154,7 @@ def read_request(
         budget=read_budget(options),
         sampling={**known_models.sampling(model), **_sampling(options)},
         output=read_output(options, schema_retries),
-        price=known_models.price(model),
+        price=known_models.price(model, provider),
         tool_format=options.string("tool_format") or known_models.tool_format(model, provider),
         route=route,
         betas=_betas(options),

@@ -122,10 +122,8 @@ class Candidate:
         self.usable = usable
         entry = providers.find(target.provider)
         self.latency = None if entry is None else entry.latency_p50_ms
-        price = known_models.price(target.id)
-        self.cost: float | None = price.input_per_mtok + price.output_per_mtok
-        if not self.cost and entry is not None:
-            self.cost = 0.0 if entry.auth_style == "none" else _per_mtok(entry)
+        price = known_models.price(target.id, target.provider)
+        self.cost = None if price is None else price.input_per_mtok + price.output_per_mtok
 
     def reaches(self, quality: str) -> bool:
         return self.tier in TIERS and TIERS.index(self.tier) >= TIERS.index(quality)
@@ -146,12 +144,6 @@ class Candidate:
             "latency_p50_ms": self.latency,
             "selected": self is chosen,
         }
-
-
-def _per_mtok(entry: Any) -> float | None:
-    """The provider's price for every model, if its configuration has one."""
-    prices = [price for price in (entry.cost_per_1k_in, entry.cost_per_1k_out) if price is not None]
-    return sum(prices) * 1000 if prices else None
 
 
 def _or_worst(value: float | None) -> float:

@@ -34,7 +34,9 @@ def test_a_host_that_traces_lets_programs_see_the_usage() -> None:
     assert usage.pop("total_duration_ms") >= 0
     assert usage == {"input_tokens": 13, "output_tokens": 24, "call_count": 2, "total_calls": 2}
     cost = Vm(trace_llm=True).run_source(f"pipeline main(task) {{ {_CALLS} return llm_session_cost() }}")
-    assert cost == {"input_tokens": 13, "output_tokens": 24, "call_count": 2, "total_cost": 0.000399}
+    assert cost == {
+        "input_tokens": 13, "output_tokens": 24, "call_count": 2, "total_cost": 0.000399, "unpriced_calls": 0
+    }  # fmt: skip
 
 
 def test_run_traces_when_asked_to(harnpy: Any) -> None:

@@ -348,7 +348,7 @@ class Loop:
         self.conversation.fact(
             STEP_COMPLETED,
             completed_step(reply, self.state.iterations, self.conversation.agent) | purpose,
-            reply.cost,
+            reply.cost or 0.0,
         )
         return reply.text
 
@@ -402,7 +402,7 @@ class Loop:
     def _account(self, reply: Reply) -> None:
         """Charge a call to the loop's budget."""
         self.state.tokens += reply.input_tokens + reply.output_tokens
-        self.state.cost += reply.cost
+        self.state.cost += reply.cost or 0.0
 
     def _note(self, reply: Reply, iteration: int, experiment: Dict | None) -> None:
         """Record a call in the session's log."""

@@ -16,7 +16,6 @@ from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Options
 from harnpy.formats.display import display
 from harnpy.formats.json import pretty_json
-from harnpy.llm.configuration.prices import context_window
 from harnpy.llm.native_tools import tool_entries
 from harnpy.session.compaction import TOKEN_THRESHOLD, TOOL_OUTPUT_MAX_CHARS, CompactPolicy
 
@@ -201,8 +200,10 @@ class LoopCompaction:
         return replace(self, policy=self.policy._replace(summarize=summarize))
 
 
-def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) -> LoopCompaction | None:
-    """Return how the options compact a conversation, None for not at all.
+def read_compaction(
+    options: Options, window: int | None, pretty: Callable[[Any], str]
+) -> LoopCompaction | None:
+    """Return how the options compact a conversation, None for not at all; ``window`` is the model's.
 
     Callbacks are Python callables, and `summarize_prompt` a function `prompt(lines, count)`. Raises
     `MisuseError`, and `ResizeError` for a strategy that can't be carried out.
@@ -227,15 +228,17 @@ def read_compaction(options: Options, model: str, pretty: Callable[[Any], str]) 
         prompt=callable_or_none(options.value("summarize_prompt")),
         pretty=pretty,
     )
-    return compaction_of(preset.label or policy.strategy, policy, threshold, model)
+    return compaction_of(preset.label or policy.strategy, policy, threshold, window)
 
 
-def compaction_of(label: str, policy: CompactPolicy, threshold: int | None, model: str) -> LoopCompaction:
-    """Return the compaction by ``policy``, its limits within the model's context window.
+def compaction_of(
+    label: str, policy: CompactPolicy, threshold: int | None, window: int | None
+) -> LoopCompaction:
+    """Return the compaction by ``policy``, its limits within the model's context window, where it is known.
 
     Raises `ResizeError`.
     """
-    threshold, hard_limit = _limits(threshold, policy.hard_limit_tokens, context_window(model))
+    threshold, hard_limit = _limits(threshold, policy.hard_limit_tokens, window)
     policy = policy._replace(hard_limit_tokens=hard_limit)
     policy.check()
     return LoopCompaction(label, policy, threshold)
@@ -372,6 +375,7 @@ def read_settings(
         backoff_ms=LLM_BACKOFF_MS,
         schema_retries=profile.schema_retries,
     )
+    window = runtime.models.config.known_models.context_window(request.model, request.provider)
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
     tools = checked_tools(runtime, surface, rules, system, message, caller)
@@ -387,7 +391,7 @@ def read_settings(
         matching=read_matching(Options(matching), read_working_files(options)),
         ledger=read_ledger(options if ledger is None else Options(ledger)),
         daemon=read_daemon(options),
-        compaction=read_compaction(options, request.model, pretty_json),
+        compaction=read_compaction(options, window, pretty_json),
         opening=messages if isinstance(messages, list) else opening(message),
     )
 

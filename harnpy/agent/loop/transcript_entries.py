@@ -98,7 +98,7 @@ def recorded_answer(conversation: Conversation) -> Callable[[Request], Reply] | 
 def record_reply(conversation: Conversation, reply: Reply, iteration: int, **details: Any) -> None:
     """Record a model call and what the model thought meanwhile."""
     step = completed_step(reply, iteration, conversation.agent, **details)
-    conversation.fact(STEP_COMPLETED, step, reply.cost)
+    conversation.fact(STEP_COMPLETED, step, reply.cost or 0.0)
     for event in _thoughts(reply):
         conversation.note(event)
 

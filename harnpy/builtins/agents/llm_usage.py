@@ -22,27 +22,32 @@ if TYPE_CHECKING:
     from harnpy.vm.vm import Vm
 
 
-@builtin("llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float", family="llm")
-def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float:
-    """Return the price of a call in USD; 0.0 for a model without a known price.
+@builtin(
+    "llm_cost(model: string, input_tokens: int = 0, output_tokens: int = 0) -> float | nil", family="llm"
+)
+def llm_cost(vm: Vm, model: str, input_tokens: int, output_tokens: int) -> float | None:
+    """Return the price of a call in USD; nil when the model's price is unknown. Spec: 07 §1.12.
 
-    Example: llm_cost("claude-sonnet-4-5", 1000000, 0)  // 3.0
+    Example: llm_cost("claude-sonnet-4-5", 100000, 0)  // 0.3
     """
-    return models_of(vm).config.known_models.price(model).cost(input_tokens, output_tokens)
+    price = models_of(vm).config.known_models.price(model)
+    return None if price is None else price.cost(input_tokens, output_tokens)
 
 
 @builtin("llm_session_cost() -> dict", family="llm")
 def llm_session_cost(vm: Vm) -> Dict:
-    """Return the cost of the program's calls so far: `{total_cost, input_tokens, output_tokens, call_count}`.
+    """Return the cost of the program's calls: `{total_cost, unpriced_calls, input_tokens, …, call_count}`.
 
-    The counters are zero unless the host traces model calls (`harnpy run --trace`).
+    `total_cost` leaves out the `unpriced_calls`, whose models have no known price. The tokens and
+    `call_count` are zero unless the host traces model calls (`harnpy run --trace`).
 
     Example: llm_session_cost().total_cost >= 0  // true
     """
     account = models_of(vm).account
     usage = account.usage()
     counters = {key: usage[key] for key in ("input_tokens", "output_tokens", "call_count")}
-    return {"total_cost": account.trace.cost, **counters}
+    trace = account.trace
+    return {"total_cost": trace.cost, "unpriced_calls": trace.unpriced, **counters}
 
 
 @builtin("llm_budget(max_cost: float) -> nil", family="llm")

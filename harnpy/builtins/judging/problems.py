@@ -90,7 +90,7 @@ def _of_loops(caller: str) -> Iterator[Reader]:
     yield lambda given: read_skills(given.get("skills"), caller)
     yield lambda given: read_specs(given.get("mcp_servers") or [], caller)
     if caller != "sub_agent_run":
-        yield lambda given: read_compaction(Options(given), "", str)
+        yield lambda given: read_compaction(Options(given), None, str)
 
 
 def _of_workers(caller: str) -> Iterator[Reader]:

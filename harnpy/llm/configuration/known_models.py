@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.globs import glob_matches
 from harnpy.llm.configuration.capabilities import BUILT_IN_ROWS, Matrix, read_rules
-from harnpy.llm.configuration.known_providers import KnownProviders, ProjectProviders
+from harnpy.llm.configuration.known_providers import MOCK, KnownProviders, ProjectProviders
 from harnpy.llm.configuration.model_settings import Configuration, load
-from harnpy.llm.configuration.prices import context_window, price_of
+from harnpy.llm.configuration.prices import FREE, listed, listed_by_maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.llm.configuration.model_settings import Settings
-    from harnpy.llm.configuration.prices import Price
+    from harnpy.llm.configuration.prices import Listed, Price
     from harnpy.world import World
 
 #: Worst to best.
 TIERS = ("small", "mid", "frontier")
 
 _PREFIXES = {"local:": "ollama", "ollama:": "ollama", "huggingface:": "huggingface", "hf:": "huggingface"}
-_FAMILIES = (
+_OF_MAKERS = (
     ("claude-*", "anthropic"),
     ("gpt-*", "openai"),
     ("o1*", "openai"),
     ("o3*", "openai"),
     ("o4*", "openai"),
     ("gemini-*", "gemini"),
-    ("*:*", "ollama"),
 )
+_FAMILIES = (*_OF_MAKERS, ("*:*", "ollama"))
 
 
 class Target(NamedTuple):
@@ -46,14 +46,14 @@ class Target(NamedTuple):
 
 
 class KnownModels:
-    """The known models. A model that nothing else assigns belongs to ``default_provider``."""
+    """The known models. A model that nothing else assigns belongs to the default of ``providers``."""
 
-    def __init__(self, settings: Settings, default_provider: str) -> None:
+    def __init__(self, settings: Settings, providers: KnownProviders) -> None:
         self._settings = settings
-        self._default_provider = default_provider
+        self._providers = providers
         # Settings never change, programs use few models, and every call asks: each is looked up once.
         self.resolve: Callable[[str], Target] = lru_cache(self._resolve)
-        self.price: Callable[[str], Price] = lru_cache(self._price)
+        self._listed: Callable[[str, str], Listed | None] = lru_cache(self._look_up)
 
     # Names.
 
@@ -84,7 +84,7 @@ class KnownModels:
         if model.count("/") == 1:
             return "openrouter"
         found = (provider for glob, provider in _FAMILIES if glob_matches(glob, model))
-        return next(found, self._default_provider)
+        return next(found, self._providers.default)
 
     def alias_names(self) -> list[str]:
         return sorted(self._settings.aliases)
@@ -105,9 +105,45 @@ class KnownModels:
         entry = self._settings.providers.get(provider)
         return "native" if entry is not None and "native_tools" in entry.features else "text"
 
-    def _price(self, model: str) -> Price:
+    def price(self, model: str, provider: str | None = None) -> Price | None:
+        """Return the price of a model, None when it isn't known; only the mock and local models are free.
+
+        The configuration's comes before the provider's price for every model, and that before the table's.
+        """
         entry = self._settings.models.get(model)
-        return price_of(model) if entry is None or entry.pricing is None else entry.pricing
+        if entry is not None and entry.pricing is not None:
+            return entry.pricing
+        provider = provider or self._provider_of(model)
+        of_all = self._providers.price(provider)
+        if of_all is not None:
+            return of_all
+        found = self._listed(model, provider)
+        if found is not None:
+            return found.price
+        return FREE if MOCK in (model, provider) or self._providers.is_local(provider) else None
+
+    def context_window(self, model: str, provider: str | None = None) -> int | None:
+        """Return how many tokens a model takes in, None when that isn't known."""
+        entry = self._settings.models.get(model)
+        if entry is not None and entry.context_window is not None:
+            return entry.context_window
+        found = self._listed(model, provider or self._provider_of(model))
+        return None if found is None else found.window
+
+    def _provider_of(self, model: str) -> str:
+        entry = self._settings.models.get(model)
+        return (entry.provider if entry else None) or self.resolve(model).provider
+
+    def _look_up(self, model: str, provider: str) -> Listed | None:
+        """Return what the table says of a model; the mock's is that of the model it stands for.
+
+        A local server may pass on what only its maker runs, and that is paid for; all else there is local.
+        """
+        if provider == MOCK:
+            provider = self.infer_provider(model)
+        if self._providers.is_local(provider):
+            return listed_by_maker(model) if _runs_at_its_maker(model) else None
+        return listed(model, provider, self._providers.url(provider)) or listed_by_maker(model)
 
     def sampling(self, model: str) -> dict[str, float]:
         """The sampling options of a call of the model that sets none."""
@@ -127,14 +163,15 @@ class KnownModels:
         found = self._settings.models.get(model)
         if found is None:
             return None
+        price = self.price(model)
         return {
             "id": model,
-            "name": found.name,
-            "provider": found.provider,
-            "context_window": found.context_window or context_window(model),
+            "name": found.name or model,
+            "provider": self._provider_of(model),
+            "context_window": self.context_window(model),
             "stream_timeout": found.stream_timeout,
             "capabilities": list(found.capabilities),
-            "pricing": None if found.pricing is None else asdict(found.pricing),
+            "pricing": None if price is None else shown_price(price),
         }
 
     def entries(self) -> dict[str, Any]:
@@ -153,13 +190,23 @@ class KnownModels:
     def targets(self) -> list[Target]:
         """Every model that is known by name, once."""
         named = [Target(alias.id, alias.provider) for alias in self._settings.aliases.values()]
-        listed = [Target(id, model.provider) for id, model in self._settings.models.items()]
-        return list(dict.fromkeys(named + listed))
+        in_files = [Target(id, self._provider_of(id)) for id in self._settings.models]
+        return list(dict.fromkeys(named + in_files))
 
 
 def without_prefix(model: str) -> str:
     """A model id without the prefix that only names the provider."""
     return next((model.removeprefix(prefix) for prefix in _PREFIXES if model.startswith(prefix)), model)
+
+
+def _runs_at_its_maker(model: str) -> bool:
+    """Return True for a model whose weights nobody else has."""
+    return any(glob_matches(glob, model) for glob, _ in _OF_MAKERS) and not model.startswith("gpt-oss")
+
+
+def shown_price(price: Price) -> dict[str, Any]:
+    """Return a price as programs see it."""
+    return asdict(price) | {"tiers": [asdict(tier) for tier in price.tiers]}
 
 
 def _present(table: dict[str, Any]) -> dict[str, Any]:
@@ -195,7 +242,7 @@ class Configured:
 
     @cached_property
     def known_models(self) -> KnownModels:
-        return KnownModels(self._files.settings, self.known_providers.default)
+        return KnownModels(self._files.settings, self.known_providers)
 
     @cached_property
     def capabilities(self) -> Matrix:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from harnpy.faults import OptionError
-from harnpy.llm.configuration.model_settings import BUILT_IN
+from harnpy.llm.configuration.model_settings import BUILT_IN, DEFAULTS
+from harnpy.llm.configuration.prices import Price
 from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
@@ -194,6 +197,26 @@ class KnownProviders:
         """The calls a minute that a provider allows, if the configuration says."""
         entry = self.find(name)
         return None if entry is None else entry.rpm
+
+    def price(self, name: str) -> Price | None:
+        """Return the provider's price for every model, if the configuration says."""
+        entry = self.find(name)
+        if entry is None or entry.cost_per_1k_in is None or entry.cost_per_1k_out is None:
+            return None
+        return Price(entry.cost_per_1k_in * 1000, entry.cost_per_1k_out * 1000)
+
+    def url(self, name: str) -> str:
+        """Return a provider's address, "" when it has none."""
+        entry = self.find(name)
+        return "" if entry is None else self._base_url(name, entry)
+
+    def is_local(self, name: str) -> bool:
+        """Return True for a server of one's own: keyless, and known as such or on this machine."""
+        entry = self.find(name)
+        if entry is None or entry.auth_style != _KEYLESS:
+            return False
+        known = DEFAULTS.providers.get(name)
+        return (known is not None and known.auth_style == _KEYLESS) or _on_this_machine(self.url(name))
 
     # Keys.
 
@@ -386,6 +409,14 @@ def _variables_of(entry: ProviderEntry) -> list[str]:
 def _needs(name: str, what: str, variables: tuple[str | None, ...], key: str) -> str:
     ways = [f"set {' or '.join(filter(None, variables))}"] if any(variables) else []
     return f"provider '{name}' needs {what}: {', or '.join([*ways, f'`{key}` in the providers file'])}"
+
+
+def _on_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def unknown_provider(name: str, known: list[str]) -> str:

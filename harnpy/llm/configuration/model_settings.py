@@ -100,10 +100,10 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model in a file; the key is the model's id."""
+    """A model in a file; the key is the model's id. Without a ``provider`` the id tells it."""
 
-    name: str
-    provider: str
+    name: str | None = None
+    provider: str | None = None
     context_window: int | None = None
     stream_timeout: float | None = None
     capabilities: tuple[str, ...] = ()
@@ -405,15 +405,12 @@ _MODELS = {
         "Claude Sonnet 4",
         "anthropic",
         capabilities=("tools", "vision", "prompt_caching", "thinking"),
-        pricing=Price(3.0, 15.0, 0.3, 3.75),
     ),
     "claude-3-5-haiku-20241022": Model(
         "Claude 3.5 Haiku", "anthropic", capabilities=("tools", "prompt_caching")
     ),
     "gpt-4o": Model("GPT-4o", "openai", capabilities=("tools", "vision", "audio")),
-    "gpt-4o-mini": Model(
-        "GPT-4o mini", "openai", capabilities=("tools", "vision", "audio"), pricing=Price(0.15, 0.60)
-    ),
+    "gpt-4o-mini": Model("GPT-4o mini", "openai", capabilities=("tools", "vision", "audio")),
     "google/gemini-2.5-flash": Model("Gemini 2.5 Flash", "openrouter", capabilities=("tools", "vision")),
     "Qwen/Qwen3.5-9B": Model("Qwen 3.5 9B", "openrouter", capabilities=("tools", "thinking")),
     "llama3.2": Model("Llama 3.2", "ollama"),

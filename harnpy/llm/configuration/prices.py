@@ -1,9 +1,32 @@
-"""The prices of models, in USD per million tokens, and how many tokens they take in. Spec: 07 §1.12, §7.3."""
+"""The prices of models and their context windows. Spec: 07 §1.12, §7.3.
+
+`listed` looks a model up in the table prices.json, which release/prices.py makes, and which is read when the
+first model is looked up.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harnpy.formats.globs import glob_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """The rates of a call, for all of its tokens, whose prompt has more than ``above`` tokens."""
+
+    above: int
+    input_per_mtok: float
+    output_per_mtok: float
+    cache_read_per_mtok: float | None = None
+    cache_write_per_mtok: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,63 +37,101 @@ class Price:
     output_per_mtok: float
     cache_read_per_mtok: float | None = None
     cache_write_per_mtok: float | None = None
+    tiers: tuple[Tier, ...] = ()
 
-    def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """Return what a call costs without a cache; ``input_tokens`` are all of the prompt's."""
-        return (input_tokens * self.input_per_mtok + output_tokens * self.output_per_mtok) / 1_000_000
+    def cost(self, prompt: int, output: int) -> float:
+        """Return what a call costs without a cache; ``prompt`` are all of its tokens, cached or not."""
+        rates = self._rates(prompt)
+        return (prompt * rates.input_per_mtok + output * rates.output_per_mtok) / 1_000_000
 
-    def cache_savings(self, read: int, written: int) -> float:
+    def cache_savings(self, prompt: int, read: int, written: int) -> float:
         """Return what the cache saves of `cost`; negative where writing it costs more than it saves."""
-        base = self.input_per_mtok
-        read_price = base if self.cache_read_per_mtok is None else self.cache_read_per_mtok
-        write_price = base if self.cache_write_per_mtok is None else self.cache_write_per_mtok
+        rates = self._rates(prompt)
+        base = rates.input_per_mtok
+        read_price = base if rates.cache_read_per_mtok is None else rates.cache_read_per_mtok
+        write_price = base if rates.cache_write_per_mtok is None else rates.cache_write_per_mtok
         return (read * (base - read_price) + written * (base - write_price)) / 1_000_000
+
+    def _rates(self, prompt: int) -> Price | Tier:
+        reached = [tier for tier in self.tiers if prompt > tier.above]
+        return max(reached, key=lambda tier: tier.above) if reached else self
 
 
 FREE = Price(0.0, 0.0)
 
-#: Patterns searched in the model id, in this order.
-_TABLE = (
-    (r"claude-3-5-haiku|claude-haiku-4", Price(0.80, 4.0)),
-    (r"claude-3-5-sonnet|claude-sonnet-4", Price(3.0, 15.0)),
-    (r"claude-3-opus|claude-opus-4", Price(15.0, 75.0)),
-    (r"gpt-4o-mini", Price(0.15, 0.60)),
-    (r"gpt-4o", Price(2.5, 10.0)),
-    (r"gpt-4-turbo", Price(10.0, 30.0)),
-    (r"o1-mini", Price(3.0, 12.0)),
-    (r"o1|o3", Price(15.0, 60.0)),
-    (r"llama.*70b", Price(0.59, 0.79)),
-    (r"llama.*8b", Price(0.05, 0.08)),
-    (r"mistral-large", Price(2.0, 6.0)),
-    (r"mistral-small", Price(0.2, 0.6)),
-    (r"gemini-2.*flash", Price(0.1, 0.4)),
-    (r"gemini-2.*pro", Price(1.25, 5.0)),
-)
+
+class Listed(NamedTuple):
+    """What the table says of a model; ``window`` is its context window in tokens, if that is known."""
+
+    price: Price
+    window: int | None
 
 
-def price_of(model: str) -> Price:
-    """Return the price by the model's name, free for an unknown one. A configured price takes precedence."""
-    return next((price for pattern, price in _TABLE if re.search(pattern, model)), FREE)
+#: Our names of sections that the table calls otherwise.
+_SECTIONS = {"azure_openai": "azure", "bedrock": "aws", "gemini": "google", "vertex": "google"}
 
 
-#: Prefixes of model names, the more specific ones first.
-_WINDOWS = (
-    ("claude-", 200_000),
-    ("gpt-4o", 128_000),
-    ("gpt-4.1", 128_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4", 8_192),
-    ("gpt-3.5-turbo", 16_385),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    ("gemini-2", 1_000_000),
-    ("gemini-1.5", 1_000_000),
-    ("gemini", 128_000),
-)
+def listed(model: str, provider: str, url: str = "") -> Listed | None:
+    """Return what the table says of a model of a provider, whose ``url`` may tell a provider of another name.
+
+    A provider with a section sells what is there, and what its section says others make.
+    """
+    if provider == "huggingface":  # a router: the provider stands behind a colon
+        model, _, behind = model.rpartition(":")
+        provider = f"huggingface_{behind}"
+    sections = _table()["providers"]
+    name = _section(provider, url)
+    if name is None:
+        return None
+    for seller in (name, *sections[name]["sells"]):
+        found = _row(model, sections[seller]["models"])
+        if found is not None:
+            return found
+    return None
 
 
-def context_window(model: str) -> int | None:
-    """The context window of a model in tokens, None when it isn't known."""
-    name = model.lower().rpartition("/")[2]
-    return next((size for prefix, size in _WINDOWS if name.startswith(prefix)), None)
+def listed_by_maker(model: str) -> Listed | None:
+    """Return what the table says of a model of the one that makes it, known by the model's name."""
+    for section in _table()["providers"].values():
+        if _matches(section["makes"], model.lower()):
+            return _row(model, section["models"])
+    return None
+
+
+@cache
+def _table() -> Any:
+    """Return ``{source, date, providers}``.
+
+    A provider has a ``url`` pattern, patterns of the models that it ``makes``, the providers whose models it
+    ``sells`` too, and ``models``: rows ``[patterns, window, rates, [above, rates], …]``, of which the first
+    that matches counts.
+    """
+    import msgspec
+
+    return msgspec.json.decode(Path(__file__).with_name("prices.json").read_bytes())
+
+
+def _section(provider: str, url: str) -> str | None:
+    """Return the name of a provider's section, None if it has none."""
+    sections = _table()["providers"]
+    name = _SECTIONS.get(provider, provider)
+    if name in sections:
+        return name
+    return next((each for each, section in sections.items() if re.match(section["url"], url)), None)
+
+
+def _row(model: str, rows: list[Any]) -> Listed | None:
+    name = model.lower()
+    for patterns, window, (before, after, read, written), *tiers in rows:
+        if _matches(patterns, name):
+            dearer = tuple(Tier(above, *rates) for above, rates in tiers)
+            return Listed(Price(before, after, read, written, dearer), window)
+    return None
+
+
+def _matches(patterns: Iterable[str], name: str) -> bool:
+    """Return True if one matches: a pattern with stars, or a regular expression, which begins with `^`."""
+    for pattern in patterns:
+        if re.match(pattern, name) if pattern.startswith("^") else glob_matches(pattern, name):
+            return True
+    return False

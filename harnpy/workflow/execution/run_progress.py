@@ -151,7 +151,7 @@ def count_usage(usage: UsageRecord, reply: Reply, ms: int) -> None:
     usage["output_tokens"] += reply.output_tokens
     usage["total_duration_ms"] += ms
     usage["call_count"] += 1
-    usage["total_cost"] += reply.cost
+    usage["total_cost"] += reply.cost or 0.0
     if reply.model not in usage["models"]:
         usage["models"].append(reply.model)
 

@@ -120,6 +120,7 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
     }  # fmt: skip
     tools = checked_tools(runtime, surface, rules, system, prompt, _CALLER)
     skills, matching = inherited_skills(runtime, policy.get("skills"), policy.get("skill_match"))
+    window = runtime.models.config.known_models.context_window(request.model, request.provider)
     return LoopSettings(
         request=request,
         options=_loop_options(node, session_id, format),
@@ -128,7 +129,7 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
         skills=read_skills(skills, _CALLER),
         matching=read_matching(Options(matching)),
         ledger=read_ledger(Options(policy.get("task_ledger"))),
-        compaction=_compaction(node, request.model),
+        compaction=_compaction(node, window),
         opening=opening(prompt),
     )
 
@@ -148,7 +149,7 @@ def _loop_options(node: Node, session_id: str, format: str) -> LoopOptions:
     return read_loop_options(Options(given), _PROFILE, _CALLER)
 
 
-def _compaction(node: Node, model: str) -> LoopCompaction | None:
+def _compaction(node: Node, window: int | None) -> LoopCompaction | None:
     """Return how the loop compacts its conversation, None for not at all."""
     given = node["auto_compact"]
     if not given["enabled"]:
@@ -169,7 +170,7 @@ def _compaction(node: Node, model: str) -> LoopCompaction | None:
         prompt=callable_or_none(given.get("summarize_prompt")),
         pretty=pretty_json,
     )
-    return compaction_of(policy.strategy, policy, threshold, model)
+    return compaction_of(policy.strategy, policy, threshold, window)
 
 
 SUCCESS, FAILED = "success", "failed"

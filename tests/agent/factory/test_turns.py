@@ -12,7 +12,7 @@ import pytest
 from harnpy import AgentDef, LoopFactory, Tool, tool
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import session_views
-from harnpy.faults import MisuseError
+from harnpy.faults import MisuseError, OptionError
 from harnpy.llm.errors import CallError
 from harnpy.session import (
     ApprovalGate,
@@ -368,6 +368,14 @@ class TestEnds:
             assert (result.status, result.stop_reason, result.steps) == ("stopped", reason, steps)
             assert runtime.get("s").execution_status == "stopped"
             assert types(runtime).count("step_started") == steps
+
+    def test_a_budget_of_money_needs_a_price(self) -> None:
+        agent = replace(HELPER, model={"provider": "openai", "model": "gpt-of-tomorrow"})
+        with runtime_with({"text": "kept"}, agent=agent) as runtime:
+            with pytest.raises(OptionError, match=r"set \[llm.models.gpt-of-tomorrow\] pricing"):
+                runtime.send("s", "go", budget=Budget(max_cost=1.0))
+            assert runtime.agents.mock.calls() == []
+            assert runtime.send("s", "again", budget=Budget(max_tokens=1000)).text == "kept"
 
     def test_a_model_that_fails(self) -> None:
         with runtime_with({"error": {"category": "auth", "message": "bad key"}}) as runtime:

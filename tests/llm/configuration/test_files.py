@@ -121,6 +121,7 @@ def test_names_of_models(world: Any) -> None:
             "output_per_mtok": 2.0,
             "cache_read_per_mtok": 0.5,
             "cache_write_per_mtok": None,
+            "tiers": [],
         },
     }
 
