@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.formats.display import display
+from harnpy.formats.suggestions import STATIC_LIMIT, nearest
 from harnpy.llm.configuration.known_models import TIERS, without_prefix
 from harnpy.llm.configuration.known_providers import MOCK
 
@@ -26,6 +27,11 @@ MANUAL = "manual"
 ALWAYS = "always"
 CHEAPEST = "cheapest_over_quality"
 FASTEST = "fastest_over_quality"
+
+#: The provider of a server of one's own, and the one whose models have their vendor's name before a slash.
+LOCAL, OPENROUTER = "local", "openrouter"
+#: Shorter names are too like each other.
+_LEAST_NAME = 4
 
 _MODES = (MANUAL, ALWAYS, CHEAPEST, FASTEST)
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*")
@@ -235,12 +241,17 @@ class Router:
         if named:
             return named
         if given and model:
+            self._refuse_misspelt(model, OPENROUTER)
             return known_models.resolve(model).provider
         named = _unless_auto(env("HARN_LLM_PROVIDER"))
         if named:
             return named
-        if env("LOCAL_LLM_BASE_URL") and (model or env("HARN_LLM_MODEL") or env("LOCAL_LLM_MODEL")):
-            return "local"
+        local = env("LOCAL_LLM_BASE_URL")
+        asked = model or (None if tier else env("HARN_LLM_MODEL"))
+        if asked:
+            self._refuse_misspelt(asked, LOCAL if local else OPENROUTER)
+        if local and (model or env("HARN_LLM_MODEL") or env("LOCAL_LLM_MODEL")):
+            return LOCAL
         if model:
             return known_models.resolve(model).provider
         if tier:
@@ -248,9 +259,26 @@ class Router:
         model = env("HARN_LLM_MODEL")
         return known_models.resolve(model).provider if model else self._default()
 
+    def _refuse_misspelt(self, model: str, otherwise: str) -> None:
+        """Raise `OptionError` for `vendor/model` whose vendor looks like a provider's name.
+
+        ``otherwise`` is the provider that would get it; OpenRouter, if it can be called, knows its vendors.
+        """
+        vendor, _, name = model.partition("/")
+        if model.count("/") != 1 or self._known_models.assigns(model):
+            return
+        if otherwise == OPENROUTER and self._callable_now(OPENROUTER):
+            return
+        near = _misspelt(vendor.lower(), self._providers.names())
+        if near is not None:
+            raise OptionError(
+                f"model \"{model}\": no provider is called '{vendor}', did you mean '{near}'? "
+                f'Set provider: "{near}" and model: "{name}", or the provider that knows the whole name'
+            )
+
     def _default(self) -> str:
         default = self._providers.default
-        for name in (default, "ollama", "local"):
+        for name in (default, "ollama", LOCAL):
             if self._callable_now(name):
                 return name
         return default
@@ -297,6 +325,14 @@ def read_chain(options: Options) -> list[str]:
         names = [name.strip() for name in given.split(",")]
         return [name for name in names if name]
     return options.strings("fallback_chain") or []
+
+
+def _misspelt(name: str, known: list[str]) -> str | None:
+    """Return the known name that another one looks like; a longer one, `openai-community`, is another's."""
+    if name in known or len(name) < _LEAST_NAME:
+        return None
+    longer = any(name.startswith(each) for each in known)
+    return nearest(name, known, limit=1 if longer or len(name) == _LEAST_NAME else STATIC_LIMIT)
 
 
 def _unless_auto(name: str | None) -> str | None:

@@ -54,7 +54,7 @@ def test_the_environment_names_the_provider(name: str) -> None:
         (
             {"provider": "openai"},
             OptionError,
-            "Missing API key: set OPENAI_API_KEY environment variable (provider 'openai' selected via ",
+            "Missing API key: set OPENAI_API_KEY environment variable (provider 'openai', configured ",
         ),
         (
             {"response_format": "xml"},

@@ -66,6 +66,7 @@ class Fail:
     type: str = "some_error"
     code: Any = None
     after: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class Wire:
                 while True:
                     await _send(writer, b"%x\r\n%s\r\n" % (len(answer.piece), answer.piece))
             case Fail():
-                extra = {"retry-after": answer.after} if answer.after else {}
+                extra = {**({"retry-after": answer.after} if answer.after else {}), **dict(answer.headers)}
                 text = json.dumps(self._error(answer, request), ensure_ascii=False)
                 return await self._whole(writer, answer.status, text.encode(), extra=extra)
             case Say(meet=meet) if len(self.requests) < meet:

@@ -73,6 +73,16 @@ class KnownModels:
         found = self.resolve(target)
         return found._replace(provider=provider) if provider else found
 
+    def assigns(self, model: str) -> bool:
+        """Return True if the model's provider is certain: by an entry, a rule or a prefix."""
+        settings = self._settings
+        return (
+            model in settings.aliases
+            or model in settings.models
+            or model.startswith(tuple(_PREFIXES))
+            or any(rule.matches(model) for rule in settings.inference)
+        )
+
     def infer_provider(self, model: str) -> str:
         """The provider of a model, by the model's id alone."""
         for prefix, provider in _PREFIXES.items():

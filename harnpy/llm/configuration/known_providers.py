@@ -239,11 +239,11 @@ class KnownProviders:
             return
         entry = self._known(name)
         if not self.available(name):
-            envs = " or ".join(_variables_of(entry)) or "its api_key or auth_envs"
+            envs = " or ".join(_variables_of(entry))
+            wanted = f"{envs} environment variable" if envs else f"api_key or auth_envs of [providers.{name}]"
             raise OptionError(
-                f"Missing API key: set {envs} environment variable (provider '{name}' selected via "
-                f"LLM_PROVIDER / llm.toml @ {self._source}; set HARN_LLM_PROVIDER=mock or LLM_PROVIDER=mock "
-                "for offline use)"
+                f"Missing API key: set {wanted} (provider '{name}', configured by {self._source}; for "
+                'offline use set HARN_LLM_PROVIDER=mock, or provider: "mock" where a call names its provider)'
             )
 
     def _is_untrusted(self, name: str) -> bool:

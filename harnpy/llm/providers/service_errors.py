@@ -6,6 +6,7 @@ The official SDKs are built alike, so one reader serves both: an error has ``sta
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -50,6 +51,10 @@ _BY_NAME = {
     "modelTimeoutException": "timeout",
     **dict.fromkeys(("internalServerException", "modelStreamErrorException"), "server_error"),
 }
+
+#: Headers that say when to try again in milliseconds; the second is Azure's.
+_IN_MS = ("retry-after-ms", "x-ms-retry-after-ms")
+_NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
 
 #: The modules that raise network errors, whatever the SDK turns them into.
 _WIRE = ("openai", "anthropic", "httpx2", "httpcore2", "anyio", "ssl")
@@ -159,23 +164,26 @@ def _answered(error: Exception, body: Any, status: Any, config: ProviderConfig, 
     kinds = ", ".join(name for name in names if not name.isdecimal())
     detail = _one_line(redacted(detail or str(error), config))
     text = f"{where} ({kinds}): {detail}" if kinds else f"{where}: {detail}"
-    after = _retry_after(error)
+    after = _retry_after(error, body, now)
     if after is None:
         return _failed(config, category, text)
-    return _failed(config, category, f"{text}\nretry-after: {after}", retry_after(after, now))
+    return _failed(config, category, f"{text}\nretry-after: {after:g}", after)
 
 
 def _read(body: Any) -> tuple[list[str], str]:
     """The service's name for the error, and its message."""
+    inner = _inner(body)
+    if isinstance(inner, dict):
+        names = [str(inner[key]) for key in ("type", "code") if inner.get(key) is not None]
+        return names, str(inner.get("message") or inner.get("detail") or "")
+    return [], "" if inner is None else str(inner)
+
+
+def _inner(body: Any) -> Any:
+    """Return what a body says of its error: what it has as ``error``, else the body."""
     if isinstance(body, list) and body:
         body = body[0]  # Google's
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict):
-            names = [str(inner[key]) for key in ("type", "code") if inner.get(key) is not None]
-            return names, str(inner.get("message") or inner.get("detail") or "")
-        body = inner
-    return [], "" if body is None else str(body)
+    return body.get("error", body) if isinstance(body, dict) else body
 
 
 def _category(status: int | None, names: list[str]) -> str:
@@ -196,14 +204,26 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _DETAIL_CHARS else text[:_DETAIL_CHARS] + "…"
 
 
-def _retry_after(error: Exception) -> str | None:
-    """Return what the response's headers say of when to try again."""
+def _retry_after(error: Exception, body: Any, now: float) -> float | None:
+    """Return the seconds after which a service wants to be asked again, 0 to 60, if it says so."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    ms = headers.get("retry-after-ms")
-    if ms is not None and ms.strip().replace(".", "", 1).isdecimal():
-        return f"{float(ms) / 1000:g}"
-    after = headers.get("retry-after")
-    return None if after is None else str(after).strip()
+    for name in _IN_MS:
+        ms = str(headers.get(name) or "").strip()
+        if _NUMBER.fullmatch(ms):
+            return retry_after(str(float(ms) / 1000), now)
+    after = retry_after(headers.get("retry-after"), now)
+    return _retry_delay(body, now) if after is None else after
+
+
+def _retry_delay(body: Any, now: float) -> float | None:
+    """Return the seconds of a `google.rpc.RetryInfo` in the details of an error."""
+    inner = _inner(body)
+    details = inner.get("details") if isinstance(inner, dict) else None
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and delay.endswith("s") and _NUMBER.fullmatch(delay[:-1]):
+            return retry_after(delay[:-1], now)
+    return None
 
 
 def _broken(error: BaseException, config: ProviderConfig) -> tuple[str, str]:

@@ -62,10 +62,69 @@ def test_resolution(
     assert resolved(world, env, options) == (provider, model)
 
 
+OURS = {"HARN_PROVIDERS_CONFIG": "/c"}
+RULES = """
+    [[inference]]
+    glob = "opnai/*"
+    provider = "groq"
+    [models."anthropc/claude"]
+    [aliases]
+    "grok/fast" = {id = "g", provider = "openai"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "near"),
+    [
+        (LOCAL, {"model": "opnai/gpt-4o"}, "openai"),
+        (LOCAL, {"model": "Antropic/claude-x"}, "anthropic"),
+        (LOCAL, {"model": "groc/llama"}, "groq"),
+        ({**LOCAL, "OPENROUTER_API_KEY": "k"}, {"model": "opnai/gpt-4o"}, "openai"),
+        ({**LOCAL, "HARN_LLM_MODEL": "opnai/gpt-4o"}, {}, "openai"),
+        ({}, {"model": "opnai/gpt-4o"}, "openai"),
+        ({}, {"provider": "auto", "model": "opnai/gpt-4o"}, "openai"),
+        ({"HARN_LLM_MODEL": "opnai/gpt-4o"}, {}, "openai"),
+    ],
+)
+def test_a_vendor_that_looks_like_a_provider(
+    world: Any, env: dict[str, str], options: dict[str, Any], near: str
+) -> None:
+    with pytest.raises(OptionError, match=f"did you mean '{near}'") as caught:
+        resolved(world, env, options)
+    name = (options.get("model") or env["HARN_LLM_MODEL"]).partition("/")[2]
+    assert str(caught.value).endswith(
+        f'Set provider: "{near}" and model: "{name}", or the provider that knows the whole name'
+    )
+
+
+@pytest.mark.parametrize(
+    ("env", "model", "provider"),
+    [
+        ({"OPENROUTER_API_KEY": "k"}, "opnai/gpt-4o", "openrouter"),  # which knows its vendors
+        ({}, "openai/gpt-4o", "openrouter"),
+        (LOCAL, "openai/gpt-oss-20b", "local"),
+        (LOCAL, "local/m", "local"),
+        (LOCAL, "deepseek-ai/DeepSeek-V3", "local"),
+        (LOCAL, "HuggingFaceH4/zephyr-7b-beta", "local"),
+        (LOCAL, "mlx-community/Llama-3.2-3B", "local"),
+        (LOCAL, "qwen/qwen3-8b", "local"),
+        (LOCAL, "a/opnai/gpt-4o", "local"),
+        ({**LOCAL, "HARN_LLM_PROVIDER": "vllm"}, "opnai/gpt-4o", "vllm"),
+        ({**LOCAL, **OURS}, "opnai/gpt-4o", "local"),
+        (OURS, "opnai/gpt-4o", "groq"),
+        (OURS, "anthropc/claude", "openrouter"),
+        (OURS, "grok/fast", "openai"),
+    ],
+)
+def test_other_vendors_stay_what_they_are(world: Any, env: dict[str, str], model: str, provider: str) -> None:
+    models = world(files={"/c": RULES}, **env)
+    assert models.router.route(models.options({"model": model})).first.provider == provider
+
+
 def test_the_default_provider_when_neither_ollama_nor_local_is_there(world: Any) -> None:
     keyed = '[providers.ollama]\nauth_style = "bearer"\n[providers.local]\nauth_style = "bearer"\n'
     models = world(files={"/c": keyed}, HARN_PROVIDERS_CONFIG="/c")
-    with pytest.raises(OptionError, match=r"Missing API key: set ANTHROPIC_API_KEY .*@ /c; set HARN_LLM"):
+    with pytest.raises(OptionError, match=r"Missing API key: set ANTHROPIC_API_KEY .*configured by /c; "):
         models.request("hi", None, models.options({}))
 
 
@@ -81,10 +140,31 @@ def test_the_text_for_a_missing_key(world: Any) -> None:
     with pytest.raises(OptionError) as caught:
         models.request("hi", None, models.options({"provider": "anthropic"}))
     assert caught.value.message == (
-        "Missing API key: set ANTHROPIC_API_KEY environment variable (provider 'anthropic' selected via "
-        "LLM_PROVIDER / llm.toml @ <built-in defaults>; set HARN_LLM_PROVIDER=mock or LLM_PROVIDER=mock for "
-        "offline use)"
+        "Missing API key: set ANTHROPIC_API_KEY environment variable (provider 'anthropic', configured by "
+        '<built-in defaults>; for offline use set HARN_LLM_PROVIDER=mock, or provider: "mock" where a call '
+        "names its provider)"
     )
+
+
+@pytest.mark.parametrize(
+    ("env", "options"),
+    [
+        ({"ANTHROPIC_API_KEY": "k"}, {"provider": "anthropic"}),
+        ({"HARN_LLM_PROVIDER": "mock"}, {}),
+        ({"HARN_LLM_PROVIDER": "mock"}, {"model": "claude-x"}),
+        ({}, {"provider": "mock", "model": "claude-x"}),
+    ],
+)
+def test_what_that_text_advises_works(world: Any, env: dict[str, str], options: dict[str, Any]) -> None:
+    models = world(**env)
+    request = models.request("hi", None, models.options(options))
+    assert request.provider == options.get("provider", "mock")
+
+
+def test_a_provider_without_a_variable_is_told_where_its_key_goes(world: Any) -> None:
+    models = world(files={"/c": '[providers.acme]\nbase_url = "https://a"'}, HARN_PROVIDERS_CONFIG="/c")
+    with pytest.raises(OptionError, match=r"set api_key or auth_envs of \[providers.acme\] "):
+        models.request("hi", None, models.options({"provider": "acme"}))
 
 
 @pytest.mark.parametrize("options", [{"provider": "mock"}, {"provider": "ollama"}])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import re
 import sys
 import time
@@ -638,19 +637,6 @@ def test_the_service_refuses(
     assert error.message.startswith("acme: ")
     assert part in error.message
     assert KEY not in repr(error)
-
-
-@BOTH
-@pytest.mark.parametrize("after", ["7", "Wed, 21 Oct 2015 07:28:00 GMT"])
-def test_retry_after_is_the_last_line(protocol: str, after: str) -> None:
-    with Wire(protocol, Fail(429, after=after)) as wire:
-        provider = make_provider(config(wire), RealHttp(), now=lambda: 1445412470.0)  # ten seconds before
-        with pytest.raises(CallError) as caught:
-            asyncio.run(_complete(provider))
-    error = caught.value
-    assert error.message.splitlines()[-1] == f"retry-after: {after}"
-    assert error.retry_after == (7 if after == "7" else 10)
-    assert pickle.loads(pickle.dumps(error)).retry_after == error.retry_after
 
 
 @BOTH
