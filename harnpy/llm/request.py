@@ -25,7 +25,7 @@ from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.prices import Price
 from harnpy.llm.experiments import Experiment, apply
 from harnpy.llm.native_tools import native_style, native_tools, tool_entries
-from harnpy.llm.request_messages import request_messages
+from harnpy.llm.request_messages import IMAGES, request_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,9 +185,6 @@ def _sampling(options: Options) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-_IMAGES = ("image", "image_url", "input_image")
-
-
 def check_gates(options: Options, request: Request, can: Capabilities) -> None:
     """Raise `OptionError` for the first option that the model does not support."""
     for option, supported in _gates(options, request, can):
@@ -223,10 +220,10 @@ def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tu
 
 
 def has_image(messages: list[dict[str, Any]]) -> bool:
-    """Return True if a message holds an image block."""
-    contents = (message["content"] for message in messages)
+    """Return True if a message holds an image block. Those of tools' results may be left out."""
+    contents = (message["content"] for message in messages if message["role"] != "tool")
     return any(
-        isinstance(block, dict) and block.get("type") in _IMAGES
+        isinstance(block, dict) and block.get("type") in IMAGES
         for content in contents
         if isinstance(content, list)
         for block in content

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.formats.json import compact_json, json_problem
+from harnpy.formats.media import left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,8 +23,11 @@ def request_message(message: Message) -> Message:
     """A script's message as a request carries it; the same object where nothing needs to change."""
     if message.get("role") == "tool_result":
         content = message.get("content")
-        text = content if isinstance(content, str) else compact_json(content)
-        result = {"type": "tool_result", "tool_use_id": message.get("tool_use_id"), "content": text}
+        if not isinstance(content, str | list):
+            content = compact_json(content)
+        result = {"type": "tool_result", "tool_use_id": message.get("tool_use_id"), "content": content}
+        if message.get("is_error") is True:
+            result["is_error"] = True
         return {"role": "user", "content": [result]}
     message = _spelled_as_ours(message)
     if "role" in message and message.get("content") is not None:
@@ -128,10 +132,11 @@ def keep_last_marks(parts: Iterable[list[Block]]) -> None:
 # Messages of any provider in one format: turns of content blocks.
 #
 # A conversation may hold messages of several providers: it was resumed elsewhere, or a fallback took over.
-# The blocks are ``text``, ``image``, ``tool_use {id, name, input}``, ``tool_result {tool_use_id, content}``
-# and a service's own kinds. What only the service understands that wrote it (thinking with its signature,
-# keys of a message or a call) goes back to that one unchanged, and to no other: `origin` says which.
-# A message's mark for the cache is on its last block. Pure. Spec: 07 §1.2, §1.17, §3, §6.7.
+# The blocks are ``text``, ``image``, ``tool_use {id, name, input}``, ``tool_result {tool_use_id, content,
+# is_error?}``, whose content is a text or, with images in it, a list of texts and images, and a service's own
+# kinds. What only the service understands that wrote it (thinking with its signature, keys of a message or a
+# call) goes back to that one unchanged, and to no other: `origin` says which. A message's mark for the cache
+# is on its last block. Pure. Spec: 07 §1.2, §1.17, §3, §6.7.
 
 
 _TEXT = ("text", "output_text", "input_text")
@@ -188,8 +193,7 @@ def turns(messages: Iterable[dict[str, Any]], reader: Origin) -> Iterator[Turn]:
         role = str(message.get("role") or "user")
         if role == "tool":
             id = waiting.answered(message.get("tool_call_id"), message.get("tool_name"))
-            result = {"type": "tool_result", "tool_use_id": id, "content": message.get("content")}
-            yield Turn("user", [_plain_result({**result, **mark_of(message)})], {})
+            yield Turn("user", [_plain_result({**message, "tool_use_id": id})], {})
             continue
         own = reader.has_written(message)
         given = _readable(_listed(message.get("content")), own, reader)
@@ -287,15 +291,57 @@ def _block(block: Any, waiting: _Waiting, own: bool | None) -> Block:
 
 
 def _plain_result(block: Block) -> Block:
+    """A tool's result: its content is a text, or a list of texts and images."""
     content = block.get("content")
     if isinstance(content, list):
-        content = "\n".join(
-            _text(each["text"]) if isinstance(each, dict) and "text" in each else _text(each)
-            for each in content
-        )
-    text = "" if content is None else _text(content)
+        parts = list(map(_result_part, content))
+        content = parts if has_media(parts) else result_text(parts)
+    text = content if isinstance(content, list) else "" if content is None else _text(content)
+    failed = {"is_error": True} if block.get("is_error") is True else {}
     id = block.get("tool_use_id")
-    return {"type": "tool_result", "tool_use_id": id, "content": text, **mark_of(block)}
+    return {"type": "tool_result", "tool_use_id": id, "content": text, **failed, **mark_of(block)}
+
+
+#: What a block is called whose data, base64, is nothing that a model can read as text.
+IMAGES = ("image", "image_url", "input_image")
+_MEDIA = (*IMAGES, "audio", "input_audio", "video", "document", "file", "input_file", "resource")
+
+
+def _result_part(part: Any) -> Block:
+    """Part of a tool's result: a text, or an image that has a source. An image of MCP gets a block's keys."""
+    if not isinstance(part, dict):
+        return {"type": "text", "text": _text(part)}
+    if part.get("type") == "image" and isinstance(part.get("data"), str):
+        return {"type": "image", "base64": part["data"], "media_type": part.get("mimeType")}
+    if part.get("type") in IMAGES and any(part.get(key) for key in ("source", "base64", "url", "image_url")):
+        return part
+    text = _text(part["text"]) if "text" in part else _left_out(part)
+    return {"type": "text", "text": text}
+
+
+def has_media(parts: Iterable[Block]) -> bool:
+    return any(part.get("type") != "text" for part in parts)
+
+
+def result_text(content: str | list[Block], why: str = "") -> str:
+    """The content of a tool's result for whom takes only text: words stand where an image was."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(_text(part["text"]) if "text" in part else _left_out(part, why) for part in content)
+
+
+def _left_out(part: Block, why: str = "") -> str:
+    kind = part.get("type")
+    if kind not in _MEDIA:
+        return _text(part)
+    given = part.get("image_url", part.get("source"))
+    source = {**part, **given} if isinstance(given, dict) else {**part, "url": given or part.get("url")}
+    data = source.get("base64") or source.get("data") or source.get("blob")
+    url = source.get("url")
+    if isinstance(url, str) and url.startswith("data:"):
+        data, url = url.partition(",")[2], None
+    media_type = source.get("media_type") or source.get("mimeType")
+    return left_out("image" if kind in IMAGES else str(kind), media_type, data, url, why)
 
 
 def read_arguments(given: Any) -> dict[str, Any]:

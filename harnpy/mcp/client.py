@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import Dict, as_dicts
-from harnpy.formats.display import display
 from harnpy.mcp.server_spec import (
     DISCONNECTED,
     HTTP,
     STDIO,
     ConnectionFault,
+    ServerError,
     ServerSpec,
     SessionLost,
-    ToolError,
     require_sdk,
 )
+from harnpy.mcp.tool_results import may_be_wrapped, read_answer
 from harnpy.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harnpy.mcp.connection import Connection, Progress, Serve
+    from harnpy.mcp.tool_results import ToolAnswer
     from harnpy.mcp.transports import Transport
     from harnpy.world import World
     from harnpy.world.http import Http
@@ -42,23 +44,6 @@ class LoopLock:
         if self._loop is not loop:
             self._loop, self._lock = loop, asyncio.Lock()
         return self._lock
-
-
-# What programs get of a server's results. Spec: 07 §15.1.
-
-
-def tool_result(result: Dict) -> Any:
-    """Return a tool's one text, nil without content, else the list of contents. Raises `ToolError`."""
-    content = result.get("content") or []
-    if result.get("isError") is True:
-        texts = [str(block.get("text", "")) for block in as_dicts(content) if block.get("type") == "text"]
-        raise ToolError("\n".join(texts) if texts else display(result))
-    match content:
-        case []:
-            return None
-        case [{"type": "text", "text": str(text)}]:
-            return text
-    return content
 
 
 def resource_content(result: Dict) -> Any:
@@ -102,6 +87,7 @@ class Client:
         self._transport: Transport | None = None
         self._connection: Connection | None = None
         self._left: Connection | None = None
+        self._tools: dict[Any, Dict] = {}
         self._alone = LoopLock()
 
     def display(self) -> str:
@@ -194,11 +180,21 @@ class Client:
 
     async def tools(self) -> list[Dict]:
         """Return the tools as the server has them, each with the server's name as ``_mcp_server``."""
-        return [{"_mcp_server": self.name, **tool} for tool in await self.listed("tools/list", "tools")]
+        listed = await self.listed("tools/list", "tools")
+        self._tools = {name: tool for tool in listed if isinstance(name := tool.get("name"), str)}
+        return [{"_mcp_server": self.name, **tool} for tool in listed]
 
     async def call(self, tool: str, arguments: Dict, progress: Progress | None = None) -> Any:
+        """Return what programs get of a tool's answer. Raises `ToolError`."""
+        return (await self.answer(tool, arguments, progress)).value
+
+    async def answer(self, tool: str, arguments: Dict, progress: Progress | None = None) -> ToolAnswer:
         """Return what a tool answers. Raises `ToolError` when it says that it has failed."""
-        return tool_result(await self.request("tools/call", {"name": tool, "arguments": arguments}, progress))
+        result = await self.request("tools/call", {"name": tool, "arguments": arguments}, progress)
+        if may_be_wrapped(result) and tool not in self._tools:
+            with suppress(ServerError):
+                await self.tools()
+        return read_answer(result, self._tools.setdefault(tool, {}).get("outputSchema"))
 
     async def resource(self, uri: str) -> Any:
         return resource_content(await self.request("resources/read", {"uri": uri}))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     #: Call something in the program with positional arguments.
     Calling = Callable[[Any, list[Any]], Awaitable[Any]]
 
+#: FastMCP's mark of an output schema whose one property is the result.
+WRAPPED = "x-fastmcp-wrap-result"
+
 # What a Harn function returned, as the content of an MCP result.
 
 
@@ -128,7 +131,8 @@ def _as_value(data: Any) -> Any:
 
 
 def _object(schema: Schema) -> Schema:
-    """The schema of a result, which must be an object: any other is put under `result`."""
+    """The schema of a result, which must be an object: any other is put under `result`, and marked so for
+    clients that take it out again."""
     if is_object(schema):
         return schema
-    return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+    return {"type": "object", "properties": {"result": schema}, "required": ["result"], WRAPPED: True}

@@ -483,14 +483,14 @@ _RESULTS_KIND = "tool_results"
 RESULTS = f'{_FEEDBACK}kind="{_RESULTS_KIND}">'
 
 
-def styled_result(call: Dict, text: str, style: str) -> Dict:
+def styled_result(call: Dict, content: str | list[Dict], style: str, failed: bool = False) -> Dict:
     """Return a tool's result as a message in a provider's ``style``."""
+    said: Dict = {"content": content, "is_error": True} if failed else {"content": content}
     if style == "anthropic":
-        block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
-        return {"role": "user", "content": [block]}
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], **said}]}
     if style == "ollama":
-        return {"role": "tool", "tool_name": call["name"], "content": text}
-    return {"role": "tool", "tool_call_id": call["id"], "content": text}
+        return {"role": "tool", "tool_name": call["name"], **said}
+    return {"role": "tool", "tool_call_id": call["id"], **said}
 
 
 def results_message(results: Iterable[tuple[str, str]]) -> Dict:

@@ -87,8 +87,8 @@ def plain_message(message: Dict) -> Dict | None:
         for block in content:
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 result = block.get("content")
-                text = result if isinstance(result, str) else ""
-                return {"role": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": text}
+                said = result if isinstance(result, str | list) else ""
+                return {"role": "tool_result", "tool_use_id": block.get("tool_use_id"), "content": said}
     if len(message) == 2 and "content" in message:
         return message
     metadata = message.get("metadata")

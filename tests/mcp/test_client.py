@@ -317,7 +317,7 @@ def test_with_a_server_of_the_sdk(tmp_path: Path) -> None:
 
     assert using(use, *SDK) == [
         ["add", "fail", "count", "wait"],
-        "42",
+        42,
         "counted",
         [(step, 3, f"step {step}") for step in range(3)],
         (ToolError, "Error executing tool fail: it broke"),

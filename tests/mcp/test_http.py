@@ -82,13 +82,13 @@ def test_with_a_server_of_the_sdk(json_response: bool, tmp_path: Path) -> None:
         logging.disable(logging.NOTSET)
     assert results == [
         ["add", "fail", "count", "wait"],
-        "42",
+        42,
         "counted",
         0 if json_response else 3,
         (ToolError, "Error executing tool fail: it broke"),
         "A",
         "Hello, Ada",
-        [str(each) for each in range(100)],
+        list(range(100)),
     ]
 
 

@@ -38,7 +38,7 @@ from harnpy.session.events import TOOL_COMPLETED
 from harnpy.session.strategies import microcompact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.agent.loop.completion import LoopState
     from harnpy.agent.loop.loop_settings import LoopOptions
@@ -139,14 +139,17 @@ class Repeats:
         is_repeated = shown == previous or shown.startswith((f"{previous}\n{_WARNED}", _BLOCKED))
         self._seen[key] = (count + 1, previous) if count and is_repeated else (1, shown)
 
-    def after(self, name: str, arguments: Dict, result: str) -> Intervention | None:
-        """Return what to show instead of a repeated result."""
+    def after(
+        self, name: str, arguments: Dict, result: str, blocks: Sequence[Dict] = ()
+    ) -> Intervention | None:
+        """Return what to show instead of a repeated result; ``blocks`` are part of it."""
         if not self._warn:
             return None
         key = (name, compact_json(arguments))
         count, previous = self._seen.get(key, (0, ""))
-        count = count + 1 if count and previous == result else 1
-        self._seen[key] = (count, result)
+        seen = f"{result}\n{compact_json(blocks)}" if blocks else result
+        count = count + 1 if count and previous == seen else 1
+        self._seen[key] = (count, seen)
         if count >= self._block:
             text = (
                 f"{_BLOCKED} {name}() has failed {count} times identically. "
@@ -300,12 +303,18 @@ class CallReports:
             self._emit("plan", plan=outcome.plan["metadata"]["plan"])
 
     def recorded(
-        self, checked: CheckedCall, outcome: Outcome, text: str, status: str, category: str | None
+        self,
+        checked: CheckedCall,
+        outcome: Outcome,
+        text: str,
+        status: str,
+        category: str | None,
+        blocks: Sequence[Dict] = (),
     ) -> Result:
-        """Record a call that was made; ``text`` is what the model reads."""
+        """Record a call that was made; ``text``, or ``blocks``, is what the model reads."""
         if status == OK:
             self._state.successful[checked.name] = None
-        result = Result(checked.call, text, status)
+        result = Result(checked.call, text, status, blocks)
         self._record_end(checked, result, category, outcome.ms, plan=outcome.plan)
         self._trace.record(
             "tool_execution",
@@ -466,7 +475,7 @@ class Dispatcher:
 
     def _settle(self, checked: CheckedCall, outcome: Outcome, id: str) -> Result:
         """Steps 12–16."""
-        name, category = checked.name, outcome.category
+        name, category, shortened = checked.name, outcome.category, outcome.text
         if outcome.status is not None:
             text, status = outcome.text, outcome.status
             if status == REJECTED:
@@ -477,14 +486,16 @@ class Dispatcher:
             text = denied_text(name, reason)
             status, category = REJECTED, PERMISSION_DENIED
         else:
-            text = self._shortened(name, outcome.text)
-            text = self._runtime.hooks.after(name, checked.arguments, text)
+            shortened = self._shortened(name, outcome.text)
+            text = self._runtime.hooks.after(name, checked.arguments, shortened)
             status = ERROR if text.startswith(("Error:", "ERROR:")) else OK
             category = (category or "tool_error") if status == ERROR else None
         if outcome.status is not None:
             self._repeats.recall(name, checked.arguments, text)
-        read = text if status == REJECTED or outcome.status else self._compared(checked, text)
-        result = self._reports.recorded(checked, outcome, read, status, category)
+        blocks = _shown(outcome, shortened, text) if outcome.blocks else ()
+        read = text if status == REJECTED or outcome.status else self._compared(checked, text, blocks)
+        blocks = blocks if read == text else ()
+        result = self._reports.recorded(checked, outcome, read, status, category, blocks)
         self._reports.ended(checked, id, text, status, category, outcome)
         return result
 
@@ -504,10 +515,20 @@ class Dispatcher:
                 return squeezed
         return microcompact(text, limit)
 
-    def _compared(self, checked: CheckedCall, text: str) -> str:
+    def _compared(self, checked: CheckedCall, text: str, blocks: Sequence[Dict]) -> str:
         """Return what the model reads of a result, which is another text if it came before. Step 15."""
-        found = self._repeats.after(checked.name, checked.arguments, text)
+        found = self._repeats.after(checked.name, checked.arguments, text, blocks)
         if found is None:
             return text
         self._reports.intervened(checked.name, found.kind, found.times)
         return found.text
+
+
+def _shown(outcome: Outcome, shortened: str, text: str) -> list[Dict]:
+    """Return the blocks of a result that the model reads. A hook that replaces the text replaces the images
+    with it; a text that was too long is in front of them."""
+    if text != shortened:
+        return []
+    if shortened == outcome.text:
+        return list(outcome.blocks)
+    return [{"type": "text", "text": text}, *(each for each in outcome.blocks if each["type"] != "text")]

@@ -16,6 +16,7 @@ from harnpy.agent.tool_registry import ToolFailure
 from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.formats.display import display
 from harnpy.formats.json import pretty_json
+from harnpy.llm.request_messages import has_media, result_text
 from harnpy.mcp.server_spec import ToolError
 from harnpy.session.errors import ambiguous
 from harnpy.session.events import ESCALATION_RETRIED, TOOL_OUTPUT_DELTA, TOOL_STARTED
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.mcp.client import Client
     from harnpy.mcp.connection import Progress
+    from harnpy.mcp.tool_results import ToolAnswer
     from harnpy.session.conversation import Conversation
     from harnpy.session.transaction import RecordedCall
     from harnpy.world.host import ToolBridge
@@ -54,7 +56,8 @@ class Rejection(NamedTuple):
 class Outcome(NamedTuple):
     """The outcome of a call that was made; a tool that can't be called at all has a ``denial``.
 
-    ``status``: it is known how the call ended, and ``text`` is what the model reads.
+    ``status``: it is known how the call ended, and ``text`` is what the model reads. ``blocks`` are the texts
+    and images of a result that has images; ``text`` has words in their place.
     """
 
     text: str
@@ -63,14 +66,23 @@ class Outcome(NamedTuple):
     denial: str | None = None
     plan: Dict | None = None
     status: str | None = None
+    blocks: Sequence[Dict] = ()
 
 
 class Result(NamedTuple):
-    """The result of a call as the model reads it. ``status`` is None when the call wasn't made."""
+    """The result of a call as the model reads it. ``status`` is None when the call wasn't made.
+
+    ``blocks``: as `Outcome` has them.
+    """
 
     call: Call
     text: str
     status: str | None
+    blocks: Sequence[Dict] = ()
+
+    @property
+    def content(self) -> str | list[Dict]:
+        return list(self.blocks) or self.text
 
 
 @dataclass(slots=True)
@@ -112,40 +124,45 @@ class McpCalls:
         server = server_of(entry)
         return server in self._clients or self._runtime.servers().declared(server) is not None
 
-    def call(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> str:
-        """Return what a tool answers, as text; ``told`` gets what it reports of its progress.
+    def call(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> Outcome:
+        """Return what a tool answers; ``told`` gets what it reports of its progress.
 
         Raises `ToolFailure`.
         """
         try:
-            return display(self._result(entry, arguments, told))
+            blocks = self._result(entry, arguments, told).blocks
         except Exception as error:
             if not self._runtime.is_failure(error):
                 raise
             raise ToolFailure(_text(error), _category(error)) from error
+        text = result_text(blocks) if blocks else display(None)
+        return Outcome(text, blocks=blocks if has_media(blocks) else ())
 
-    def _result(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> Any:
-        wait = self._runtime.tasks.wait
+    def _result(self, entry: Dict, arguments: Dict, told: Callable[[Dict], None] | None) -> ToolAnswer:
+        wait, answer = self._runtime.tasks.wait, partial(self._answer, entry, arguments)
+        found: ToolAnswer
         if told is None:
-            return wait(self._answer(entry, arguments))
+            found = wait(answer())
+            return found
         from harnpy.mcp.connection import ReportedCall  # asyncio comes with it
 
-        call = ReportedCall(partial(self._answer, entry, arguments))
+        call = ReportedCall(answer)
         try:
             while (report := wait(call.report())) is not None:
                 told(report)
-            return wait(call.result())
+            found = wait(call.result())
+            return found
         finally:
             call.stop()
 
-    async def _answer(self, entry: Dict, arguments: Dict, progress: Progress | None = None) -> Any:
+    async def _answer(self, entry: Dict, arguments: Dict, progress: Progress | None = None) -> ToolAnswer:
         server, tool = server_of(entry), entry.get("_mcp_tool_name") or entry["name"]
         if server in self._clients:
-            return await self._clients[server].call(tool, arguments, progress)
+            return await self._clients[server].answer(tool, arguments, progress)
         servers = self._runtime.servers()
         client = await servers.ensure_active(server)
         try:
-            return await client.call(tool, arguments, progress)
+            return await client.answer(tool, arguments, progress)
         finally:
             await servers.release(server)
 
@@ -362,7 +379,7 @@ class ToolRunner:
         if executor == "host_bridge" and self._world.host.bridge is not None:
             return self._call_host(self._world.host.bridge, entry, checked)
         if executor == "mcp_server" and self._servers.knows(entry):
-            return Outcome(self._servers.call(entry, checked.arguments, told))
+            return self._servers.call(entry, checked.arguments, told)
         where = {
             "host_bridge": 'executor: "host_bridge", but no host bridge is connected',
             "mcp_server": 'executor: "mcp_server", but its MCP server is neither connected nor declared',

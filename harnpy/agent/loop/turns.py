@@ -269,7 +269,8 @@ class Turns:
     def _answer_call(self, result: Result) -> None:
         """Add a call's result to the conversation; in text format, all of them come at once."""
         if self.options.tool_format == "native":
-            self.model_input.add(styled_result(result.call, result.text, self.offer.style))
+            failed = result.status != OK
+            self.model_input.add(styled_result(result.call, result.content, self.offer.style, failed))
 
     def _tell_results(self, results: list[Result]) -> None:
         if self.options.tool_format != "native":

@@ -144,7 +144,7 @@ async def mcp_list_tools(vm: Vm, client: Value) -> list[Dict]:
 
 @builtin("mcp_call(client: mcp_client, name: string, args?: dict) -> any")
 async def mcp_call(vm: Vm, client: Value, name: str, args: Value) -> Any:
-    """Call a tool: the one text that it answers, nil without an answer, else the list of contents.
+    """Call a tool: its structured content, else its texts joined, nil without any, else the list of contents.
 
     Throws what a tool says that has failed. Only the calling task waits.
 

@@ -262,7 +262,10 @@ def _native(block: Block) -> Block:
         id, name = ANTHROPIC.id_of(call["id"]), ANTHROPIC.name_of(call["name"])
         return {**call, "id": id, "name": name, **block.get("more", {})}
     if kind == "tool_result":
-        return {**block, "tool_use_id": ANTHROPIC.id_of(block["tool_use_id"])}
+        content = block["content"]
+        if isinstance(content, list):
+            content = [part for part in map(_native, content) if not _blank(part)]
+        return {**block, "tool_use_id": ANTHROPIC.id_of(block["tool_use_id"]), "content": content}
     if kind == "image_url":
         url = block.get("image_url")
         return {

@@ -14,7 +14,7 @@ from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
 from harnpy.llm.providers.openai_compatible import OpenAIProvider
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
-from harnpy.llm.request_messages import joined_text, turns
+from harnpy.llm.request_messages import joined_text, result_text, turns
 
 if TYPE_CHECKING:
     from harnpy.llm.request import Request
@@ -32,6 +32,7 @@ _SAMPLING = {
     "frequency_penalty": "frequencyPenalty",
 }
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+_NO_IMAGES = ": Gemini has only text in a tool's result"
 #: The key of a part that must come back at its place, and that of the block that holds it.
 _SIGNATURE, _SIGN = "thoughtSignature", "thought_signature"
 #: The key of a call whose id is the service's.
@@ -141,9 +142,12 @@ def _part(block: Block, calls: dict[str, Block]) -> Part | None:
         case "tool_result":
             asked = calls.get(block["tool_use_id"], {})
             own = {"id": asked["id"]} if asked.get("more", {}).get(_HAS_ID) else {}
-            key = "error" if block.get("is_error") else "output"
+            key, text = (
+                "error" if block.get("is_error") else "output",
+                result_text(block["content"], _NO_IMAGES),
+            )
             name = GEMINI.name_of(str(asked.get("name", "unknown")))
-            return {"functionResponse": {**own, "name": name, "response": {key: block["content"]}}}
+            return {"functionResponse": {**own, "name": name, "response": {key: text}}}
         case "image" | "image_url":
             return _image(block)
     return block.get("part") or None

@@ -26,6 +26,7 @@ from harnpy.llm.request_messages import (
     joined_text,
     mark_last,
     mark_of,
+    result_text,
     turns,
     without_mark,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from harnpy.llm.request_messages import Block, Origin
 
 _ROLES = ("system", "developer", "assistant")
+_NO_IMAGES = ": chat completions have only text in a tool's result"
 _SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
 
 
@@ -268,7 +270,8 @@ def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
     """A turn as messages: every tool result is a separate message."""
     for result in turn.of("tool_result"):
         id = CHAT.id_of(result["tool_use_id"])
-        yield {"role": "tool", "tool_call_id": id, "content": result["content"]}
+        content = result_text(result["content"], _NO_IMAGES)
+        yield {"role": "tool", "tool_call_id": id, "content": content}
     calls = turn.of("tool_use")
     said = turn.without("tool_use", "tool_result")
     if not (said or calls) and turn.blocks:

@@ -103,7 +103,10 @@ def _items(turn: Turn) -> Iterator[Item]:
         results = turn.of("tool_result")
         for result in results:
             id = RESPONSES.id_of(result["tool_use_id"])
-            yield {"type": "function_call_output", "call_id": id, "output": result["content"]}
+            output = result["content"]
+            if isinstance(output, list):
+                output = list(map(_input, output))
+            yield {"type": "function_call_output", "call_id": id, "output": output}
         said = turn.without("tool_result")
         if said or not results:
             role = turn.role if turn.role in ("system", "developer") else "user"

@@ -323,6 +323,79 @@ def test_tool_talk_of_any_shape_reaches_both_protocols(talk: list[dict[str, Any]
     ]
 
 
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
+#: Results with a picture in them, as harnpy stores them, as Anthropic has them and as MCP does.
+PICTURES: dict[str, dict[str, Any]] = {
+    "of a loop": {
+        "role": "tool",
+        "tool_call_id": "a",
+        "is_error": True,
+        "content": [
+            {"type": "text", "text": "seen:"},
+            {"type": "image", "base64": "iVBORw==", "media_type": "image/png"},
+            {"type": "text", "text": ""},
+        ],
+    },
+    "of Anthropic": {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "a",
+                "is_error": True,
+                "content": [{"type": "text", "text": "seen:"}, PICTURE],
+            }
+        ],
+    },
+    "of MCP": {
+        "role": "tool",
+        "tool_call_id": "a",
+        "is_error": True,
+        "content": ["seen:", {"type": "image", "data": "iVBORw==", "mimeType": "image/png"}],
+    },
+}
+
+
+@pytest.mark.parametrize("result", PICTURES.values(), ids=PICTURES)
+def test_a_picture_in_a_result_is_a_picture_where_the_protocol_has_it(result: dict[str, Any]) -> None:
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "f", "arguments": {}}]}
+    talk = ({"role": "user", "content": "go"}, call, result)
+    body = sent(ANTHROPIC, request(*talk))
+    assert body["messages"][-1]["content"] == [
+        {
+            "type": "tool_result",
+            "tool_use_id": "a",
+            "content": [{"type": "text", "text": "seen:"}, PICTURE],
+            "is_error": True,
+        }
+    ]
+    told = sent(OPENAI, request(*talk))["messages"][-1]
+    marker = "[image: image/png, 4 bytes, left out: chat completions have only text in a tool's result]"
+    assert (told["role"], told["content"].strip()) == ("tool", f"seen:\n{marker}")
+    assert "is_error" not in told
+
+
+def test_no_media_in_a_result_is_sent_as_text() -> None:
+    data = "QUJD" * 1000
+    parts = [
+        {"type": "audio", "data": data, "mimeType": "audio/wav"},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+        {"type": "image", "url": "https://example.org/a.png"},
+        {"type": "row", "data": 1},
+    ]
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "f", "arguments": {}}]}
+    talk = ({"role": "user", "content": "go"}, call, {"role": "tool", "tool_call_id": "a", "content": parts})
+    lines = sent(OPENAI, request(*talk))["messages"][-1]["content"].split("\n")
+    assert [line.partition(", left out")[0] for line in lines] == [
+        "[audio: audio/wav, 3000 bytes",
+        "[document: application/pdf, 3000 bytes",
+        "[image: 3000 bytes",
+        "[image: https://example.org/a.png",
+        '{"data":1,"type":"row"}',
+    ]
+
+
 def test_results_come_first_in_their_turn_and_empty_text_is_left_out() -> None:
     body = sent(
         ANTHROPIC,

@@ -103,6 +103,7 @@ def test_the_list_of_tools(tmp_path: Path, mode: str) -> None:
             "type": "object",
             "properties": {"result": {"type": "integer"}},
             "required": ["result"],
+            "x-fastmcp-wrap-result": True,
         }
         assert tools["counted"].description == "How often `add` was called."
         assert tools["counted"].output_schema is None

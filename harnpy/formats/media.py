@@ -1,0 +1,14 @@
+"""Words for images and other media where a reader takes none. Spec: 07 §6.7, §15.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def left_out(kind: str, media_type: Any, data: Any, where: Any = None, why: str = "") -> str:
+    """Return ``[image: image/png, 812 bytes, left out]``; of ``data``, base64, only the size is told."""
+    known = [text for text in (where, media_type) if isinstance(text, str) and text]
+    if isinstance(data, str):
+        known.append(f"{len(data.rstrip('=')) * 3 // 4} bytes")
+    told = ", ".join([*known, f"left out{why}"])
+    return f"[{kind}: {told}]"
