@@ -42,7 +42,7 @@ _SERVER = OptionTable("""
     env: dict — variables of the program, besides ours
     url: string — where a server over HTTP is
     auth_token: string — what it is sent as bearer token
-    protocol_version: string = 2025-11-25 — the version of the protocol
+    protocol_version: string — the version of the protocol; the newest that the server speaks by default
     proxy_server_name: string — what a proxy in between knows the server by
 """)
 

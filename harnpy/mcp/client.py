@@ -6,19 +6,19 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from harnpy.formats.dicts import Dict, as_dicts
+from harnpy.formats.dicts import Dict, as_dict, as_dicts
 from harnpy.mcp.server_spec import (
     DISCONNECTED,
     HTTP,
     STDIO,
     ConnectionFault,
+    ProbeFailed,
     ServerError,
     ServerSpec,
     SessionLost,
     require_sdk,
 )
 from harnpy.mcp.tool_results import may_be_wrapped, read_answer
-from harnpy.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,6 +88,8 @@ class Client:
         self._connection: Connection | None = None
         self._left: Connection | None = None
         self._tools: dict[Any, Dict] = {}
+        #: What the connection is begun with; once there was one, it isn't negotiated again.
+        self._version = spec.protocol_version
         self._alone = LoopLock()
 
     def display(self) -> str:
@@ -108,17 +110,28 @@ class Client:
     async def connect(self) -> None:
         """Raises `NotStarted`, `ServerError` and `ConnectionFault`."""
         require_sdk()
+        try:
+            await self._connect(self._version)
+        except ProbeFailed:
+            # Some servers end when their first message is another than `initialize`.
+            from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+            await self._connect(LATEST_HANDSHAKE_VERSION)
+
+    async def _connect(self, version: str | None) -> None:
         from harnpy.mcp.connection import Connection
+        from harnpy.mcp.negotiation import negotiate
 
         transport = self._new_transport()
         connection = Connection(transport, self._serve, self._patience)
         await connection.open()
         try:
-            await _initialize(connection, transport)
+            await negotiate(connection, transport, version)
         except BaseException:
             await connection.close()
             raise
         self._transport, self._connection = transport, connection
+        self._version = transport.version
 
     def _new_transport(self) -> Transport:
         kind = self.spec.transport
@@ -156,6 +169,16 @@ class Client:
     ) -> Dict:
         """Return the result of a request. In a session that the server has lost it is made once more."""
         connection, transport = await self._current()
+        from harnpy.mcp.negotiation import Rounds, initialize, is_modern
+
+        if is_modern(transport.version):
+            rounds, sent = Rounds(self._patience), params or {}
+            while True:
+                result = await self._standing_alone(connection, transport.version, method, sent, progress)
+                following = await rounds.again(sent, result)
+                if following is None:
+                    return result
+                sent = following
         session = transport.session
         try:
             return await connection.request(method, params, progress)
@@ -163,8 +186,37 @@ class Client:
             async with self._alone():
                 if transport.session == session:
                     transport.session = None
-                    await _initialize(connection, transport)
+                    await initialize(connection, transport, transport.version)
             return await connection.request(method, params, progress)
+
+    async def _standing_alone(
+        self,
+        connection: Connection,
+        version: str,
+        method: str,
+        params: Mapping[str, Any],
+        progress: Progress | None,
+    ) -> Dict:
+        """Make a request that says itself what it is. The tools are listed when the server misses headers
+        that a tool's schema asks for."""
+        from mcp_types import HEADER_MISMATCH
+
+        try:
+            return await connection.request(method, *self._stamped(version, method, params, progress))
+        except ServerError as error:
+            if error.code != HEADER_MISMATCH or method != "tools/call":
+                raise
+        await self.tools()
+        return await connection.request(method, *self._stamped(version, method, params, progress))
+
+    def _stamped(
+        self, version: str, method: str, params: Mapping[str, Any], progress: Progress | None
+    ) -> tuple[Dict, Progress | None, dict[str, str]]:
+        from harnpy.mcp.negotiation import stamped
+
+        tool = self._tools.get(params.get("name")) if method == "tools/call" else None
+        sent = stamped(version, method, params, None if tool is None else as_dict(tool.get("inputSchema")))
+        return sent.params, progress, sent.headers
 
     async def _current(self) -> tuple[Connection, Transport]:
         if self._connection is not None and self._connection.interrupted:
@@ -180,7 +232,10 @@ class Client:
 
     async def tools(self) -> list[Dict]:
         """Return the tools as the server has them, each with the server's name as ``_mcp_server``."""
-        listed = await self.listed("tools/list", "tools")
+        from harnpy.mcp.negotiation import is_offered
+
+        version = "" if self._transport is None else self._transport.version
+        listed = [tool for tool in await self.listed("tools/list", "tools") if is_offered(version, tool)]
         self._tools = {name: tool for tool in listed if isinstance(name := tool.get("name"), str)}
         return [{"_mcp_server": self.name, **tool} for tool in listed]
 
@@ -216,16 +271,6 @@ class Client:
             if cursor in seen:
                 raise ConnectionFault(f"MCP: '{method}' has no end: the cursor '{cursor}' came twice")
             seen.add(cursor)
-
-
-async def _initialize(connection: Connection, transport: Transport) -> None:
-    about = {"name": "harnpy", "version": __version__}
-    wanted = {"protocolVersion": transport.version, "capabilities": {}, "clientInfo": about}
-    result = await connection.request("initialize", wanted)
-    version = result.get("protocolVersion")
-    if isinstance(version, str):
-        transport.version = version
-    await connection.notify("notifications/initialized")
 
 
 def _lacking(spec: ServerSpec) -> str:

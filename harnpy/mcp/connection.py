@@ -7,6 +7,7 @@ one, from `open` to `close`; requests are made from any other.
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
-from harnpy.mcp.server_spec import DISCONNECTED, ConnectionFault, ServerError
+from harnpy.mcp.server_spec import DISCONNECTED, ConnectionFault, ServerError, ServerLeft, Unanswered
 from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     Serve = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     #: Is told ``(progress, total, message)``.
     Progress = Callable[[float, float | None, str | None], None]
+
+
+#: Requests that the protocol lets nobody cancel.
+_BEGINNINGS = ("initialize", "server/discover")
 
 
 class Connection(OfProcess):
@@ -100,21 +105,28 @@ class Connection(OfProcess):
         await self._dispatcher.notify(method, None)
 
     async def request(
-        self, method: str, params: Mapping[str, Any] | None = None, progress: Progress | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+        headers: dict[str, str] | None = None,
+        patience: float = math.inf,
     ) -> Dict:
         """Return the result of a request; when the caller is cancelled the server is told so.
+
+        ``headers`` are HTTP's; less ``patience`` than the connection's may be given for one request.
 
         Raises `ServerError`, `ConnectionFault`, and what the transport failed with.
         """
         assert self._dispatcher is not None
-        options: CallOptions = {"cancel_on_abandon": method != "initialize"}
+        options: CallOptions = {"cancel_on_abandon": method not in _BEGINNINGS, "headers": headers or {}}
+        seconds = min(patience, self._patience)
         try:
-            async with asyncio.timeout(self._patience) as limit:
+            async with asyncio.timeout(seconds) as limit:
                 with self._telling(params or {}, progress, limit) as given:
                     return await self._dispatcher.send_raw_request(method, given, options)
         except TimeoutError:
-            text = f"MCP: server did not respond to '{method}' within {self._patience:g}s"
-            raise ConnectionFault(text) from None
+            raise Unanswered(f"MCP: server did not respond to '{method}' within {seconds:g}s") from None
         except MCPError as error:
             failure = error.error.data
             if isinstance(failure, Exception):
@@ -122,8 +134,9 @@ class Connection(OfProcess):
             if error.code == CONNECTION_CLOSED and self._closing:
                 raise ConnectionFault(DISCONNECTED) from None
             if error.code == CONNECTION_CLOSED and self._transport.ended:
-                raise ConnectionFault("MCP: server closed connection") from None
-            raise ServerError(f"MCP error ({error.code}): {error.error.message}") from None
+                raise ServerLeft("MCP: server closed connection") from None
+            text = f"MCP error ({error.code}): {error.error.message}"
+            raise ServerError(text, error.code, failure) from None
 
     @contextmanager
     def _telling(
@@ -137,7 +150,7 @@ class Connection(OfProcess):
         token = self._tokens
         self._told[token] = partial(self._hear, progress, limit)
         try:
-            yield {**params, "_meta": {"progressToken": token}}
+            yield {**params, "_meta": {**params.get("_meta", {}), "progressToken": token}}
         finally:
             del self._told[token]
 

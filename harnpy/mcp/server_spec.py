@@ -17,7 +17,13 @@ DISCONNECTED = "MCP client is disconnected"
 
 
 class ServerError(Fault):
-    """The server refuses: it answers with an error, or wants to know who asks."""
+    """The server refuses: it answers with an error, whose ``code`` and ``data`` these are, or wants to know
+    who asks."""
+
+    def __init__(self, message: str, code: int | None = None, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
 
 
 class ToolError(ServerError):
@@ -26,6 +32,22 @@ class ToolError(ServerError):
 
 class ConnectionFault(MisuseError):
     """There is no connection to the server, or what comes over it can't be read."""
+
+
+class Unanswered(ConnectionFault):
+    """The server doesn't answer in time."""
+
+
+class Unreadable(ConnectionFault):
+    """The server answers with something else than MCP."""
+
+
+class ServerLeft(ConnectionFault):
+    """The server has closed the connection."""
+
+
+class ProbeFailed(ServerLeft):
+    """It did so when it was asked which versions it speaks."""
 
 
 class NotStarted(NamedFault):
@@ -47,8 +69,6 @@ def require_sdk() -> None:
 # What is to be known of a server to connect to it. Spec: 07 §15.1.
 
 
-PROTOCOL = "2025-11-25"
-
 STDIO, HTTP = "stdio", "http"
 
 
@@ -56,7 +76,8 @@ STDIO, HTTP = "stdio", "http"
 class ServerSpec:
     """``command`` and ``env`` belong to `STDIO`, ``url`` and what follows to `HTTP`.
 
-    ``env`` is added to our environment; ``proxy_server_name`` is what a proxy knows the server by.
+    ``env`` is added to our environment; ``proxy_server_name`` is what a proxy knows the server by. Without a
+    ``protocol_version`` it is the newest that the server speaks.
     """
 
     name: str
@@ -66,7 +87,7 @@ class ServerSpec:
     url: str = ""
     auth_token: str | None = field(default=None, repr=False)
     proxy_server_name: str | None = None
-    protocol_version: str = PROTOCOL
+    protocol_version: str | None = None
 
 
 def read_server_spec(given: Dict) -> ServerSpec:
@@ -89,7 +110,7 @@ def read_server_spec(given: Dict) -> ServerSpec:
         url=options.string("url") or "",
         auth_token=options.string("auth_token"),
         proxy_server_name=options.string("proxy_server_name"),
-        protocol_version=options.string("protocol_version") or PROTOCOL,
+        protocol_version=options.string("protocol_version") or None,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import httpx2
 from anyio import BrokenResourceError, EndOfStream
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
     ErrorData,
@@ -24,7 +24,15 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from harnpy.formats.json import JsonError, parse_json, to_json
-from harnpy.mcp.server_spec import ConnectionFault, NotStarted, ServerError, ServerSpec, SessionLost
+from harnpy.mcp.negotiation import is_modern
+from harnpy.mcp.server_spec import (
+    ConnectionFault,
+    NotStarted,
+    ServerError,
+    ServerSpec,
+    SessionLost,
+    Unreadable,
+)
 from harnpy.world.egress import redacted_url
 from harnpy.world.files import system_reason
 from harnpy.world.http_client import failure
@@ -89,6 +97,7 @@ def _answer(data: Dict) -> Dict:
     read = {
         "code": code if type(code) is int else _UNKNOWN_CODE,
         "message": message if isinstance(message, str) else _UNKNOWN_MESSAGE,
+        **({"data": error["data"]} if "data" in error else {}),
     }
     return {"jsonrpc": data.get("jsonrpc"), "id": data["id"], "error": read}
 
@@ -117,7 +126,7 @@ class Stdio:
 
     def __init__(self, spec: ServerSpec, world: World) -> None:
         self.session: str | None = None
-        self.version = spec.protocol_version
+        self.version = ""
         self.ended = False
         self._spec = spec
         self._world = world
@@ -230,7 +239,7 @@ class StreamableHttp:
 
     def __init__(self, spec: ServerSpec, http: Http) -> None:
         self.session: str | None = None
-        self.version = spec.protocol_version
+        self.version = ""
         self.ended = False
         self._spec = spec
         self._http = http
@@ -295,12 +304,14 @@ class _Outgoing:
     async def send(self, item: SessionMessage) -> None:
         message = item.message
         if isinstance(message, JSONRPCRequest):
-            self._tasks.start_soon(self._request, message)
+            self._tasks.start_soon(self._request, message, item)
             return
-        with suppress(Exception):  # nobody waits for an answer, and the next request fails as well
-            async with self._posted(message):
-                pass
-        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        cancels = isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
+        if not (cancels and is_modern(self._server.version)):  # there the end of a request says it
+            with suppress(Exception):  # nobody waits for an answer, and the next request fails as well
+                async with self._posted(item):
+                    pass
+        if isinstance(message, JSONRPCNotification) and cancels:
             self._abort((message.params or {}).get("requestId"))
 
     def _abort(self, request: Any) -> None:
@@ -308,11 +319,11 @@ class _Outgoing:
         if scope is not None:
             scope.cancel()
 
-    async def _request(self, request: JSONRPCRequest) -> None:
+    async def _request(self, request: JSONRPCRequest, item: SessionMessage) -> None:
         with anyio.CancelScope() as scope:
             self._running[request.id] = scope
             try:
-                answer = await self._answer(request)
+                answer = await self._answer(request, item)
             except Exception as error:
                 found = ErrorData(
                     code=INTERNAL_ERROR, message=str(error), data=_failure(error, self._server.url)
@@ -323,19 +334,21 @@ class _Outgoing:
             self._arriving.send_nowait(SessionMessage(answer))
 
     @asynccontextmanager
-    async def _posted(self, message: JSONRPCMessage) -> AsyncIterator[httpx2.Response]:
+    async def _posted(self, item: SessionMessage) -> AsyncIterator[httpx2.Response]:
+        metadata = item.metadata
+        more = (metadata.headers if isinstance(metadata, ClientMessageMetadata) else None) or {}
         async with self._client.stream(
             "POST",
             self._server.url,
-            content=self._server.body(message).encode("utf-8", "surrogatepass"),
-            headers=self._server.headers(),
+            content=self._server.body(item.message).encode("utf-8", "surrogatepass"),
+            headers={**self._server.headers(), **more},
             timeout=_TIMEOUT,
         ) as response:
             yield response
 
-    async def _answer(self, request: JSONRPCRequest) -> Answer:
+    async def _answer(self, request: JSONRPCRequest, item: SessionMessage) -> Answer:
         session = self._server.session
-        async with self._posted(request) as response:
+        async with self._posted(item) as response:
             if response.status_code == 401:
                 raise ServerError("MCP authorization required")
             if response.status_code == 404 and session is not None and request.method != "initialize":
@@ -442,5 +455,5 @@ def _failure(error: Exception, url: str) -> Exception:
     return error
 
 
-def _unreadable(response: httpx2.Response, detail: str) -> ConnectionFault:
-    return ConnectionFault(f"MCP HTTP response parse error (status {response.status_code}): {detail}")
+def _unreadable(response: httpx2.Response, detail: str) -> Unreadable:
+    return Unreadable(f"MCP HTTP response parse error (status {response.status_code}): {detail}")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Where an application finds, in its scope, what is done when its client is gone: a future.
 GONE = "harnpy.gone"
+#: Where it finds whom a request is from, if that is known: a key or an address.
+CALLER = "harnpy.caller"
 #: Seconds after which a client that was refused may come again.
 RETRY_AFTER = 1
 

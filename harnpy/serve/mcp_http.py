@@ -7,6 +7,7 @@ has one, must be this machine's, the address that is listened on, or a name that
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, Transpo
 from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from harnpy.net.admission import Admission, Bounds
+from harnpy.net.admission import CALLER, Admission, Bounds
 from harnpy.serve.program import NotServed
 from harnpy.world.connections import Place
 
@@ -65,7 +66,7 @@ class Keyed:
         calls = scope["method"] == "POST" and not (_is_modern(headers) and headers.get(_METHOD) == _LISTEN)
 
         async def handle(request: Incoming) -> None:
-            known = {**scope, _CALLER: caller}
+            known = {**scope, CALLER: caller}
             await self._admission.serve(self._app, known, request, send, caller, to_the_end=calls)
 
         await self._admission.receive(receive, send, handle)
@@ -93,8 +94,6 @@ async def _refuse(send: Send) -> None:
     await send({"type": "http.response.body", "body": _REFUSAL})
 
 
-#: Where the scope has whom a request is from: a key or an address.
-_CALLER = "harnpy.caller"
 _METHOD, _LISTEN = MCP_METHOD_HEADER.encode(), b"subscriptions/listen"
 
 
@@ -159,7 +158,7 @@ class Sessions:
             self._forget(id)
         elif id is None and given is not None and start["status"] < 400:
             self.running[given] = 0
-            self._callers[given] = scope.get(_CALLER)
+            self._callers[given] = scope.get(CALLER)
 
     def _forget(self, id: bytes) -> None:
         self.running.pop(id, None)
@@ -177,6 +176,60 @@ class Sessions:
             kept = [pair for pair in scope["headers"] if pair[0] in (b"host", b"origin")]
             ending = {**scope, "method": "DELETE", "headers": [*kept, (_SESSION, victim)]}
             await self._app(ending, _nothing_more, _unheard)
+
+
+# Long results. A client may take only short events, as the official SDK's does, whose limit is 1 MiB.
+#
+# From 2026-07-28 on the SDK's server answers with JSON when there was nothing to say before the result.
+
+
+#: Bytes of the longest result that is sent as an event.
+_LONGEST_EVENT = 256 * 1024
+_EVENTS, _JSON = b"text/event-stream", b"application/json"
+_RESULT = re.compile(rb"event: message\r?\n(?:id: [^\r\n]*\r?\n)?data: (\{[^\r\n]*\})\s*")
+
+
+class LongResults:
+    """An ASGI application that sends a long result as JSON if it would be the first event."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            send = _Response(send)
+        await self._app(scope, receive, send)
+
+
+class _Response:
+    """Sends a response; one of events begins with its first event."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: AsgiMessage | None = None
+        self._is_over = False
+
+    async def __call__(self, message: AsgiMessage) -> None:
+        if self._is_over:
+            return
+        if message["type"] == "http.response.start" and _type_of(message).startswith(_EVENTS):
+            self._start = message
+            return
+        if self._start is not None:
+            start, self._start = self._start, None
+            found = _RESULT.fullmatch(message["body"]) if len(message["body"]) > _LONGEST_EVENT else None
+            if found is not None:
+                self._is_over = True
+                kept = [pair for pair in start["headers"] if pair[0] != b"content-type"]
+                await self._send({**start, "headers": [*kept, (b"content-type", _JSON)]})
+                await self._send({"type": "http.response.body", "body": found[1]})
+                return
+            await self._send(start)
+        await self._send(message)
+
+
+def _type_of(start: AsgiMessage) -> bytes:
+    return next((value for name, value in start["headers"] if name == b"content-type"), b"")
 
 
 async def _nothing_more() -> AsgiMessage:
@@ -239,7 +292,7 @@ async def serve_http(
         # `Sessions` makes room before that many are open, unless all of them are in use.
         max_sessions=_MOST,
     )
-    listener = await _listener(Keyed(Sessions(app), site.keys), site, listening)
+    listener = await _listener(Keyed(Sessions(LongResults(app)), site.keys), site, listening)
     try:
         async with server.session_manager.run():
             announce(site.url(listener.port))

@@ -23,6 +23,7 @@ from mcp.server.subscriptions import (
     ServerEvent,
 )
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from harnpy import Vm
 from harnpy.agent.people import ESCALATION, QUESTION, HumanCancelled
@@ -30,7 +31,7 @@ from harnpy.faults import Fault, TooLarge
 from harnpy.formats.dicts import Dict
 from harnpy.formats.display import display
 from harnpy.formats.json import as_data, to_json
-from harnpy.net.admission import GONE
+from harnpy.net.admission import CALLER, GONE
 from harnpy.serve.functions import functions_of, session_verbs
 from harnpy.serve.mcp_tools import CallFailed, Result, Tool, failure
 from harnpy.serve.program import NotServed, Program
@@ -108,9 +109,9 @@ def _reviewer(request: Dict) -> dict[str, Any]:
 
 
 class McpCaller:
-    """The caller of one request."""
+    """The caller of one request: a client of the handshake, which is asked while the request runs."""
 
-    def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
+    def __init__(self, context: Context) -> None:
         self._session = context.session
         self._request = context.request_id
         self._sending: list[asyncio.Task[None]] = []
@@ -125,17 +126,139 @@ class McpCaller:
 
     async def ask(self, request: Dict) -> Dict:
         """Have the client's user fill in a form. Raises HumanCancelled."""
-        able = self._session.client_capabilities
-        if not self._session.can_send_request or able is None or able.elicitation is None:
-            raise HumanCancelled("the MCP client can't ask its user")
-        message, schema = form(request)
+        if not self._session.can_send_request:
+            raise HumanCancelled(_CANT_ASK)
+        message, schema = self._form(request)
         try:
             filled = await self._session.elicit_form(message, schema, self._request)
         except MCPError as error:
             raise HumanCancelled(f"the MCP client failed to ask its user: {error}") from None
-        if filled.action != "accept":
-            raise HumanCancelled("the user declined" if filled.action == "decline" else "the user cancelled")
-        return response(request, filled.content or {})
+        return _filled_in(request, filled)
+
+    def _form(self, request: Dict) -> Form:
+        """Return the form for a request. Raises HumanCancelled for a client that has no forms."""
+        able = self._session.client_capabilities
+        forms = None if able is None else able.elicitation
+        if forms is None or (forms.form is None and forms.url is not None):
+            raise HumanCancelled(_CANT_ASK)
+        return form(request)
+
+
+_CANT_ASK = "the MCP client can't ask its user"
+
+
+def _filled_in(request: Dict, filled: types.ElicitResult) -> Dict:
+    if filled.action != "accept":
+        raise HumanCancelled("the user declined" if filled.action == "decline" else "the user cancelled")
+    return response(request, filled.content or {})
+
+
+class RoundsCaller(McpCaller):
+    """The caller of a request without a handshake, which is asked between rounds: each round is a request of
+    its own, and ends with a result or with what is ``asked``."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.asked: dict[str, Form] = {}
+        self.has_asked = asyncio.Event()
+        self._answers: dict[str, asyncio.Future[types.ElicitResult]] = {}
+        self._number = 0
+
+    def come_back(self, context: Context, responses: Mapping[str, object] | None) -> None:
+        """Begin another round, with the client's responses. What it left out is asked again."""
+        self._session, self._request = context.session, context.request_id
+        for key, filled in (responses or {}).items():
+            answer = self._answers.get(key)
+            if answer is not None and not answer.done() and isinstance(filled, types.ElicitResult):
+                answer.set_result(filled)
+                del self.asked[key]
+        if not self.asked:
+            self.has_asked.clear()
+
+    async def ask(self, request: Dict) -> Dict:
+        """Raises HumanCancelled."""
+        asked = self._form(request)
+        self._number += 1
+        key = f"question-{self._number}"
+        answer = self._answers[key] = asyncio.get_running_loop().create_future()
+        self.asked[key] = asked
+        self.has_asked.set()
+        try:
+            return _filled_in(request, await answer)
+        finally:
+            del self._answers[key]
+            self.asked.pop(key, None)
+
+    def requests(self) -> dict[str, Any]:
+        """Return what the client is to ask its user before it comes back."""
+        return {
+            key: types.ElicitRequest(
+                params=types.ElicitRequestFormParams(message=message, requested_schema=schema)
+            )
+            for key, (message, schema) in self.asked.items()
+        }
+
+
+# Calls that wait for their client's user, between the rounds of a request. Spec: 09 §11.4.
+
+
+#: Seconds that a client may take to come back, and how many calls of one may wait.
+_AWAY, _MOST_WAITING = 600.0, 64
+#: Turns of the event loop in which other questions of the same call are asked along.
+_TOGETHER = 5
+
+
+class OpenCall(NamedTuple):
+    """A call that has begun; ``request`` is what every round of it must repeat."""
+
+    request: tuple[str, Any]
+    calling: asyncio.Task[Result]
+    caller: RoundsCaller
+    client: object
+
+    async def asks(self, gone: asyncio.Future[None] | None) -> bool:
+        """Wait until the call has ended, which it has when this returns False, or asks something."""
+        asking = asyncio.ensure_future(self.caller.has_asked.wait())
+        waited: list[asyncio.Future[Any]] = [self.calling, asking, *([] if gone is None else [gone])]
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            for _ in range(0 if self.calling.done() else _TOGETHER):
+                await asyncio.sleep(0)
+        finally:
+            asking.cancel()
+        if gone is not None and gone.done():
+            raise CallFailed("the client has left")
+        return not self.calling.done() and bool(self.caller.asked)
+
+
+class OpenCalls:
+    """The calls whose clients are away, by the state that brings them back; ``token`` makes a new one."""
+
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+        self._calls: dict[str, tuple[OpenCall, asyncio.TimerHandle]] = {}
+
+    def leave(self, call: OpenCall) -> str:
+        """Keep a call until its client comes back; one that doesn't ends it. Raises CallFailed."""
+        if sum(other.client == call.client for other, _ in self._calls.values()) >= _MOST_WAITING:
+            raise CallFailed(f"{_MOST_WAITING} calls of this client wait for its user already")
+        state = self._token()
+        timer = asyncio.get_running_loop().call_later(_AWAY, self._end, state)
+        self._calls[state] = call, timer
+        return state
+
+    def take(self, state: str, request: tuple[str, Any], client: object) -> OpenCall:
+        """Return the call whose client has come back. Raises MCPError."""
+        call, timer = self._calls.get(state, (None, None))
+        if call is None or timer is None or (call.request, call.client) != (request, client):
+            raise MCPError(code=types.INVALID_PARAMS, message="Unknown request state, or of another request")
+        timer.cancel()
+        del self._calls[state]
+        return call
+
+    def _end(self, state: str) -> None:
+        call, _ = self._calls.pop(state)
+        call.calling.cancel()
 
 
 # The live sessions of a served program as MCP resources: listed, read, watched. Spec: 08 §1, 09 §11.4.
@@ -228,16 +351,22 @@ class Tools:
         self._program = program
         self._tools = tools
         self._after = after
+        entropy = program.vm.unguarded.entropy
+        self._open = OpenCalls(lambda: entropy.bytes(24).hex())
 
     async def list(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_listed_tool(tool) for tool in self._tools.values()])
 
-    async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}")
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return await self._round(tool, context, params)
         caller = McpCaller(context)
         calling = partial(self._call, caller, gone_of(context))
         try:
@@ -247,6 +376,40 @@ class Tools:
         finally:
             self._after()
             await caller.sent()
+
+    async def _round(
+        self, tool: Tool, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Begin a call, or go on with one whose client comes back; return its result or what it asks."""
+        call = self._opened(tool, context, params)
+        has_ended = True
+        try:
+            if await call.asks(gone_of(context)):
+                state = self._open.leave(call)
+                has_ended = False
+                return types.InputRequiredResult(input_requests=call.caller.requests(), request_state=state)
+            return _answer(await call.calling)
+        except (CallFailed, VmError, Fault, TooLarge) as error:
+            return types.CallToolResult(content=[_text(failure(error))], is_error=True)
+        finally:
+            if has_ended:
+                call.calling.cancel()
+                self._after()
+            await call.caller.sent()
+
+    def _opened(self, tool: Tool, context: Context, params: types.CallToolRequestParams) -> OpenCall:
+        request, client = (tool.name, params.arguments or {}), _client_of(context)
+        if params.request_state is not None:
+            call = self._open.take(params.request_state, request, client)
+            call.caller.come_back(context, params.input_responses)
+            return call
+        caller = RoundsCaller(context)
+
+        async def calling(function: Any, args: Sequence[Any]) -> Any:
+            return await self._program.call(function, args, caller)
+
+        running = asyncio.ensure_future(tool.run(params.arguments or {}, calling))
+        return OpenCall(request, running, caller, client)
 
     async def _call(
         self, caller: McpCaller, gone: asyncio.Future[None] | None, function: Any, args: Sequence[Any]
@@ -262,6 +425,12 @@ class Tools:
             return calling.result()
         finally:
             calling.cancel()
+
+
+def _client_of(context: Context) -> object:
+    """Return whom a request is from: over HTTP a key or an address."""
+    scope: dict[str, object] = getattr(context.request, "scope", {})
+    return scope.get(CALLER)
 
 
 def gone_of(context: Context) -> asyncio.Future[None] | None:

@@ -19,6 +19,7 @@ from harnpy.mcp.server_spec import (
     ConnectionFault,
     NotStarted,
     ServerError,
+    ServerLeft,
     ServerSpec,
     ToolError,
     read_server_spec,
@@ -165,7 +166,7 @@ def test_a_server_that_crashes_in_a_call_is_gone() -> None:
             client.is_connected,
         ]
 
-    closed = (ConnectionFault, "MCP: server closed connection")
+    closed = (ServerLeft, "MCP: server closed connection")
     gone = (ConnectionFault, "MCP client is disconnected")
     assert using(use) == [closed, closed, closed, closed, gone, False]
 

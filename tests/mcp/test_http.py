@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from harnpy.mcp.client import Client
-from harnpy.mcp.server_spec import ConnectionFault, ServerError, ServerSpec, ToolError
+from harnpy.mcp.server_spec import ConnectionFault, ServerError, ServerSpec, ToolError, Unreadable
 from harnpy.world import World
 from harnpy.world.egress import Egress, EgressBlocked
 from harnpy.world.http import RealHttp
@@ -52,14 +52,18 @@ async def sdk_server(json_response: bool) -> AsyncIterator[str]:
         await serving
 
 
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
 @pytest.mark.parametrize("json_response", [False, True])
-def test_with_a_server_of_the_sdk(json_response: bool, tmp_path: Path) -> None:
+def test_with_a_server_of_the_sdk(json_response: bool, version: str | None, tmp_path: Path) -> None:
     note = tmp_path / "note"
+    # One that answers with JSON alone doesn't look whether anybody is still there, unless it is told.
+    notices = version is not None or not json_response
     logging.disable()
 
     async def run() -> Any:
-        async with sdk_server(json_response) as url, client_of(url) as client:
-            waiting = asyncio.ensure_future(client.call("wait", {"note": str(note)}))
+        async with sdk_server(json_response) as url, client_of(url, protocol_version=version) as client:
+            tool, given = ("wait", {"note": str(note)}) if notices else ("add", {"a": 1})
+            waiting = asyncio.ensure_future(client.call(tool, given))
             notes: list[Any] = []
             results = [
                 [tool["name"] for tool in await client.tools()],
@@ -72,7 +76,7 @@ def test_with_a_server_of_the_sdk(json_response: bool, tmp_path: Path) -> None:
                 await asyncio.gather(*(client.call("add", {"a": each}) for each in range(100))),
             ]
             waiting.cancel()
-            while not note.exists():
+            while notices and not note.exists():
                 await asyncio.sleep(0.001)
             return results
 
@@ -138,6 +142,9 @@ TAKEN = (202, {}, "")
 
 
 def scripted(script: Script, use: Callable[[Client], Awaitable[Any]], **how: Any) -> Any:
+    """What ``use`` returns, with a client of the handshake unless ``how`` says otherwise."""
+    how.setdefault("protocol_version", "2025-11-25")
+
     async def run() -> Any:
         listening = await asyncio.start_server(script, "127.0.0.1", 0)
         host, port = listening.sockets[0].getsockname()
@@ -178,21 +185,21 @@ def test_what_every_request_says() -> None:
         (
             (500, {}, "sorry"),
             (
-                ConnectionFault,
+                Unreadable,
                 "MCP HTTP response parse error (status 500): expected value at line 1 column 1",
             ),
         ),
         (
             (200, JSON, "[]"),
             (
-                ConnectionFault,
+                Unreadable,
                 "MCP HTTP response parse error (status 200): the body is no JSON-RPC response",
             ),
         ),
         (
             (200, EVENTS, event('{"jsonrpc":"2.0","method":"notifications/message"}')),
             (
-                ConnectionFault,
+                Unreadable,
                 "MCP HTTP response parse error (status 200): the event stream ended without an answer",
             ),
         ),

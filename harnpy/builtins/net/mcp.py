@@ -122,7 +122,7 @@ async def mcp_connect(vm: Vm, command: str, args: Value) -> Client:
     """Start the program of an MCP server and connect to it; the program's end, at the latest, ends it.
 
     Example:
-        let answer = json_stringify({jsonrpc: "2.0", id: 1, result: {}})
+        let answer = json_stringify({jsonrpc: "2.0", id: 1, result: {supportedVersions: ["2026-07-28"]}})
         mcp_server_info(mcp_connect("sh", ["-c", "read ask; echo '${answer}'; cat"])).name  // "sh"
     """
     if not command:

@@ -8,13 +8,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx2
+import mcp_types as types
 import pytest
 import trustme
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from harnpy import World
 from harnpy.serve.mcp_http import Site, serve_http
+from tests.mcp.test_http import client_of
 from tests.serve.mcp.serving import served, text_of
 
 FILE = """
@@ -26,6 +28,12 @@ pub fn sleepy() {
   sleep(600000)
 }
 pub fn asleep() { return waiting }
+pub fn long(size: int) -> string { return "x".repeat(size) }
+pub fn told(size: int) -> string {
+  progress("half", "way", 1, 2)
+  return "x".repeat(size)
+}
+pub fn order() -> string { return "for ${ask_user("Who?")}" }
 """
 LOOPBACK = "127.0.0.1"
 
@@ -76,6 +84,81 @@ def test_a_client_cancels_a_call_and_another_one_leaves(tmp_path: Path) -> None:
 async def until(client: Client, text: str) -> None:
     while text_of(await client.call_tool("asleep", {})) != text:
         await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_long_result_is_no_event(tmp_path: Path, mode: str) -> None:
+    """The SDK's client takes events of at most 1 MiB, and a result is there twice: as text and structured."""
+
+    async def session(url: str) -> None:
+        async with Client(url, mode=mode) as client:
+            for size in (1, 100_000, 150_000, 700_000, 3_000_000):
+                result = await client.call_tool("long", {"size": size})
+                assert result.structured_content == {"result": "x" * size}
+            assert text_of(await client.call_tool("hello", {"name": "you"})) == "hello you"
+
+            notes: list[float] = []
+
+            async def note(progress: float, total: float | None, message: str | None) -> None:
+                notes.append(progress)
+
+            result = await client.call_tool("told", {"size": 100_000}, progress_callback=note)
+            assert (len(text_of(result)), notes) == (100_000, [1])
+
+    at(Site(LOOPBACK, 0), tmp_path, session)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_call_asks_the_user_of_its_client(tmp_path: Path, mode: str) -> None:
+    async def user(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"answer": "Ada"})
+
+    async def session(url: str) -> None:
+        async with (
+            httpx2.AsyncClient(headers={"X-API-Key": "first"}) as http,
+            Client(
+                streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=user
+            ) as client,
+        ):
+            assert text_of(await client.call_tool("order", {})) == "for Ada"
+
+    at(Site(LOOPBACK, 0, keys=("first", "second")), tmp_path, session)
+
+
+def test_a_state_is_of_the_client_that_got_it(tmp_path: Path) -> None:
+    async def user(context: object, params: object) -> types.ElicitResult:
+        raise AssertionError("asked")
+
+    async def session(url: str) -> None:
+        async with (
+            httpx2.AsyncClient(headers={"X-API-Key": "first"}) as first,
+            httpx2.AsyncClient(headers={"X-API-Key": "second"}) as second,
+            Client(streamable_http_client(url, http_client=first), elicitation_callback=user) as ada,
+            Client(streamable_http_client(url, http_client=second), elicitation_callback=user) as eve,
+        ):
+            asked = await ada.session.call_tool("order", {}, allow_input_required=True)
+            assert isinstance(asked, types.InputRequiredResult)
+            with pytest.raises(MCPError, match="Unknown request state"):
+                await eve.session.call_tool("order", {}, request_state=asked.request_state)
+
+    at(Site(LOOPBACK, 0, keys=("first", "second")), tmp_path, session)
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
+def test_our_own_client_calls_it(tmp_path: Path, version: str | None) -> None:
+    async def session(url: str) -> None:
+        async with client_of(url, protocol_version=version) as client:
+            assert await client.call("hello", {"name": "you"}) == "hello you"
+            assert await client.call("asleep", {}) == "0"
+            assert len(await client.call("long", {"size": 2_000_000})) == 2_000_000
+            call = asyncio.ensure_future(client.call("sleepy", {}))
+            while await client.call("asleep", {}) != "1":
+                await asyncio.sleep(0)
+            call.cancel()
+            while await client.call("asleep", {}) != "0":
+                await asyncio.sleep(0)
+
+    at(Site(LOOPBACK, 0), tmp_path, session)
 
 
 def test_keys(tmp_path: Path) -> None:

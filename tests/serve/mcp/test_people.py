@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-from mcp import Client
+import pytest
+from mcp import Client, MCPError
 
 from tests.serve.mcp.serving import converse, text_of
 
@@ -43,7 +46,8 @@ class User:
         return types.ElicitResult(action="accept", content=ANSWERS[params.message])
 
 
-def test_the_user_of_the_client_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_user_of_the_client_answers(tmp_path: Path, mode: str) -> None:
     user = User()
 
     async def session(client: Client) -> None:
@@ -57,7 +61,7 @@ def test_the_user_of_the_client_answers(tmp_path: Path) -> None:
         assert '"status":"accepted"' in await called("help")
         assert await called("tolerant") == "HumanCancelledError: the user declined"
 
-    converse(tmp_path / "people.harn", FILE, session, mode="legacy", user=user)
+    converse(tmp_path / "people.harn", FILE, session, mode=mode, user=user)
     assert user.forms["Who are you?"] == {
         "type": "object",
         "properties": {"answer": {"type": "string", "default": "Ada"}},
@@ -76,3 +80,119 @@ def test_a_client_that_cannot_ask(tmp_path: Path) -> None:
 
     converse(tmp_path / "people.harn", FILE, session, mode="legacy")
     converse(tmp_path / "people.harn", FILE, session)
+
+
+# Without a handshake a call asks in rounds, each of which is a request of its own.
+
+
+ROUNDS = """
+let log = shared_cell("log", [])
+fn note(text) { shared_set(log, shared_get(log) + [text]) }
+pub fn order(item: string) {
+  note("begun")
+  defer { note("over") }
+  let name = ask_user("Who?")
+  progress("ask", "more", 1, 2)
+  return "${item} for ${name}, ${ask_user("How many?")}"
+}
+pub fn many() { return parallel each [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] { n -> ask_user("${n}?") } }
+pub fn seen() { return shared_get(log) }
+"""
+Asked = types.InputRequiredResult
+#: The client says it has forms; the rounds are made by hand.
+Round = Callable[..., Awaitable[Any]]
+
+
+def in_rounds(path: Path, session: Callable[[Round], Awaitable[None]]) -> None:
+    async def conversation(client: Client) -> None:
+        async def made(tool: str, asked: Asked | None = None, text: str | None = None, **given: Any) -> Any:
+            more: dict[str, Any] = {}
+            if asked is not None:
+                more["request_state"] = asked.request_state
+            if asked is not None and text is not None:
+                filled = types.ElicitResult(action="accept", content={"answer": text})
+                more["input_responses"] = dict.fromkeys(asked.input_requests or {}, filled)
+            return await client.session.call_tool(tool, given, allow_input_required=True, **more)
+
+        await session(made)
+
+    converse(path, ROUNDS, conversation, user=User())
+
+
+def test_a_call_goes_on_where_it_asked(tmp_path: Path) -> None:
+    async def session(made: Round) -> None:
+        first = await made("order", item="nails")
+        assert [each.params.message for each in first.input_requests.values()] == ["Who?"]
+        second = await made("order", first, "Ada", item="nails")
+        assert [each.params.message for each in second.input_requests.values()] == ["How many?"]
+        assert second.request_state != first.request_state
+        assert text_of(await made("order", second, "3", item="nails")) == "nails for Ada, 3"
+        assert text_of(await made("seen")) == '["begun","over"]'  # it was called once
+
+    in_rounds(tmp_path / "rounds.harn", session)
+
+
+def test_questions_that_are_asked_at_once_share_a_round(tmp_path: Path) -> None:
+    async def session(made: Round) -> None:
+        asked = await made("many")
+        assert len(asked.input_requests) == 12
+        assert text_of(await made("many", asked, "yes")).count("yes") == 12
+
+    in_rounds(tmp_path / "rounds.harn", session)
+
+
+def test_what_was_not_answered_is_asked_again(tmp_path: Path) -> None:
+    async def session(made: Round) -> None:
+        first = await made("order", item="nails")
+        again = await made("order", first, item="nails")
+        assert again.input_requests == first.input_requests
+        assert isinstance(await made("order", again, "Ada", item="nails"), Asked)
+
+    in_rounds(tmp_path / "rounds.harn", session)
+
+
+def test_a_state_belongs_to_one_request_and_one_round(tmp_path: Path) -> None:
+    async def session(made: Round) -> None:
+        async def refused(*round: Any, **given: Any) -> bool:
+            with pytest.raises(MCPError, match="Unknown request state"):
+                await made(*round, **given)
+            return True
+
+        first = await made("order", item="nails")
+        assert await refused("order", first, "Eve", item="gold")
+        assert await refused("many", first, "Eve")
+        assert await refused("order", Asked(request_state="guess"), "Eve", item="nails")
+        second = await made("order", first, "Ada", item="nails")
+        assert await refused("order", first, "Eve", item="nails")
+        assert text_of(await made("order", second, "3", item="nails")) == "nails for Ada, 3"
+
+    in_rounds(tmp_path / "rounds.harn", session)
+
+
+def test_a_client_that_does_not_come_back_ends_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harnpy.serve.mcp_server._AWAY", 0.01)
+
+    async def session(made: Round) -> None:
+        first = await made("order", item="nails")
+        while text_of(await made("seen")) != '["begun","over"]':
+            await asyncio.sleep(0.001)
+        with pytest.raises(MCPError, match="Unknown request state"):
+            await made("order", first, "Ada", item="nails")
+
+    in_rounds(tmp_path / "rounds.harn", session)
+
+
+def test_a_client_can_not_keep_any_number_of_calls_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harnpy.serve.mcp_server._MOST_WAITING", 2)
+
+    async def session(made: Round) -> None:
+        first, _ = await made("order", item="a"), await made("order", item="b")
+        said = text_of(await made("order", item="c"))
+        assert said == "ERROR 2 calls of this client wait for its user already"
+        assert isinstance(await made("order", first, "Ada", item="a"), Asked)
+
+    in_rounds(tmp_path / "rounds.harn", session)
