@@ -21,10 +21,10 @@ from mcp_types import (
     RequestId,
     jsonrpc_message_adapter,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from harnpy.formats.json import JsonError, parse_json, to_json
-from harnpy.mcp.negotiation import is_modern
 from harnpy.mcp.server_spec import (
     ConnectionFault,
     NotStarted,
@@ -307,7 +307,9 @@ class _Outgoing:
             self._tasks.start_soon(self._request, message, item)
             return
         cancels = isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
-        if not (cancels and is_modern(self._server.version)):  # there the end of a request says it
+        if not (
+            cancels and self._server.version in MODERN_PROTOCOL_VERSIONS
+        ):  # there the end of a request says it
             with suppress(Exception):  # nobody waits for an answer, and the next request fails as well
                 async with self._posted(item):
                     pass

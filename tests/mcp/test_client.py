@@ -34,13 +34,17 @@ SDK = (sys.executable, str(_SERVERS / "sdk.py"), "stdio")
 
 
 def using(
-    use: Callable[[Client], Awaitable[Any]], *command: str, patience: float = 60.0, env: Any = None
+    use: Callable[[Client], Awaitable[Any]],
+    *command: str,
+    patience: float = 60.0,
+    env: Any = None,
+    version: str | None = None,
 ) -> Any:
     """What ``use(client)`` returns, with a client of the server that ``command`` starts."""
 
     async def run() -> Any:
         world = World()
-        spec = ServerSpec("raw", command=command or RAW, env=env or {})
+        spec = ServerSpec("raw", command=command or RAW, env=env or {}, protocol_version=version)
         client = Client(spec, world, lambda: world.http, patience=patience)
         await client.connect()
         try:

@@ -16,7 +16,7 @@ from harnpy.mcp.client import Client
 from harnpy.mcp.server_spec import ToolError
 from harnpy.mcp.tool_results import read_answer
 from tests.mcp.programs import output
-from tests.mcp.test_client import using
+from tests.mcp.test_client import failure, using
 from tests.worlds import OwnWorld
 
 CONTENTS = (sys.executable, str(Path(__file__).parent / "servers" / "contents.py"))
@@ -30,7 +30,8 @@ def text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def test_the_sdks_results_are_the_values_of_its_tools() -> None:
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
+def test_the_sdks_results_are_the_values_of_its_tools(version: str | None) -> None:
     async def use(client: Client) -> Any:
         async def value(tool: str, **arguments: Any) -> Any:
             return await client.call(tool, arguments)
@@ -46,7 +47,7 @@ def test_the_sdks_results_are_the_values_of_its_tools() -> None:
             await value("picture"),
         ]
 
-    assert using(use, *CONTENTS) == [
+    assert using(use, *CONTENTS, version=version) == [
         [[], [0], [0, 1]],
         {"shelf": "A3", "nails": 40},
         {"result": [1]},
@@ -55,6 +56,42 @@ def test_the_sdks_results_are_the_values_of_its_tools() -> None:
         "one\ntwo",
         "odd",
         [{"type": "image", "data": PIXEL, "mimeType": "image/png"}],
+    ]
+
+
+SERVED = """
+pub fn numbers(n: int) -> list<int> { return range(0, n).to_list() }
+pub fn shelf() -> {shelf: string, nails: int} { return {shelf: "A3", nails: 40} }
+pub fn fails() -> int { throw "it broke" }
+pub fn counts() -> string {
+  for step in [1, 2, 3] { progress("count", "step ${step}", step, 3) }
+  return "counted"
+}
+"""
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
+def test_the_results_of_our_own_server(tmp_path: Path, version: str | None) -> None:
+    file = tmp_path / "served.harn"
+    file.write_text(SERVED, encoding="utf-8")
+
+    async def use(client: Client) -> Any:
+        notes: list[Any] = []
+        return [
+            [await client.call("numbers", {"n": n}) for n in range(3)],
+            await client.call("shelf", {}),
+            await failure(client.call("fails", {})),
+            await client.call("counts", {}, lambda *note: notes.append(note)),
+            [note[:2] for note in notes],
+        ]
+
+    command = (sys.executable, "-m", "harnpy", "mcp", "serve", str(file))
+    assert using(use, *command, version=version) == [
+        [[], [0], [0, 1]],
+        {"shelf": "A3", "nails": 40},
+        (ToolError, "it broke"),
+        "counted",
+        [(1, 3), (2, 3), (3, 3)],
     ]
 
 
