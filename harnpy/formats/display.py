@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _PLAIN_INTEGRAL_LIMIT = 1e15
 _SHOWN_BYTES = 32
 #: From how many characters on a text is looked at: it may be of a value whose parts are shared without end.
-_LONG = 1 << 21
+#: Shorter ones hardly have the parts that `refuse_endless` refuses.
+_LONG = 1 << 19
 
 
 def display(value: Value) -> str:
