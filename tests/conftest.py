@@ -29,6 +29,9 @@ os.environ.pop("HARN_TRUST", None)
 # What the first Vm would do: hypothesis refuses a limit that changes under it.
 sys.setrecursionlimit(RECURSION_LIMIT)
 
+#: On the PostgreSQL server, for this process of the run.
+_DATABASE = f"harn_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+
 
 def pytest_configure() -> None:
     """Set how properties are tried.
@@ -113,5 +116,11 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def postgres(postgres_url: str) -> str:
-    """The URL of an empty database."""
-    return postgres_server.emptied(postgres_url, f"harn_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+    """The URL of an empty store."""
+    return postgres_server.emptied(postgres_url, _DATABASE)
+
+
+@pytest.fixture
+def bare_postgres(postgres_url: str) -> str:
+    """The URL of a database without a store."""
+    return postgres_server.dropped(postgres_url, _DATABASE)

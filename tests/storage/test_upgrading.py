@@ -107,12 +107,12 @@ def test_what_is_no_store_is_not_made_one(tmp_path: Path) -> None:
         upgrade_store(f"sqlite:{tmp_path}/other.db")
 
 
-def test_a_database_without_tables_is_not_given_any(postgres: str) -> None:
+def test_a_database_without_tables_is_not_given_any(bare_postgres: str) -> None:
     import psycopg
 
     with pytest.raises(NoStore):
-        upgrade_store(postgres)
-    with psycopg.connect(postgres) as connection:
+        upgrade_store(bare_postgres)
+    with psycopg.connect(bare_postgres) as connection:
         assert connection.execute("SELECT to_regnamespace('harn')").fetchone() == (None,)
 
 

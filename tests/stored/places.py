@@ -12,7 +12,7 @@ import subprocess
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.postgres import emptied, server
+from tests.postgres import dropped, server
 
 KINDS = ("jsonl", "sqlite", "postgres")
 
@@ -24,7 +24,7 @@ def postgres_server(directory: Path) -> AbstractContextManager[str]:
 def empty(kind: str, directory: Path, postgres: str) -> str:
     """The URL of a store of that kind that isn't there yet, relative to ``directory``'s parent."""
     if kind == "postgres":
-        return emptied(postgres, "harn_stored")
+        return dropped(postgres, "harn_stored")
     return f"{kind}:{directory.name}/{'store' if kind == 'jsonl' else 'store.db'}"
 
 

@@ -59,14 +59,14 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def url(generation: Path, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """A store of the generation, copied."""
-    postgres = str(request.getfixturevalue("postgres")) if kind == "postgres" else None
+    postgres = str(request.getfixturevalue("bare_postgres")) if kind == "postgres" else None
     return places.copied(kind, generation, tmp_path, postgres)
 
 
 @pytest.fixture
-def each(generation: Path, tmp_path: Path, postgres: str) -> list[Opened]:
+def each(generation: Path, tmp_path: Path, bare_postgres: str) -> list[Opened]:
     """All stores of the generation, copied: the frameworks take longer to import than to use."""
-    return [(kind, places.copied(kind, generation, tmp_path, postgres)) for kind in places.KINDS]
+    return [(kind, places.copied(kind, generation, tmp_path, bare_postgres)) for kind in places.KINDS]
 
 
 def compare(found: exports.Texts, expected: exports.Texts, kind: str = "") -> None:

@@ -315,9 +315,9 @@ class TestUpkeep:
         assert texts(store, "end") == ["a", "b", "d"]
 
 
-def test_tables_are_created_once_by_stores_that_are_opened_at_once(postgres: str, ask: Ask) -> None:
+def test_tables_are_created_once_by_stores_that_are_opened_at_once(bare_postgres: str, ask: Ask) -> None:
     stores: list[Store] = []
-    threads = [Thread(target=lambda: stores.append(open_store(postgres))) for _ in range(4)]
+    threads = [Thread(target=lambda: stores.append(open_store(bare_postgres))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
