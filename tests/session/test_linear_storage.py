@@ -33,9 +33,12 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.fixture
-def size(url: str, bench: dict[str, Any], tmp_path: Path) -> Callable[[], int]:
+def size(
+    url: str, bench: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
+) -> Callable[[], int]:
     """Counts the bytes of the store."""
     if url.startswith("postgresql:"):
+        assert request.getfixturevalue("bare_postgres") == url  # deleted rows would take up room
         return lambda: bench["postgres"](url)
     if url.startswith("sqlite:"):
         return lambda: bench["sqlite"](tmp_path / "store.db")
