@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,7 +17,7 @@ from tests import postgres as postgres_server
 from tests.clock import SimulatedClock, simulated_time
 from tests.counts import COUNT
 from tests.forked import Forks, fits
-from tests.support import PATIENCE, ROOT, Command
+from tests.support import PATIENCE, ROOT, Command, Popen
 
 # Containers often forbid to keep what modules are compiled to. The suite starts thousands of processes: each
 # would compile its modules again.
@@ -77,6 +78,16 @@ def forks() -> Iterator[Callable[[], Forks]]:
         each.end()
 
 
+@pytest.fixture(scope="session")
+def popen(forks: Callable[[], Forks]) -> Popen:
+    """Start a Python process that imports harnpy, as `subprocess.Popen` does; in a campaign, it does."""
+
+    def popen(args: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
+        return subprocess.Popen(args, **options) if COUNT.campaign else forks().popen(args, **options)
+
+    return popen
+
+
 @pytest.fixture
 def harnpy(tmp_path: Path, forks: Callable[[], Forks]) -> Command:
     """Run `harnpy ARGS` in `tmp_path`, as a user would; return the finished process.
@@ -89,7 +100,7 @@ def harnpy(tmp_path: Path, forks: Callable[[], Forks]) -> Command:
         cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
         home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)}
         words, environment = list(map(str, args)), {**os.environ, **home, **env}
-        if fits(stdin, env) and not COUNT.campaign:
+        if fits(env) and not COUNT.campaign:
             return forks().run(words, stdin, tmp_path, environment, PATIENCE)
         return subprocess.run(
             [sys.executable, "-m", "harnpy", *words],

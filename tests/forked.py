@@ -1,7 +1,7 @@
-"""The `harnpy` command as a real process that is forked from one which has imported harnpy already.
+"""Python processes that are forked from one which has imported harnpy already.
 
-Importing it is most of what a short command does, and the suite runs hundreds of them. What depends on how an
-interpreter starts, and start-up itself, is tested in processes of their own. Run as a program, this is the
+Importing it is most of what a short command does, and the suite runs thousands of them. What depends on how
+an interpreter starts, and start-up itself, is tested in processes of their own. Run as a program, this is the
 process that has imported everything: it forks for each order that comes over its socket.
 """
 
@@ -11,15 +11,20 @@ import gc
 import json
 import os
 import pkgutil
-import signal
+import random
+import runpy
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
+from threading import Lock
+from types import ModuleType
+from typing import Any
 
 #: Rooms that only some commands enter, and modules whose presence changes how a process ends.
 _UNUSED = (
@@ -33,8 +38,6 @@ _UNUSED = (
     "cli.debugger",
     "cli.profile",
 )
-#: What fits into a pipe before anybody reads it.
-_PIPE = 1 << 16
 
 
 class Forks:
@@ -42,6 +45,7 @@ class Forks:
 
     def __init__(self, root: Path) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._one_at_a_time = Lock()
         with theirs:
             command = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]
             # Streams are made for what they are at the start: pipes, as those of the commands.
@@ -56,89 +60,139 @@ class Forks:
     def run(
         self, args: Sequence[str], stdin: str, cwd: Path, env: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as `subprocess.run` does, with its output captured."""
-        given, taken = os.pipe()
-        os.write(taken, stdin.encode("utf-8"))
-        os.close(taken)
-        out, its_out = os.pipe()
-        err, its_err = os.pipe()
-        order = json.dumps({"args": args, "cwd": str(cwd), "env": dict(env)}).encode()
-        socket.send_fds(self._channel, [order], [given, its_out, its_err])
-        for fd in (given, its_out, its_err):
-            os.close(fd)
-        pid = int(self._channel.recv(64))
-        try:
-            texts = _read([out, err], timeout)
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(["harnpy", *args], timeout) from None
-        finally:
-            os.close(out)
-            os.close(err)
-        status = os.waitstatus_to_exitcode(int(self._channel.recv(64)))
-        return subprocess.CompletedProcess(["harnpy", *args], status, *texts)
+        """Run a `harnpy` command as `subprocess.run` does, with its output captured."""
+        command = [sys.executable, "-m", "harnpy", *args]
+        pipe = subprocess.PIPE
+        with self.popen(
+            command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8"
+        ) as process:
+            try:
+                out, err = process.communicate(stdin, timeout)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+    def popen(self, args: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
+        """Start a Python process as `subprocess.Popen` does: ``[sys.executable, "-m" or "-c", …]``."""
+        return _Forked(self, list(map(str, args)), options)
+
+    def order(self, order: dict[str, Any], fds: Sequence[int]) -> int:
+        """Have a process forked that gets these descriptors; return its id."""
+        with self._one_at_a_time:
+            socket.send_fds(self._channel, [json.dumps(order).encode()], fds)
+            return int(self._channel.recv(64))
 
     def end(self) -> None:
         self._channel.close()
         self._process.communicate()
 
 
-def fits(stdin: str, env: Mapping[str, str]) -> bool:
-    """Whether a command may run in a fork: its input is short, and its interpreter starts as any other."""
-    return len(stdin) < _PIPE // 4 and not any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env)
+class _Forked(subprocess.Popen[Any]):
+    """A forked process. It is no child of ours: how it ended is what comes out of a pipe."""
+
+    def __init__(self, forks: Forks, args: list[str], options: dict[str, Any]) -> None:
+        assert args[0] == sys.executable
+        assert not options.keys() & {"pass_fds", "preexec_fn", "shell", "start_new_session"}
+        self._forks = forks
+        self._status = -1
+        super().__init__(args, **options)
+
+    def _execute_child(self, args: list[str], *given: Any) -> None:
+        _, _, _, _, cwd, env, _, _, _, stdin, p2cwrite, c2pread, stdout, errread, stderr, *_ = given
+        order = {"args": args[1:], "cwd": str(cwd or os.getcwd()), "env": dict(env or os.environ)}
+        self._status, its_status = os.pipe()
+        streams = [own if given < 0 else given for own, given in enumerate((stdin, stdout, stderr))]
+        self.pid = self._forks.order(order, [*streams, its_status])
+        self._child_created = True
+        os.close(its_status)
+        self._close_pipe_fds(stdin, p2cwrite, c2pread, stdout, errread, stderr)  # type: ignore[attr-defined]
+
+    def _try_wait(self, flags: int) -> tuple[int, int]:
+        if flags & os.WNOHANG:
+            with DefaultSelector() as selector:
+                selector.register(self._status, EVENT_READ)
+                if not selector.select(0):
+                    return 0, 0
+        status = int(os.read(self._status, 64))
+        os.close(self._status)
+        return self.pid, status
+
+    def _internal_poll(self, *_: object, **__: object) -> int | None:
+        if self.returncode is None:
+            with self._waitpid_lock:  # type: ignore[attr-defined]
+                if self.returncode is None:
+                    pid, status = self._try_wait(os.WNOHANG)
+                    if pid:
+                        self._handle_exitstatus(status)  # type: ignore[attr-defined]
+        return self.returncode
 
 
-def _read(fds: list[int], timeout: float) -> list[str]:
-    """Return all that comes out of pipes, as text."""
-    texts = {fd: bytearray() for fd in fds}
-    end = time.monotonic() + timeout
+def fits(env: Mapping[str, str]) -> bool:
+    """Whether a command may run in a fork: with these variables, its interpreter starts as any other."""
+    return not any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env)
+
+
+def _serve(channel: socket.socket) -> list[str]:
+    """Fork for each order; return in the forked processes, set up for what each is to do: its arguments."""
     with DefaultSelector() as selector:
-        for fd in fds:
-            selector.register(fd, EVENT_READ)
-        while selector.get_map():
-            if time.monotonic() > end:
-                raise TimeoutError
-            for key, _ in selector.select(end - time.monotonic()):
-                if data := os.read(key.fd, _PIPE):
-                    texts[key.fd] += data
-                else:
+        selector.register(channel, EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is not channel:
                     selector.unregister(key.fd)
-    return [text.decode("utf-8").replace("\r\n", "\n") for text in texts.values()]
+                    os.close(key.fd)
+                    pid, status = key.data
+                    with open(status, "wb", 0) as told, suppress(BrokenPipeError):
+                        told.write(b"%d" % os.waitpid(pid, 0)[1])
+                    continue
+                order, fds, _, _ = socket.recv_fds(channel, 1 << 20, 4)
+                if not order:
+                    os._exit(0)
+                pid = os.fork()
+                if pid == 0:
+                    channel.close()
+                    for other in list(selector.get_map().values()):
+                        if other.data is not None:
+                            os.close(other.fd)
+                            os.close(other.data[1])
+                    return _become(json.loads(order), fds)
+                *streams, status = fds
+                for fd in streams:
+                    os.close(fd)
+                selector.register(os.pidfd_open(pid), EVENT_READ, (pid, status))
+                channel.send(b"%d" % pid)
 
 
-def _serve(channel: socket.socket) -> None:
-    """Fork for each order; return in the forked processes, set up for what each is to do."""
-    while True:
-        order, fds, _, _ = socket.recv_fds(channel, 1 << 20, 3)
-        if not order:
-            os._exit(0)
-        pid = os.fork()
-        if pid == 0:
-            channel.close()
-            _become(json.loads(order), fds)
-            return
-        for fd in fds:
-            os.close(fd)
-        channel.send(b"%d" % pid)
-        _, status = os.waitpid(pid, 0)
-        channel.send(b"%d" % status)
-
-
-def _become(order: dict[str, object], fds: list[int]) -> None:
-    """Give this process the place, the environment and the streams of an order."""
-    for target, fd in enumerate(fds):
+def _become(order: dict[str, Any], fds: list[int]) -> list[str]:
+    """Give this process the place, the environment and the streams of an order; return its arguments."""
+    *streams, status = fds
+    os.close(status)
+    for target, fd in enumerate(streams):
         os.dup2(fd, target)
         os.close(fd)
-    cwd, env, args = order["cwd"], order["env"], order["args"]
-    assert isinstance(cwd, str)
-    assert isinstance(env, dict)
-    assert isinstance(args, list)
-    os.chdir(cwd)
+    os.chdir(order["cwd"])
     os.environ.clear()
-    os.environ.update(env)
+    os.environ.update(order["env"])
     time.tzset()
-    sys.path[0] = cwd
-    sys.argv[1:] = args
+    random.seed()
+    sys.path[0] = order["cwd"]
+    return list(order["args"])
+
+
+def _do(how: str, what: str, args: list[str]) -> None:
+    """Do what Python does that is started with these arguments."""
+    sys.argv[:] = [how, *args]
+    if how == "-c":
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(what, "<string>", "exec"), vars(main))  # noqa: S102
+    elif what == "harnpy":
+        from harnpy.cli.main import entry
+
+        sys.argv[0] = "harnpy"
+        entry()
+    else:
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 
 def _import_everything() -> None:
@@ -157,8 +211,5 @@ def _import_everything() -> None:
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         _import_everything()
-        _serve(orders)
-    from harnpy.cli.main import entry
-
-    sys.argv[0] = "harnpy"
-    entry()
+        arguments = _serve(orders)
+    _do(arguments[0], arguments[1], arguments[2:])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ ROOT = Path(__file__).parent.parent
 
 #: The `harnpy` fixture: `harnpy("run", "x.harn", stdin="…", NO_COLOR="1")`.
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+#: The `popen` fixture: `popen([sys.executable, "-c", "…"], stdout=PIPE)`.
+Popen = Callable[..., "subprocess.Popen[Any]"]
 
 #: Seconds after which a wait for another process or for a thread is given up: a last resort against
 #: hanging, longer than anything takes on the busiest machine.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pkgutil
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ import pytest
 from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.cli.testing.sandbox import run_program
 from harnpy.storage.errors import LeaseHeld
+from tests.support import Popen
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -131,16 +133,15 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d{8}T\d{6}\.\d{6}Z")
 
 
 def test_the_tutorial_of_durable_sessions(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, postgres: str
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, postgres: str, popen: Popen
 ) -> None:
     """From top to bottom in one directory: blocks that begin with the name of a file are written there,
     commands behind `$` print what follows them. One with ``--follow`` runs until the end, as in a second
     terminal: a `text` block behind other commands is what it has printed meanwhile.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HARN")}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{inherited['PATH']}"
     user = str(tmp_path_factory.mktemp("user"))
-    shell = Shells(tmp_path, {**inherited, "PATH": path, "XDG_CONFIG_HOME": user})
+    shell = Shells(popen, tmp_path, {**inherited, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": user})
     server = "postgresql://postgres:secret@localhost/postgres"
     with shell:
         for snippet in snippets(TUTORIAL):
@@ -163,7 +164,8 @@ def test_the_tutorial_shows_the_lease_that_another_process_has() -> None:
 class Shells:
     """Two terminals in a directory: one for commands, and one that follows a session."""
 
-    def __init__(self, directory: Path, environment: dict[str, str]) -> None:
+    def __init__(self, popen: Popen, directory: Path, environment: dict[str, str]) -> None:
+        self._popen = popen
         self._directory = directory
         self._environment = environment
         self._follower: subprocess.Popen[str] | None = None
@@ -204,8 +206,10 @@ class Shells:
         return "".join(f"{line}\n" for line in lines)
 
     def _started(self, command: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            ["bash", "-c", command],
+        name, *words = shlex.split(command)
+        start: Popen = self._popen if name == "harnpy" else subprocess.Popen
+        return start(
+            [sys.executable, "-m", "harnpy", *words] if name == "harnpy" else ["bash", "-c", command],
             cwd=self._directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,

@@ -19,9 +19,10 @@ from harnpy.eventlog.waitpoints import UnknownWaitpoint, WaitpointError, Waitpoi
 from harnpy.storage import Store, open_store
 from tests.counts import COUNT
 from tests.storage.conftest import url_of
+from tests.support import ROOT, Popen
 
 Opened = Callable[..., Store]
-WAITERS = str(Path(__file__).parent / "waiters.py")
+WAITERS = "tests.eventlog.waiters"
 #: How many processes have waiters in the test that kills them, and how many runs of it there are.
 PROCESSES, RUNS = COUNT.waiter_processes, COUNT.seeds(COUNT.waiter_runs)
 SHARED = ["jsonl", "sqlite", "postgres"] if COUNT.campaign else ["sqlite", "postgres"]
@@ -283,13 +284,13 @@ print(*(n for n in range(20) if points.complete(f"p{n}", sys.argv[2], create=Tru
 
 @pytest.mark.parametrize("name", SHARED)
 def test_of_two_processes_that_complete_at_once_one_is_the_first(
-    request: pytest.FixtureRequest, tmp_path: Path, name: str
+    request: pytest.FixtureRequest, popen: Popen, tmp_path: Path, name: str
 ) -> None:
     url = url_of(name, request, tmp_path)
     log = StoreEventLog(open_store(url))
     pipe = subprocess.PIPE
     processes = {
-        by: subprocess.Popen([sys.executable, "-c", COMPLETES, url, by], stdin=pipe, stdout=pipe, text=True)
+        by: popen([sys.executable, "-c", COMPLETES, url, by], stdin=pipe, stdout=pipe, text=True)
         for by in ("one", "other")
     }
     for process in processes.values():
@@ -308,7 +309,7 @@ def test_of_two_processes_that_complete_at_once_one_is_the_first(
 @pytest.mark.parametrize("name", SHARED)
 @pytest.mark.parametrize("seed", RUNS)
 def test_waiters_that_are_killed_and_come_back_miss_nothing(
-    request: pytest.FixtureRequest, tmp_path: Path, name: str, seed: int
+    request: pytest.FixtureRequest, popen: Popen, tmp_path: Path, name: str, seed: int
 ) -> None:
     """Each sees the one value of its point, and the topic has one beginning and one end of each wait."""
     url = url_of(name, request, tmp_path)
@@ -316,8 +317,8 @@ def test_waiters_that_are_killed_and_come_back_miss_nothing(
     chance, seen = random.Random(seed), tmp_path / "seen"
 
     def run(process: int) -> subprocess.Popen[bytes]:
-        given = [WAITERS, url, str(points), str(seen), str(process * each), str(each)]
-        started = subprocess.Popen([sys.executable, *given], stdout=subprocess.PIPE)
+        given = ["-m", WAITERS, url, str(points), str(seen), str(process * each), str(each)]
+        started = popen([sys.executable, *given], cwd=ROOT, stdout=subprocess.PIPE)
         assert started.stdout
         started.stdout.readline()
         return started

@@ -1,4 +1,4 @@
-"""Waiters in a process of their own: ``waiters.py STORE_URL NUMBER POINTS SEEN FIRST COUNT``.
+"""Waiters in a process of their own: ``waiters STORE_URL NUMBER POINTS SEEN FIRST COUNT``.
 
 Each is a thread that waits for one point under an id of its own, and notes the value in the file ``SEEN``.
 """

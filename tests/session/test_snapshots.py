@@ -32,7 +32,7 @@ from tests.counts import COUNT
 from tests.session.shapes import calling, said, tool
 from tests.storage.conftest import STORES
 from tests.storage.test_processes import WORKER, wait_for_the_dead
-from tests.support import ROOT
+from tests.support import ROOT, Popen
 
 TYPE = kinds.PROJECTION_SNAPSHOTTED
 
@@ -595,13 +595,15 @@ while True:
 
 
 @pytest.mark.parametrize("url", [name for name in STORES if name != "memory"], indirect=True)
-def test_who_is_killed_leaves_a_snapshot_that_can_be_used(url: str, opened: Callable[..., Store]) -> None:
+def test_who_is_killed_leaves_a_snapshot_that_can_be_used(
+    url: str, opened: Callable[..., Store], popen: Popen
+) -> None:
     store = opened()
     StoredSession.begin("s", store, World())
     for lines in (9, 4, 1):
         env = {**os.environ, "PGAPPNAME": WORKER}
         command = [sys.executable, "-c", WORK, url]
-        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
+        with popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             said_last = [process.stdout.readline() for _ in range(lines)][-1]
             process.kill()

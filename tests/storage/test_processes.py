@@ -17,7 +17,7 @@ from tests.counts import COUNT
 from tests.storage.conftest import STORES
 from tests.storage.notes import NOTES
 from tests.storage.workers import BATCH
-from tests.support import ROOT
+from tests.support import ROOT, Popen
 
 Opened = Callable[..., Store]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.parametrize("url", [name for name in STORES if name != 
 
 
 @pytest.fixture
-def start(url: str) -> Iterator[Start]:
+def start(url: str, popen: Popen) -> Iterator[Start]:
     """Start a process that works on the store of the test."""
     started: list[subprocess.Popen[str]] = []
 
@@ -52,7 +52,7 @@ def start(url: str) -> Iterator[Start]:
         command = [sys.executable, "-m", "tests.storage.workers", work, url, *map(str, arguments)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         env = {**os.environ, "PGAPPNAME": WORKER}
-        started.append(subprocess.Popen(command, cwd=ROOT, env=env, text=True, **pipes))  # type: ignore[call-overload]
+        started.append(popen(command, cwd=ROOT, env=env, text=True, **pipes))
         return started[-1]
 
     yield one_more

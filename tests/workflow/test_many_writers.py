@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from harnpy.workflow.records import record_files
 from harnpy.world import World
 from tests.counts import COUNT
-from tests.support import PATIENCE, ROOT
+from tests.support import PATIENCE, ROOT, Popen
 
 WRITES = COUNT.writes
 NAMES = [f"p{number}" for number in range(8)]
@@ -37,11 +36,11 @@ for i in range(0, to_int(argv[1])) {
 """
 
 
-def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
+def test_eight_processes_lose_nothing(popen: Popen, tmp_path: Path) -> None:
     (tmp_path / "p.harn").write_text(PROGRAM)
     command = [sys.executable, "-m", "harnpy", "run", "p.harn", "--"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    writers = [subprocess.Popen([*command, name, str(WRITES)], cwd=tmp_path, env=env) for name in NAMES]
+    writers = [popen([*command, name, str(WRITES)], cwd=tmp_path, env=env) for name in NAMES]
     try:
         # Files that are rewritten as a whole take longer the more they hold.
         assert [writer.wait(timeout=PATIENCE + WRITES) for writer in writers] == [0] * len(NAMES)

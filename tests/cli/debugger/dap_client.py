@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tests.support import PATIENCE, ROOT
+from tests.support import PATIENCE, ROOT, Popen
 
 Message = dict[str, Any]
 
@@ -22,9 +22,9 @@ class Refused(Exception):
 class Client:
     """`harnpy dap` in a process of its own, in the directory ``cwd``."""
 
-    def __init__(self, cwd: Path, env: dict[str, str]) -> None:
+    def __init__(self, popen: Popen, cwd: Path, env: dict[str, str]) -> None:
         self.cwd = cwd
-        self.process = subprocess.Popen(
+        self.process = popen(
             [sys.executable, "-m", "harnpy", "dap"],
             cwd=cwd,
             env=env | {"PYTHONPATH": str(ROOT), "HOME": str(cwd)},

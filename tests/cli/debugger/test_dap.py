@@ -10,14 +10,14 @@ import pytest
 
 from tests.cli.debugger.dap_client import Client, Refused
 from tests.cli.debugger.program import LIBRARY, PROGRAM
-from tests.support import wait_until
+from tests.support import Popen, wait_until
 
 
 @pytest.fixture
-def dap(tmp_path: Path, write) -> Iterator[Client]:
+def dap(popen: Popen, tmp_path: Path, write) -> Iterator[Client]:
     write("main.harn", PROGRAM)
     write("lib.harn", LIBRARY)
-    client = Client(tmp_path, dict(os.environ))
+    client = Client(popen, tmp_path, dict(os.environ))
     yield client
     client.kill()
 

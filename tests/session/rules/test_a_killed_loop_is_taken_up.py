@@ -18,7 +18,7 @@ import pytest
 from tests.session.rules.provider_rules import OPENAI, assert_accepted
 from tests.storage.conftest import STORES
 from tests.storage.test_processes import WORKER, wait_for_the_dead
-from tests.support import PATIENCE, ROOT
+from tests.support import PATIENCE, ROOT, Popen
 
 #: What a tool has injected is acknowledged before it says so. The last tool never returns.
 DRIVEN = """
@@ -59,43 +59,40 @@ pytestmark = pytest.mark.parametrize("url", [name for name in STORES if name != 
 
 
 @pytest.fixture
-def driven(url: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def driven(url: str, popen: Popen, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process whose loop runs until it is killed."""
     program = tmp_path / "driven.harn"
     program.write_text(DRIVEN, "utf-8")
     command = [sys.executable, "-m", "harnpy", "run", str(program)]
     environment = {**os.environ, "HARN_SESSION_STORE": url, "PGAPPNAME": WORKER}
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
+    process = popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
     yield process
     process.kill()
     process.communicate()
 
 
-def resume(url: str) -> list[dict[str, Any]]:
+def resume(popen: Popen, url: str) -> list[dict[str, Any]]:
     """Go on with the session in a new process; return the messages of its first request."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPATIENT, RESUMED],
-        cwd=ROOT,
-        env={**os.environ, "HARN_SESSION_STORE": url},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    messages: list[dict[str, Any]] = json.loads(done.stdout)
+    command = [sys.executable, "-c", IMPATIENT, RESUMED]
+    environment = {**os.environ, "HARN_SESSION_STORE": url}
+    pipe = subprocess.PIPE
+    with popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (0, "")
+    messages: list[dict[str, Any]] = json.loads(out)
     return messages
 
 
 def test_a_loop_that_was_killed_is_taken_up_at_once_with_all_that_it_stored(
-    driven: subprocess.Popen[str], url: str
+    driven: subprocess.Popen[str], popen: Popen, url: str
 ) -> None:
     assert driven.stdout is not None
     assert [driven.stdout.readline() for _ in range(4)] == ["1\n", "2\n", "3a\n", "3b\n"]
     driven.kill()
     driven.wait()
     wait_for_the_dead(url)
-    asked = resume(url)
+    asked = resume(popen, url)
     assert_accepted(asked, OPENAI)
     said = [message["content"] for message in asked if message["role"] != "tool"]
     step_1, step_2 = ["step 1", "noted 1"], ["step 2", "noted 2"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ from harnpy.agent.runtime import Runtime
 from harnpy.faults import Interruption, MisuseError
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
-from tests.support import ROOT, wait_until
+from tests.support import ROOT, Popen, wait_until
 from tests.workflow.workbench import Bench
 from tests.worlds import models_with, world_with
 
@@ -104,13 +103,13 @@ workflow_execute("t", g, nil, {persist_path: "run.json", resume_path: RESUME, ma
 """
 
 
-def test_a_killed_run_goes_on_from_its_last_stage(tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_from_its_last_stage(popen: Popen, tmp_path: Path) -> None:
     """Killed again and again, at any moment, it loses no stage that was complete and does none twice."""
     program, record = tmp_path / "p.harn", tmp_path / "run.json"
     seen = 0
     for pause in (0.0, 0.003, 0.01, 0.017, 0.03):
         program.write_text(ENDLESS.replace("RESUME", '"run.json"' if seen else "nil"))
-        with subprocess.Popen(
+        with popen(
             [sys.executable, "-m", "harnpy", "run", "p.harn"],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import PATIENCE, ROOT, Command, last_written, wait_for_rewrite
+from tests.support import PATIENCE, ROOT, Command, Popen, last_written, wait_for_rewrite
+
+Started = Callable[..., "subprocess.Popen[str]"]
 
 STATE = ".harn/workflows/w/state.json"
 
@@ -22,21 +25,28 @@ def program(directory: Path, name: str, text: str) -> list[str]:
     return [sys.executable, "-m", "harnpy", "run", name]
 
 
-def started(directory: Path, command: list[str], stdin: str = "") -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=directory, env=env, text=True, **pipes)
-    process.stdin.write(stdin)
-    process.stdin.close()
-    process.stdin = None
-    return process
+@pytest.fixture
+def started(popen: Popen, tmp_path: Path) -> Started:
+    """Start a command with its input."""
+
+    def started(command: list[str], stdin: str = "") -> subprocess.Popen[str]:
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = popen(command, cwd=tmp_path, env=env, text=True, **pipes)
+        assert process.stdin
+        process.stdin.write(stdin)
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    return started
 
 
-def test_writers_in_several_processes_lose_nothing(tmp_path: Path) -> None:
+def test_writers_in_several_processes_lose_nothing(started: Started, tmp_path: Path) -> None:
     each = 40
     text = f'for i in range(0, {each}) {{ workflow.signal("w", argv[0], i) }}\n'
     command = program(tmp_path, "send.harn", text)
-    writers = [started(tmp_path, [*command, "--", name]) for name in ("a", "b", "c")]
+    writers = [started([*command, "--", name]) for name in ("a", "b", "c")]
     assert [writer.wait(timeout=PATIENCE) for writer in writers] == [0, 0, 0]
     for writer in writers:
         writer.communicate()
@@ -47,14 +57,16 @@ def test_writers_in_several_processes_lose_nothing(tmp_path: Path) -> None:
         assert sent == list(range(each))
 
 
-def test_readers_in_several_processes_get_each_message_once(harnpy: Command, tmp_path: Path) -> None:
+def test_readers_in_several_processes_get_each_message_once(
+    started: Started, harnpy: Command, tmp_path: Path
+) -> None:
     (tmp_path / "fill.harn").write_text('for i in range(0, 60) { workflow.signal("w", "m", i) }\n')
     assert harnpy("run", "fill.harn").returncode == 0
     take = (
         'var m = workflow.receive("w")\nwhile m != nil { println(m.payload)\n m = workflow.receive("w") }\n'
     )
     command = program(tmp_path, "take.harn", take)
-    readers = [started(tmp_path, command) for _ in range(2)]
+    readers = [started(command) for _ in range(2)]
     taken = [int(line) for reader in readers for line in reader.communicate(timeout=PATIENCE)[0].split()]
     assert sorted(taken) == list(range(60))
 
@@ -75,7 +87,7 @@ WHERE = {
 }
 
 
-def test_senders_of_every_kind_reach_a_receiver(tmp_path: Path) -> None:
+def test_senders_of_every_kind_reach_a_receiver(started: Started, tmp_path: Path) -> None:
     """Messages by id and by the workflow's record, from four processes to one that receives by id."""
     for name in ("flows", "tools", "records"):
         (tmp_path / name).mkdir()
@@ -83,7 +95,7 @@ def test_senders_of_every_kind_reach_a_receiver(tmp_path: Path) -> None:
     (tmp_path / "records/r.json").write_text('{"_type": "run_record", "workflow_id": "w"}')
     (tmp_path / "flows/receive.harn").write_text(RECEIVE)
     receiver = started(
-        tmp_path, [sys.executable, "-m", "harnpy", "run", "flows/receive.harn", "--", str(len(WHERE) * 50)]
+        [sys.executable, "-m", "harnpy", "run", "flows/receive.harn", "--", str(len(WHERE) * 50)]
     )
     senders = []
     for number, command in enumerate(WHERE.values()):
@@ -95,7 +107,7 @@ def test_senders_of_every_kind_reach_a_receiver(tmp_path: Path) -> None:
         sender = [sys.executable, "-m", "harnpy", *command, *([text] if command[-1] == "-e" else [])]
         if command[-1].endswith(".harn"):
             (tmp_path / command[-1]).write_text(text)
-        senders.append(started(tmp_path, sender, text if command[-1] == "-" else ""))
+        senders.append(started(sender, text if command[-1] == "-" else ""))
     names = {f"{number}-{how}{i}" for number in range(len(WHERE)) for how in "ir" for i in range(25)}
     assert set(receiver.communicate(timeout=PATIENCE)[0].split()) == names
     for sender in senders:
@@ -110,18 +122,20 @@ def test_what_inline_code_keeps_is_that_of_the_working_directory(harnpy: Command
     assert (tmp_path / STATE).exists()
 
 
-def test_another_process_answers_an_update(tmp_path: Path) -> None:
+def test_another_process_answers_an_update(started: Started, tmp_path: Path) -> None:
     serve = (
         'var m = workflow.receive("w")\nwhile m == nil { sleep(5)\n m = workflow.receive("w") }\n'
         'workflow.respond_update("w", m.request_id, m.payload + 1)\n'
     )
-    server = started(tmp_path, program(tmp_path, "serve.harn", serve))
-    asker = started(tmp_path, program(tmp_path, "ask.harn", 'println(workflow.update("w", "inc", 41))\n'))
+    server = started(program(tmp_path, "serve.harn", serve))
+    asker = started(program(tmp_path, "ask.harn", 'println(workflow.update("w", "inc", 41))\n'))
     assert asker.communicate(timeout=PATIENCE)[0] == "42\n"
     server.communicate(timeout=PATIENCE)
 
 
-def test_a_killed_writer_leaves_a_mailbox_that_others_can_use(harnpy: Command, tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_a_mailbox_that_others_can_use(
+    started: Started, harnpy: Command, tmp_path: Path
+) -> None:
     text = 'let text = "x".repeat(300000)\nwhile true { workflow.publish_query("w", "q", text) }\n'
     command, state = program(tmp_path, "write.harn", text), tmp_path / STATE
     (tmp_path / "read.harn").write_text(
@@ -129,7 +143,7 @@ def test_a_killed_writer_leaves_a_mailbox_that_others_can_use(harnpy: Command, t
     )
     for pause in (0.0, 0.01, 0.025):
         before = last_written(state)
-        with started(tmp_path, command) as writer:
+        with started(command) as writer:
             wait_for_rewrite(state, before)
             time.sleep(pause)
             writer.send_signal(signal.SIGKILL)
