@@ -20,9 +20,7 @@ def code(text: str, *args: str) -> list[str]:
 def test_it_has_the_place_the_environment_the_arguments_and_the_streams_it_is_given(
     popen: Popen, tmp_path: Path
 ) -> None:
-    text = (
-        "import os, sys; print(os.getcwd(), *sys.argv, dict(os.environ), input()); print(1, file=sys.stderr)"
-    )
+    text = "import os, sys; print(os.getcwd(), *sys.argv, dict(os.environ), input()); sys.exit('end')"
     with popen(
         code(text, "a"), cwd=tmp_path, env={"A": "b"}, stdin=PIPE, stdout=PIPE, stderr=STDOUT, text=True
     ) as process:
