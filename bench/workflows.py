@@ -1,6 +1,6 @@
 """What does a stage of a workflow cost, beside the model, and does it cost more in a larger workflow?
 
-    python bench/workflows.py [--rounds N] [--check]
+    python bench/workflows.py [--rounds N] [--stages N] [--check]
 
 200 stages one after the other, each a call of a model that replies at once and is shown the artifact of the
 stage before; and 200 in one map, 20 at a time. The run record goes to a file in memory (`/dev/shm`).
@@ -25,7 +25,7 @@ from options import parser
 
 from harnpy import Vm
 
-STAGES, FEW, WIDTH = 200, 20, 20
+FEW, WIDTH = 20, 20
 LATENCY = 0.05
 #: A map with a slow model against its calls alone.
 OVERHEAD = 1.5
@@ -167,8 +167,10 @@ def sides(directory: str) -> list[Any]:
 
 
 def main() -> None:
-    options = parser(__doc__, rounds=5).parse_args()
-    met = True
+    arguments = parser(__doc__, rounds=5)
+    arguments.add_argument("--stages", type=int, default=200, help="of a large workflow")
+    options = arguments.parse_args()
+    stages, met = options.stages, True
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with TemporaryDirectory(dir=memory) as directory:
         present = sides(directory)
@@ -179,17 +181,17 @@ def main() -> None:
             taken: dict[str, list[tuple[float, float]]] = {side.name: [] for side in present}
             for _ in range(options.rounds):
                 for side in present:
-                    few, many = side.measure(shape, FEW) / FEW, side.measure(shape, STAGES) / STAGES
+                    few, many = side.measure(shape, FEW) / FEW, side.measure(shape, stages) / stages
                     taken[side.name].append((few, many))
             for name, pairs in taken.items():
                 few, many = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
                 growth = median(pair[1] / pair[0] for pair in pairs)
-                costs = f"{STAGES}: {many * 1e6:>8,.0f}   {FEW}: {few * 1e6:>8,.0f}"
+                costs = f"{stages}: {many * 1e6:>8,.0f}   {FEW}: {few * 1e6:>8,.0f}"
                 print(f"  {name:<12} {costs}   × {growth:.2f}")
                 met &= name != Harnpy.name or growth < GROWTH
-        ideal = STAGES / WIDTH * LATENCY
-        ratios = [Harnpy(directory).measure("fan", STAGES, "slow") / ideal for _ in range(options.rounds)]
-        title = f"{STAGES} in a map, {WIDTH} at a time, {LATENCY * 1000:.0f} ms a call"
+        ideal = stages / WIDTH * LATENCY
+        ratios = [Harnpy(directory).measure("fan", stages, "slow") / ideal for _ in range(options.rounds)]
+        title = f"{stages} in a map, {WIDTH} at a time, {LATENCY * 1000:.0f} ms a call"
         print(f"\n{title}: × {median(ratios):.2f} ideal")
         met &= median(ratios) < OVERHEAD
     if options.check and not met:

@@ -24,7 +24,7 @@ def test_it_has_the_place_the_environment_the_arguments_and_the_streams_it_is_gi
     with popen(
         code(text, "a"), cwd=tmp_path, env={"A": "b"}, stdin=PIPE, stdout=PIPE, stderr=STDOUT, text=True
     ) as process:
-        assert process.communicate("in") == (f"end\n{tmp_path} -c a {{'A': 'b'}} in\n", None)
+        assert process.communicate("in") == (f"{tmp_path} -c a {{'A': 'b'}} in\nend\n", None)
     assert process.returncode == 1
 
 
