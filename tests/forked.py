@@ -41,13 +41,13 @@ _UNUSED = (
 
 
 class Forks:
-    """The process that forks, for one process of the suite."""
+    """The process that forks, for one process of the suite. It imports ``modules``, too, if there are any."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *modules: str) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = Lock()
         with theirs:
-            command = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]
+            command = [sys.executable, "-m", "tests.forked", str(theirs.fileno()), *modules]
             # Streams are made for what they are at the start: pipes, as those of the commands.
             self._process = subprocess.Popen(
                 command,
@@ -74,7 +74,7 @@ class Forks:
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def popen(self, args: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
-        """Start a Python process as `subprocess.Popen` does: ``[sys.executable, "-m" or "-c", …]``."""
+        """Start Python as `subprocess.Popen` does: ``[sys.executable, "-m" or "-c" or a script, …]``."""
         return _Forked(self, list(map(str, args)), options)
 
     def order(self, order: dict[str, Any], fds: Sequence[int]) -> int:
@@ -180,22 +180,28 @@ def _become(order: dict[str, Any], fds: list[int]) -> list[str]:
     return list(order["args"])
 
 
-def _do(how: str, what: str, args: list[str]) -> None:
+def _do(args: list[str]) -> None:
     """Do what Python does that is started with these arguments."""
-    sys.argv[:] = [how, *args]
-    if how == "-c":
-        main = sys.modules["__main__"] = ModuleType("__main__")
-        exec(compile(what, "<string>", "exec"), vars(main))  # noqa: S102
-    elif what == "harnpy":
-        from harnpy.cli.main import entry
+    match args:
+        case ["-c", code, *rest]:
+            sys.argv[:] = ["-c", *rest]
+            main = sys.modules["__main__"] = ModuleType("__main__")
+            exec(compile(code, "<string>", "exec"), vars(main))  # noqa: S102
+        case ["-m", "harnpy", *rest]:
+            from harnpy.cli.main import entry
 
-        sys.argv[0] = "harnpy"
-        entry()
-    else:
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
+            sys.argv[:] = ["harnpy", *rest]
+            entry()
+        case ["-m", module, *rest]:
+            sys.argv[:] = [module, *rest]
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        case [script, *_]:
+            sys.argv[:] = args
+            sys.path[0] = os.path.dirname(os.path.abspath(script))
+            runpy.run_path(script, run_name="__main__")
 
 
-def _import_everything() -> None:
+def _import_everything(*modules: str) -> None:
     import harnpy
 
     for module in pkgutil.walk_packages(harnpy.__path__, "harnpy.", onerror=lambda name: None):
@@ -204,12 +210,15 @@ def _import_everything() -> None:
                 import_module(module.name)
             except ImportError:
                 continue
+    for name in modules:
+        with suppress(ImportError):
+            import_module(name)
     gc.collect()
     gc.freeze()
 
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as orders:
-        _import_everything()
+        _import_everything(*sys.argv[2:])
         arguments = _serve(orders)
-    _do(arguments[0], arguments[1], arguments[2:])
+    _do(arguments)

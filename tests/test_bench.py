@@ -9,18 +9,23 @@ import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from harnpy import Vm
-from tests.support import PATIENCE, ROOT, calls_made
+from tests.forked import Forks
+from tests.support import PATIENCE, ROOT, Popen, calls_made
+
+Run = Callable[..., str]
 
 _TINY = ["--rounds", "1", "--length", "20", "--sessions", "2"]
 _SIDES = {"agents": ["OpenAI Agents SDK"], "agently": ["Agently", "Agently, auto_resize=False"]}
 _REMEDIES = {"agents": "pip install openai-agents", "agently": "pip install agently"}
 
+_IMPORTED = ["agently", "langgraph.graph", "langgraph.prebuilt", "langgraph.checkpoint.sqlite"]
 _AGENTS = {"agents": "OpenAI Agents SDK", "pydantic_ai": "pydantic-ai", "langgraph": "LangGraph"}
 
 # `-c` instead of the script itself: imports of `argv[1]` fail from here on.
@@ -32,17 +37,20 @@ runpy.run_path("bench/peers.py", run_name="__main__")
 """
 
 
-def run(*command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Run a script in a process that is forked from one which has imported the peers."""
+    forks = Forks(ROOT, *_AGENTS, *_IMPORTED)
+    yield lambda *command: output(forks.popen, *command)
+    forks.end()
+
+
+def output(popen: Popen, *command: str) -> str:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with popen([sys.executable, *command], cwd=ROOT, encoding="utf-8", **pipes) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, out + err
+    return str(out)
 
 
 def measured(output: str, side: str) -> int:
@@ -60,7 +68,7 @@ def assert_skipped(output: str, module: str) -> None:
     assert not any(measured(output, side) for side in _SIDES[module])
 
 
-def test_every_peer_that_is_installed_does_the_same_work() -> None:
+def test_every_peer_that_is_installed_does_the_same_work(run: Run) -> None:
     output = run("bench/peers.py", *_TINY)
     for module, sides in _SIDES.items():
         if "CI" in os.environ or find_spec(module):
@@ -72,10 +80,10 @@ def test_every_peer_that_is_installed_does_the_same_work() -> None:
 
 @pytest.mark.parametrize("module", _SIDES)
 def test_a_peer_that_is_missing_is_skipped_with_a_line(module: str) -> None:
-    assert_skipped(run("-c", _BLOCKED, module, *_TINY), module)
+    assert_skipped(output(subprocess.Popen, "-c", _BLOCKED, module, *_TINY), module)
 
 
-def test_every_library_of_agents_that_is_installed_holds_the_conversations() -> None:
+def test_every_library_of_agents_that_is_installed_holds_the_conversations(run: Run) -> None:
     output = run("bench/agents.py", *"--rounds 1 --turns 3 --late 110 --loops 9".split())
     for module, side in _AGENTS.items():
         if "CI" in os.environ or find_spec(module):
@@ -85,12 +93,12 @@ def test_every_library_of_agents_that_is_installed_holds_the_conversations() -> 
     assert "loops at once" in output
 
 
-def test_stages_are_measured_one_after_the_other_and_in_a_map() -> None:
+def test_stages_are_measured_one_after_the_other_and_in_a_map(run: Run) -> None:
     output = run("bench/workflows.py", "--rounds", "1", "--stages", "40")
     assert len([line for line in output.splitlines() if line.startswith("  harnpy")]) == 2, output
 
 
-def test_durable_appends_are_measured_beside_databases_and_peers() -> None:
+def test_durable_appends_are_measured_beside_databases_and_peers(run: Run) -> None:
     output = run("bench/storage.py", "--rounds", "1", "--appends", "5", "--length", "200")
     sides = {
         "bare sqlite3": 2,
@@ -106,7 +114,7 @@ def test_durable_appends_are_measured_beside_databases_and_peers() -> None:
     assert output.count("  open, and the window") == 3
 
 
-def test_actions_and_turns_are_measured_beside_their_appends_and_services_beside_peers() -> None:
+def test_actions_and_turns_are_measured_beside_their_appends_and_services_beside_peers(run: Run) -> None:
     few = ["--rounds", "1", "--times", "2", "--sessions", "2", "--turns", "1"]
     output = run("bench/runtime.py", *few)
     rows = ["memory", "jsonl", "sqlite", "postgresql"]
@@ -119,9 +127,9 @@ def test_actions_and_turns_are_measured_beside_their_appends_and_services_beside
     assert "  import harnpy.session" in output
 
 
-def test_long_logs_are_written_read_searched_and_held() -> None:
-    output = run("bench/long_logs.py", "--rounds", "1", "--length", "500")
-    rows = [line.split("  ")[1] for line in output.splitlines()]
+def test_long_logs_are_written_read_searched_and_held(popen: Popen) -> None:
+    printed = output(popen, "bench/long_logs.py", "--rounds", "1", "--length", "500")
+    rows = [line.split("  ")[1] for line in printed.splitlines()]
     assert [row.split(" ")[0] for row in rows] == [
         "write",
         "read",
@@ -132,15 +140,15 @@ def test_long_logs_are_written_read_searched_and_held() -> None:
     ]
 
 
-def test_the_bytes_of_a_conversation_are_counted_on_every_store() -> None:
-    output = run("bench/stored_bytes.py", "--turns", "10", "--first", "5")
-    names = [line.split(",")[0].strip() for line in output.splitlines()[1:]]
+def test_the_bytes_of_a_conversation_are_counted_on_every_store(popen: Popen) -> None:
+    printed = output(popen, "bench/stored_bytes.py", "--turns", "10", "--first", "5")
+    names = [line.split(",")[0].strip() for line in printed.splitlines()[1:]]
     assert names == [*["jsonl"] * 3, *["sqlite"] * 3, *["postgresql"] * 3]
 
 
-def test_reading_and_looking_up_are_measured_behind_rules() -> None:
-    output = run("bench/door.py", "--rounds", "1")
-    assert [line.split("  ")[0] for line in output.splitlines()] == ["read", "look up"]
+def test_reading_and_looking_up_are_measured_behind_rules(popen: Popen) -> None:
+    printed = output(popen, "bench/door.py", "--rounds", "1")
+    assert [line.split("  ")[0] for line in printed.splitlines()] == ["read", "look up"]
 
 
 @pytest.mark.parametrize("shape", ["chain", "fan"])
