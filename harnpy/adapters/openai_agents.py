@@ -13,6 +13,7 @@ import asyncio
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from harnpy.llm.request_messages import result_text
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import (
     COMPACTION_TRIGGERED,
@@ -70,7 +71,10 @@ def items_of(message: dict[str, Any]) -> list[Item]:
         return [_item(message, rest)]
     if message.get("role") in ("tool", "tool_result"):
         id = message.get("tool_call_id", message.get("tool_use_id"))
-        return [{"type": "function_call_output", "call_id": id, "output": message.get("content")}]
+        output = message.get("content")
+        if isinstance(output, list) and all(isinstance(part, dict) for part in output):
+            output = result_text(output)
+        return [{"type": "function_call_output", "call_id": id, "output": output}]
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return [message]

@@ -215,3 +215,10 @@ def test_an_agent_goes_on_where_another_process_ended(opened: Opened) -> None:
     assert [message["role"] for message in stored.messages()] == [
         "user", "assistant", "tool", "assistant", "user", "assistant",
     ]  # fmt: skip
+
+
+def test_an_image_in_a_tools_result_of_ours_is_told() -> None:
+    image = {"type": "image", "base64": "iVBORw==", "media_type": "image/png"}
+    result = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "seen:"}, image]}
+    said = "seen:\n[image: image/png, 4 bytes, left out]"
+    assert items_of(result) == [{"type": "function_call_output", "call_id": "a", "output": said}]

@@ -13,7 +13,6 @@ import asyncio
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import venv
@@ -29,7 +28,7 @@ from harnpy.mcp.server_spec import ServerSpec, ToolError
 from harnpy.world import World
 
 _FASTMCP, _EVERYTHING = "fastmcp", "@modelcontextprotocol/server-everything"
-_SERVER = Path(__file__).parent / "servers" / "others.py"
+_SERVER = Path(__file__).parent / "servers" / "fastmcp_server.py"
 _VERSIONS = (None, "2025-11-25")
 
 
@@ -152,4 +151,4 @@ async def _cancelled(client: Client, tool: str, given: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from harnpy.formats.media import left_out
 from harnpy.session.transcript import RESULT_ROLES
 
 Json = dict[str, Any]
@@ -101,9 +102,16 @@ def _text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        texts = (part.get("text") if isinstance(part, dict) else part for part in content)
+        texts = (_told(part) if isinstance(part, dict) else part for part in content)
         return "\n".join(text for text in texts if isinstance(text, str))
     return "" if content is None else json.dumps(content, ensure_ascii=False)
+
+
+def _told(part: Json) -> Any:
+    """Return the text of a result's part; words for an image, which other forms have no place for there."""
+    if part.get("type") == "image":
+        return left_out("image", part.get("media_type"), part.get("base64"), part.get("url"))
+    return part.get("text")
 
 
 def _failed(result: Json) -> bool:

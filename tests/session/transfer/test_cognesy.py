@@ -12,6 +12,7 @@ from harnpy.session.errors import InvalidArgument, TransferError
 from harnpy.session.log import Session
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import cognesy
+from harnpy.session.transfer.shapes import shape_of
 from harnpy.storage import open_store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
@@ -239,3 +240,13 @@ def test_ids_that_cognesy_refuses(id: str, name: str) -> None:
     assert file["header"]["sessionId"] == cognesy.cognesy_id(id)
     assert load(file).id == id
     assert [loss.kind for loss in cognesy.lost(session)] == (["name"] if id != name else [])
+
+
+def test_an_image_in_a_tools_result_is_told() -> None:
+    image = {"type": "image", "base64": "iVBORw==", "media_type": "image/png"}
+    content = [{"type": "text", "text": "seen:"}, image]
+    for result in (
+        {"role": "tool", "tool_call_id": "a", "content": content},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": content}]},
+    ):
+        assert shape_of(result).results[0].text == "seen:\n[image: image/png, 4 bytes, left out]"

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 import anyio
-from fastmcp import Context, FastMCP
-from fastmcp.utilities.types import Image
+from fastmcp import Context, FastMCP  # type: ignore[import-not-found, unused-ignore]
+from fastmcp.utilities.types import Image  # type: ignore[import-not-found, unused-ignore]
 
 server: Any = FastMCP("others")
 
