@@ -70,11 +70,13 @@ def careful(client: type[Any]) -> type[Any]:
 
 
 def _unpack(response: Any) -> None:
-    """Have everything that reads the body get it unpacked to its end: httpx2 itself takes the first member of
-    gzip data for all of it, and data that ends too early for whole."""
+    """Have everything that reads the body get it unpacked to its end, unless it does already.
+
+    httpx2 itself takes the first member of gzip data for all of it, and data that ends too early for whole.
+    """
     codings = response.headers.get_list("content-encoding", split_commas=True)
     names = [name for name in map(str.strip, map(str.lower, reversed(codings))) if name in _UNPACKERS]
-    if not names or hasattr(response, "_content"):
+    if not names or hasattr(response, "_content") or "aiter_bytes" in vars(response):
         return
 
     async def aiter_bytes(chunk_size: int | None = None) -> AsyncIterator[bytes]:
@@ -164,6 +166,7 @@ def capped(client: type[Any], most: int) -> type[Any]:
     class CappedClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             response = await super().send(request, stream=True, **options)
+            _unpack(response)
             _cap(response, most)
             return await _read(response, stream)
 

@@ -892,7 +892,7 @@ def test_who_stops_listening_ends_the_call(protocol: str) -> None:
 
 
 def test_a_protocol_that_nobody_speaks() -> None:
-    with pytest.raises(OptionError, match="provider 'x': unknown protocol 'gopher'; known are openai, anth"):
+    with pytest.raises(OptionError, match="unknown protocol 'gopher'; known are openai, gemini, resp"):
         make_provider(ProviderConfig("x", "http://x", "bearer", KEY, protocol="gopher"), RealHttp())
 
 
