@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from harnpy.world.environment import Variables
 def test_a_base_directory_has_a_log_of_its_own(tmp_path: Path) -> None:
     config = EventLogConfig.for_base_dir(tmp_path, Variables())
     assert config == ("sqlite", f"{tmp_path}/.harn/events", f"{tmp_path}/.harn/events.sqlite", 128)
-    assert open_event_log(config).describe().location == f"{tmp_path}/.harn/events.sqlite"
+    with closing(open_event_log(config)) as log:
+        assert log.describe().location == f"{tmp_path}/.harn/events.sqlite"
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -65,9 +66,21 @@ def called(port: int, token: str | None) -> str | int:
         return refused.response.status_code
 
 
-def test_a_service_of_two_processes_and_its_restart(tmp_path: Path) -> None:
-    url, log = f"sqlite:{tmp_path / 'events.db'}", tmp_path / "service.log"
-    sessions = BearerSessions(StoreEventLog(open_store(url)))
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:{tmp_path / 'events.db'}"
+
+
+@pytest.fixture
+def sessions(url: str) -> Iterator[BearerSessions]:
+    with closing(open_store(url)) as store:
+        yield BearerSessions(StoreEventLog(store))
+
+
+def test_a_service_of_two_processes_and_its_restart(
+    url: str, sessions: BearerSessions, tmp_path: Path
+) -> None:
+    log = tmp_path / "service.log"
     made: list[DurableSession] = []
     for created, expires in [(-1, 1), (-1, 1), (-2, -1)]:
         now = datetime.now(UTC)
