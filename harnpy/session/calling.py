@@ -12,9 +12,11 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet, finalize
 
 from harnpy.session.agents import RunEvent
 from harnpy.session.errors import SessionBusy
+from harnpy.world.loops import close_generators, end_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -143,13 +145,15 @@ class ThreadCaller:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
+        self._callers: WeakSet[LoopCaller] = WeakSet()
+        self._left: finalize[..., ThreadCaller] | None = None
 
     def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
         return self.one()(fn, *args)
 
     def one(self) -> LoopCaller:
         """Return a caller on the same loop for one action, which can be stopped."""
-        return LoopCaller(self.loop, self._wake)
+        return LoopCaller(self.loop, self._wake, self._callers)
 
     @property
     def is_running(self) -> bool:
@@ -169,39 +173,77 @@ class ThreadCaller:
                 self._loop = asyncio.new_event_loop()
                 self._thread = Thread(target=_run, args=(self._loop,), name="session runtime", daemon=True)
                 self._thread.start()
+                self._left = finalize(self, _leave, self._loop, self._thread, self._callers)
             return self._loop
 
     def close(self) -> None:
         """End the loop and its thread."""
         with self._lock:
-            if self._loop is not None and self._thread is not None:
+            if self._loop is not None and self._thread is not None and self._left is not None:
+                self._left.detach()
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
-                self._loop.close()
-                self._loop = self._thread = None
+                self._loop = self._thread = self._left = None
+
+
+#: Seconds that a process, or the collector of garbage, waits for a loop that nobody has closed.
+_LAST_SECONDS = 5.0
+
+
+def _leave(loop: asyncio.AbstractEventLoop, thread: Thread, callers: WeakSet[LoopCaller]) -> None:
+    """End a loop that nobody has closed: what is pending on one that vanishes is reported.
+
+    Not while somebody may wait for it, whose thread ends with the process and needs no news of that.
+    """
+    if callers or loop.is_closed() or thread is current_thread():
+        return
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(_LAST_SECONDS)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped. An interrupt in a task is for who waits for that, and ends no loop."""
-    while True:
-        try:
-            return loop.run_forever()
-        except (KeyboardInterrupt, SystemExit):
-            continue
+    """Run a loop until it is stopped, then end it. An interrupt in a task is for who waits for that, and ends
+    no loop."""
+    try:
+        while _interrupted(loop.run_forever):
+            pass
+        while _interrupted(lambda: loop.run_until_complete(_ended())):
+            pass
+    finally:
+        loop.close()
+
+
+def _interrupted(run: Callable[[], object]) -> bool:
+    try:
+        run()
+    except (KeyboardInterrupt, SystemExit):
+        return True
+    return False
+
+
+async def _ended() -> None:
+    await end_tasks()
+    await close_generators()
+    await end_tasks()
 
 
 class LoopCaller:
     """Runs what is async on a loop, which waits for it; `stop` ends that.
 
     ``loop`` returns the loop. It is asked for when something async is first called. ``wake`` is called when
-    it was stopped.
+    it was stopped. ``callers`` are all on the loop.
     """
 
     def __init__(
-        self, loop: Callable[[], asyncio.AbstractEventLoop], wake: Callable[[], object] | None = None
+        self,
+        loop: Callable[[], asyncio.AbstractEventLoop],
+        wake: Callable[[], object] | None = None,
+        callers: WeakSet[LoopCaller] | None = None,
     ) -> None:
         self._loop = loop
         self._wake = wake
+        self._callers: WeakSet[LoopCaller] = WeakSet() if callers is None else callers
+        self._callers.add(self)
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
 
@@ -235,7 +277,7 @@ class LoopCaller:
             raise asyncio.CancelledError
 
     def apart(self) -> LoopCaller:
-        return LoopCaller(self._loop, self._wake)
+        return LoopCaller(self._loop, self._wake, self._callers)
 
     def begin(self, work: Callable[[], object], name: str) -> None:
         """Have work go on in a thread of its own."""

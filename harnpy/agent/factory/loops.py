@@ -154,9 +154,9 @@ class LoopFactory(AgentFactory):
 
     def close(self, call: Caller) -> None:
         async def close() -> None:
-            pool = self._pools.pop(asyncio.get_running_loop(), None)
+            pool = self._pools.get(asyncio.get_running_loop())
             if pool is not None:
-                await pool.aclose()
+                await pool.end()
 
         call(close)
 

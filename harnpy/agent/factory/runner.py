@@ -22,7 +22,7 @@ from harnpy.session.guards import ALLOW
 from harnpy.session.turn_conversation import TurnConversation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, MutableMapping
+    from collections.abc import AsyncGenerator, Awaitable, MutableMapping
 
     from harnpy.agent.factory.build import AgentBuild
     from harnpy.agent.rules.hooks import Hooks
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from harnpy.world import World
 
     #: Of each event loop: a connection belongs to the one that it was opened on.
-    Pools = MutableMapping[asyncio.AbstractEventLoop, Connections]
+    Pools = MutableMapping[asyncio.AbstractEventLoop, "Pool"]
 
 
 def ask_before_calls(turn: Turn, gate: ApprovalGate, hooks: Hooks, tasks: Tasks) -> None:
@@ -94,6 +94,29 @@ class TurnTasks(OneTask):
         self._call.check()
 
 
+class Pool(Connections):
+    """The connections of one event loop. `end` closes them, and so does the loop when it ends: it closes the
+    generator that waits for that."""
+
+    _guard: AsyncGenerator[None]
+
+    async def begin(self, pools: Pools) -> None:
+        """Stand in ``pools`` until the end. On the loop that it is of."""
+        pools[asyncio.get_running_loop()] = self
+        self._guard = self._until_the_end(pools)
+        await anext(self._guard)
+
+    async def end(self) -> None:
+        await self._guard.aclose()
+
+    async def _until_the_end(self, pools: Pools) -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            pools.pop(asyncio.get_running_loop(), None)
+            await self.aclose()
+
+
 class TurnConnections(Connections):
     """The connections of the event loop that the turn waits on. They outlive it."""
 
@@ -103,14 +126,15 @@ class TurnConnections(Connections):
         self._pools = pools
 
     def provider(self, config: ProviderConfig) -> Remote:
-        async def here() -> asyncio.AbstractEventLoop:
-            return asyncio.get_running_loop()
+        async def here() -> Pool:
+            pool = self._pools.get(asyncio.get_running_loop())
+            if pool is None:
+                pool = Pool(self.http, self._waiting, self._caps, self._now)
+                await pool.begin(self._pools)
+            return pool
 
-        loop = self._call(here)
-        pool = self._pools.get(loop)
-        if pool is None:
-            pool = self._pools[loop] = Connections(self.http, self._waiting, self._caps, self._now)
-        return pool.provider(config)
+        found: Pool = self._call(here)
+        return found.provider(config)
 
 
 class LoopRunner:

@@ -310,11 +310,12 @@ class Remote(OfProcess, ABC):
             answer.take(json.loads(whole) if isinstance(whole, str) else whole)
             return answer
         empty = True
-        async for chunk in self._chunks(request, body):
-            text = answer.add(chunk)
-            if text and request.shown is not None:
-                request.shown.piece(text)
-            empty = False
+        async with aclosing(self._chunks(request, body)) as chunks:
+            async for chunk in chunks:
+                text = answer.add(chunk)
+                if text and request.shown is not None:
+                    request.shown.piece(text)
+                empty = False
         if empty:
             raise MalformedReply("no stream of events")
         return answer

@@ -7,7 +7,6 @@ that awaits is suspended, the others go on, and while all of them wait the async
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from math import inf
 from weakref import WeakSet
@@ -18,6 +17,7 @@ from harnpy.faults import LOOK
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.scheduler import Closers
 from harnpy.vm.run.tasks import waits_until
+from harnpy.world.loops import close_generators, end_tasks
 from harnpy.world.threads import OfProcess, Stopwatch, Ticker, Wakeful
 
 TYPE_CHECKING = False
@@ -244,20 +244,10 @@ class OwnLoop(Bridge, OfProcess):
 
     async def finish(self) -> None:
         """Cancel the coroutines that no task waits for any more."""
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await end_tasks()
         await self.close_all()
-        await self._close_generators()
-
-    async def _close_generators(self) -> None:
-        """Close the generators that were left, one by one: asyncio closes those that read from one another
-        at once, and reports that they are in each other's way."""
-        for generator in [*getattr(self.loop, "_asyncgens", ())]:
-            with suppress(Exception):
-                await generator.aclose()
-        await self.loop.shutdown_asyncgens()
+        await end_tasks()
+        await close_generators()
 
 
 def open_loop(scheduler: Scheduler, awaitable: Awaitable[Any]) -> OwnLoop:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 
 import pytest
 
@@ -45,3 +45,62 @@ def test_what_waits_is_stopped_from_another_thread(calls: ThreadCaller) -> None:
     with pytest.raises(asyncio.CancelledError):
         caller(lambda: None)
     assert calls(lambda: 1) == 1, "others go on"
+
+
+async def _nested(depth: int, closed: list[int]) -> AsyncGenerator[int]:
+    """Count from 0; the generators that this one reads from are left open when it is closed."""
+    try:
+        if depth == 0:
+            yield 0
+            yield 1
+            return
+        async for number in _nested(depth - 1, closed):
+            yield number
+    finally:
+        closed.append(depth)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_what_is_left_when_it_closes_ends_in_order(
+    calls: ThreadCaller, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Generators are closed one after the other, each by a task of its own; waiting tasks are cancelled."""
+    closed: list[int] = []
+    kept: list[object] = []
+
+    async def reads() -> None:
+        await anext(_nested(5, closed))  # nobody refers to it any more
+        pieces = _nested(2, closed)
+        await anext(pieces)
+        kept.append(pieces)
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            closed.append(-1)
+
+    async def begins() -> None:
+        kept.append(asyncio.create_task(waits()))
+        await asyncio.sleep(0)
+
+    calls(begins)
+    calls(reads)
+    loop = calls.loop()
+    calls.close()
+    assert loop.is_closed()
+    assert not calls.is_running
+    assert sorted(closed) == [-1, 0, 0, 1, 1, 2, 2, 3, 4, 5]
+    kept.clear()
+    gc.collect()
+    assert caplog.records == [], "asyncio reports tasks that are destroyed while they are pending"
+    calls.close()
+    assert calls(lambda: 1) == 1, "it can begin anew"
+
+
+def test_a_loop_that_nobody_closes_ends_with_its_caller() -> None:
+    calls = ThreadCaller()
+    loop = calls.loop()
+    del calls
+    gc.collect()
+    assert loop.is_closed()
