@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from harnpy.session import Session, SessionError, SessionRuntime, drafts, turn
+from harnpy.session.events import STEP_COMPLETED
 from harnpy.session.payload_types import PayloadType
 from harnpy.session.trajectory import distill, export_run, export_run_tree
-from harnpy.session.turns import end_open_turns
+from harnpy.session.turns import Fact, end_open_turns, usage
 from tests.counts import COUNT
 from tests.session.drafting.test_payloads import KINDS, fitted, payloads
 
@@ -54,3 +55,10 @@ def test_every_reader_copes(url: str, tmp_path: Any, told: list[PayloadType]) ->
             runtime.search("m1")
             runtime.evict(session.id)
             session = runtime.get(session.id)
+
+
+def test_a_usage_that_is_no_number_does_not_count() -> None:
+    steps: list[Any] = [{"a": 1, "b": ""}, {"a": 2.5, "b": None, "c": True}, "much", None]
+    told = [Fact(STEP_COMPLETED, {"usage": used}) for used in steps]
+    assert usage(told) == {"a": 3.5}
+    assert usage(told[2:]) is None
