@@ -225,7 +225,13 @@ class Models:
         complete, recording = self.provider(request).complete, self.recording
         if recording is None:
             return complete
-        return lambda request: recording.record(request, lambda: self.connections.reply(complete(request)))
+        return lambda request: recording.record(request, lambda: self._received(complete(request)))
+
+    def _received(self, answer: Reply | Awaitable[Reply]) -> Reply:
+        """Return a provider's reply, with an id for each call."""
+        reply = self.connections.reply(answer)
+        reply.identify(self.world.ids.new)
+        return reply
 
     def clear_mocks(self) -> None:
         """Forget the mock provider's replies and calls, and stop recording."""
@@ -253,9 +259,8 @@ class Models:
         if segment is not None:
             segment.request(request, call_id)
         complete = self._complete(request) if answer is None else answer
-        reply = self.connections.reply(complete(request))
+        reply = self._received(complete(request))
         reply.price = request.price
-        reply.identify(self.world.ids.new)
         ms = int((self.world.clock.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)

@@ -108,7 +108,7 @@ def test_lifecycle_events_show_their_text_as_a_block() -> None:
         ),
         (
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [1]}]},
-            {"role": "tool_result", "tool_use_id": "t", "content": ""},
+            {"role": "tool_result", "tool_use_id": "t", "content": [1]},
         ),
     ],
 )

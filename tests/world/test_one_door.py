@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "syntax/build.py": "makes that table when the package is built",
     "formats/time_zones.py": "reads the zones that come with the interpreter, in another package",
     "shipped.py": "finds the grammar and the library that are shipped with the interpreter",
+    "llm/configuration/prices.py": "the table of prices is shipped with the interpreter, too",
     "storage/": "a store is a medium itself: files, locks and connections that no program asks for",
     "session/runtime.py": "the service's that embeds it: its threads share sessions, no program does",
     "session/aio.py": "likewise: it waits in threads for stores",

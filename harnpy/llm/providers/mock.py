@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.faults import MisuseError, OptionError
 from harnpy.formats.display import display
 from harnpy.formats.globs import glob_matches
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import compact_json, ordered_json
 from harnpy.formats.text_size import byte_length
 from harnpy.llm.errors import CATEGORIES, CallError, FixtureError
 from harnpy.llm.reply import Reply
@@ -422,7 +422,7 @@ class FixtureRecording:
         """The text of the file."""
         several = len(self._askers) > 1
         lines = (_matched(asked, line) if several else line for asked, line in self._calls if line)
-        return "".join(f"{compact_json(line)}\n" for line in lines)
+        return "".join(f"{ordered_json(line)}\n" for line in lines)
 
 
 def _matched(asked: str, line: Dict) -> Dict:
