@@ -108,8 +108,9 @@ class Counts:
     large_record = Size(1_000_000, 50_000_000)
     waiter_processes = Size(2, 4)
     waiter_runs = Size(1, 8)
-    #: Programs with a model that end in each way.
+    #: Programs with a model that end in each way, and one of so many ways.
     shutdowns = Size(1, 8)
+    shutdown_share = Size(3, 1)
     killed_waiters = Size(1, 3)
 
     # Sessions.

@@ -17,7 +17,7 @@ from harnpy.faults import LOOK
 from harnpy.vm.errors import Leaving
 from harnpy.vm.run.scheduler import Closers
 from harnpy.vm.run.tasks import waits_until
-from harnpy.world.loops import close_generators, end_tasks
+from harnpy.world.loops import cancel_tasks, close_generators
 from harnpy.world.threads import OfProcess, Stopwatch, Ticker, Wakeful
 
 TYPE_CHECKING = False
@@ -244,9 +244,8 @@ class OwnLoop(Bridge, OfProcess):
 
     async def finish(self) -> None:
         """Cancel the coroutines that no task waits for any more."""
-        await end_tasks()
+        await cancel_tasks()
         await self.close_all()
-        await end_tasks()
         await close_generators()
 
 
