@@ -315,3 +315,25 @@ def test_leases_do_not_wait_for_the_disk(tmp_path: Path) -> None:
         lease.renew()
     assert levels == ["PRAGMA synchronous = NORMAL", "PRAGMA synchronous = FULL"] * 3
     assert full == 2
+
+
+def test_nobody_begins_to_read_while_the_process_forks(sqlite: SqliteStore) -> None:
+    """A thread inside SQLite at a fork leaves the new process locks that nobody opens."""
+    connections, entered = sqlite._connections, threading.Event()
+
+    def read() -> None:
+        with connections.reading():
+            entered.set()
+
+    with connections.reading():
+        pass  # so that there is a reader to be had
+    reader = threading.Thread(target=read)
+    connections.hold()
+    try:
+        assert connections.is_still
+        reader.start()
+        assert not entered.wait(0.05)
+    finally:
+        connections.let_go()
+    reader.join()
+    assert entered.is_set()

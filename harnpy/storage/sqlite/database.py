@@ -256,6 +256,9 @@ class Connections(OfProcess):
         #: Those that nobody reads with, and all.
         self._readers: list[sqlite3.Connection] = []
         self._all_readers: list[sqlite3.Connection] = []
+        #: Who begins to read comes through it; one item for each that is in there.
+        self._gate = Lock()
+        self._inside: list[None] = []
         self._holds = self._is_lost = self._is_shut = False
         #: Whether nobody was inside SQLite at the last fork.
         self.is_still = False
@@ -272,16 +275,18 @@ class Connections(OfProcess):
     def hold(self) -> None:
         gives_up = time.monotonic() + _MOST_STILL
         self._holds = self.lock.acquire(timeout=_MOST_STILL)
-        while len(self._readers) < len(self._all_readers) and time.monotonic() < gives_up:
+        self._gate.acquire()
+        while self._inside and time.monotonic() < gives_up:
             time.sleep(_PAUSE / 10)
-        self.is_still = self._holds and len(self._readers) == len(self._all_readers)
+        self.is_still = self._holds and not self._inside
 
     def let_go(self) -> None:
+        self._gate.release()
         if self._holds:
             self.lock.release()
 
     def forked(self) -> None:
-        self.lock = RLock()
+        self.lock, self._gate, self._inside = RLock(), Lock(), []
         self._is_lost = self._is_lost or not self.is_still
         if self.is_still and not self.in_memory and not self.closed:
             self._close_all()
@@ -346,14 +351,17 @@ class Connections(OfProcess):
                 with self.lock:
                     yield self.writer
                 return
+            with self._gate:
+                self._inside.append(None)
+                reader = self._readers.pop() if self._readers else None
             try:
-                reader = self._readers.pop()
-            except IndexError:
-                reader = self._patiently(self._open_reader)
-            try:
+                if reader is None:
+                    reader = self._patiently(self._open_reader)
                 yield reader
             finally:
-                self._give_back(reader)
+                if reader is not None:
+                    self._give_back(reader)
+                self._inside.pop()
 
     def _open_reader(self) -> sqlite3.Connection:
         reader = self._connect()
