@@ -10,10 +10,12 @@ from dataclasses import replace
 from itertools import count, pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy.agent.loop.transcript_entries import assistant_message
+from harnpy.faults import OptionError
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.providers import make_provider
 from harnpy.llm.providers.remote import Remote
@@ -315,3 +317,12 @@ def _check_others(message: Part, blocks: list[Part]) -> None:
             assert not signs & {
                 value for block in listed for value in block.values() if type(value) is str
             } - {block["text"] for block in listed if block["type"] == "text"}
+
+
+def test_gemini_refuses_a_choice_of_tools_that_it_does_not_have() -> None:
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
+    asked = replace(request(), tools=tools, tool_choice={"type": "allowed_tools", "tools": []})
+    with pytest.raises(OptionError, match="tool_choice: Gemini has"):
+        remote(GEMINI).body(asked)
+    chosen = remote(GEMINI).body(replace(asked, tool_choice="look"))["toolConfig"]
+    assert chosen == {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}

@@ -172,6 +172,8 @@ class Turns:
         goes_on = self.options.on_cut == "continue" and self._cuts <= _MOST_CUTS
         turn.ending = None if goes_on else CUT
         turn.parsed.errors.clear()  # of a call that isn't there to its end
+        if goes_on:
+            self._keep_ledger(turn)
         if turn.calls:
             return self._tool_turn(turn)
         self._record_text(turn)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.faults import OptionError
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.dialects import GEMINI
@@ -99,9 +100,12 @@ def _tools(tools: list[Part]) -> list[Part]:
 
 def _calling(choice: Any) -> Part:
     made = openai_choice(choice)
-    if isinstance(made, dict):
-        return {"mode": "ANY", "allowedFunctionNames": [GEMINI.name_of(made["function"]["name"])]}
-    return {"mode": _MODES[made]}
+    if isinstance(made, str):
+        return {"mode": _MODES[made]}
+    function = made.get("function")
+    if not isinstance(function, dict):
+        raise OptionError('tool_choice: Gemini has "auto", "none", "required", or the name of a tool')
+    return {"mode": "ANY", "allowedFunctionNames": [GEMINI.name_of(str(function.get("name")))]}
 
 
 def _contents(request: Request, reader: Any) -> tuple[list[str], list[Part]]:
@@ -172,6 +176,8 @@ class _Generated(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._parts: list[Block] = []
+        #: The pieces of the last part's text, while it may go on.
+        self._pieces: list[str] = []
 
     def add(self, chunk: Any) -> str:
         return self._read(chunk, joined=True)
@@ -197,7 +203,19 @@ class _Generated(Answer):
         ]
 
     def parts(self) -> list[Block]:
+        self._put_together()
         return self._parts
+
+    def _put_together(self) -> None:
+        if self._pieces:
+            last = self._parts[-1]
+            last[last["type"]] = "".join(self._pieces)
+            self._pieces = [last[last["type"]]]
+
+    def _append(self, block: Block) -> None:
+        self._put_together()
+        self._parts.append(block)
+        self._pieces = []
 
     def _read(self, chunk: Any, *, joined: bool) -> str:
         part = expect_dict(chunk)
@@ -225,18 +243,19 @@ class _Generated(Answer):
             id, args = str(call.get("id") or ""), call.get("args")
             block = {"type": "tool_use", "id": id, "name": str(call.get("name"))}
             own = {_HAS_ID: True} if id else {}
-            self._parts.append({**block, "input": args if isinstance(args, dict) else {}, **own, **signed})
+            self._append({**block, "input": args if isinstance(args, dict) else {}, **own, **signed})
             return ""
         if not isinstance(text, str):
-            self._parts.append({"type": "part", "part": part})
+            self._append({"type": "part", "part": part})
             return ""
         kind = "thinking" if part.get("thought") else "text"
         last = self._parts[-1] if self._parts else {}
         # A part with a signature is never joined with one without.
         if joined and last.get("type") == kind and _SIGN not in last and not signed:
-            self._parts[-1] = {**last, kind: last[kind] + text}
+            self._pieces = self._pieces or [last[kind]]
+            self._pieces.append(text)
         elif text or signed:
-            self._parts.append({"type": kind, kind: text, **signed})
+            self._append({"type": kind, kind: text, **signed})
         (self.thinking if kind == "thinking" else self.text).append(text)
         return "" if kind == "thinking" else text
 

@@ -6,6 +6,7 @@ Such servers are vLLM, llama.cpp, Ollama's ``/v1``, OpenRouter and others. Spec:
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -140,9 +141,9 @@ class _Completion(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._calls = StreamedCalls()
-        #: The content, where it is a list.
-        self._parts: list[Block] = []
-        self._more: dict[str, Any] = {}
+        #: The pieces of the content where it is a list, and of the keys that go back.
+        self._parts: list[Any] = []
+        self._more: dict[str, list[Any]] = {}
 
     def add(self, chunk: Any) -> str:
         return self._read(expect_dict(chunk), "delta")
@@ -156,10 +157,10 @@ class _Completion(Answer):
         return self._calls.calls(self.is_cut)
 
     def parts(self) -> list[Block]:
-        return self._parts
+        return _joined(self._parts) if self._parts else []
 
     def more(self) -> dict[str, Any]:
-        return self._more
+        return {key: _joined(pieces) for key, pieces in self._more.items()}
 
     def _read(self, part: dict[str, Any], key: str) -> str:
         if part.get("error"):
@@ -182,8 +183,7 @@ class _Completion(Answer):
         calls = [expect_dict(call) for call in expect_list(message.get("tool_calls"))]
         (self._calls.add if key == "delta" else self._calls.add_whole)(calls)
         if isinstance(content := message.get("content"), list):
-            parts = [part for part in content if isinstance(part, dict)]
-            self._parts = _joined(self._parts, parts) if key == "delta" else parts
+            self._parts.append([part for part in content if isinstance(part, dict)])
         return self._say(message)
 
     def _say(self, message: dict[str, Any]) -> str:
@@ -192,7 +192,7 @@ class _Completion(Answer):
             self.thinking.append(thought)
         for key in REASONING:
             if message.get(key):
-                self._more[key] = _joined(self._more.get(key), message[key])
+                self._more.setdefault(key, []).append(message[key])
         content = message.get("content") or message.get("refusal")
         if isinstance(content, list):
             self.thinking += _texts(content, "thinking")
@@ -215,23 +215,37 @@ _SAME = ("type", "index", "id")
 _IN_PIECES = ("text", "thinking", "summary")
 
 
-def _joined(before: Any, new: Any) -> Any:
-    """Return what came of a text or a list, and its next piece: a list's last item may go on in it."""
-    if isinstance(before, str) and isinstance(new, str):
-        return before + new
-    if not (isinstance(before, list) and isinstance(new, list)):
-        return new
-    joined = list(before)
-    for item in new:
-        last = joined[-1] if joined else None
-        if not (isinstance(last, dict) and isinstance(item, dict)) or any(
-            key in item and last.get(key) != item[key] for key in _SAME
-        ):
-            joined.append(item)
-            continue
-        pieces = {key: _joined(last.get(key), item[key]) for key in _IN_PIECES if key in item}
-        joined[-1] = {**last, **item, **pieces}
-    return joined
+def _joined(pieces: list[Any]) -> Any:
+    """Return what came in pieces: texts, or lists whose last item may go on in the next one. Of anything else
+    the last is all."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(pieces)
+    if not all(isinstance(piece, list) for piece in pieces):
+        return pieces[-1]
+    groups: list[list[Any]] = []
+    for item in chain.from_iterable(pieces):
+        if groups and _goes_on(groups[-1][0], item):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return list(map(_as_one, groups))
+
+
+def _goes_on(first: Any, item: Any) -> bool:
+    both = isinstance(first, dict) and isinstance(item, dict)
+    return both and all(first.get(key) == item[key] for key in _SAME if key in item)
+
+
+def _as_one(group: list[Any]) -> Any:
+    if len(group) == 1:
+        return group[0]
+    whole: dict[str, Any] = {}
+    for item in group:
+        whole |= item
+    pieces = {key: [item[key] for item in group if key in item] for key in _IN_PIECES if key in whole}
+    return {**whole, **{key: _joined(found) for key, found in pieces.items()}}
 
 
 def _texts(parts: list[Any], kind: str) -> list[str]:
