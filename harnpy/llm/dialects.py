@@ -7,6 +7,7 @@ Spec: 07 §1.18.
 from __future__ import annotations
 
 import re
+from base64 import b32encode
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,12 +25,14 @@ _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "co
 
 
 class Dialect(NamedTuple):
-    """What a dialect's services take. ``tool`` is a pattern of the types that its own tools have."""
+    """What a dialect's services take. ``tool`` is a pattern of the types that its own tools have;
+    ``exact_ids``: ids are letters and digits, and all as long as the longest."""
 
     name: str
     longest_name: int
     longest_id: int
     tool: str = "(?!)"
+    exact_ids: bool = False
 
     def name_of(self, tool: str) -> str:
         """Return a tool's name as the services take it."""
@@ -37,7 +40,11 @@ class Dialect(NamedTuple):
 
     def id_of(self, call: str) -> str:
         """Return a call's id as the services take it."""
-        return _spelled(call, self.longest_id)
+        if not self.exact_ids:
+            return _spelled(call, self.longest_id)
+        if len(call) == self.longest_id and call.isascii() and call.isalnum():
+            return call
+        return b32encode(_digest(call))[: self.longest_id].decode()
 
     def names_back(self, tools: Iterable[str]) -> dict[str, str]:
         """Return the names of those tools that are spelled in another way, by that spelling."""
@@ -53,14 +60,20 @@ CHAT = Dialect("openai", 64, 40, r"(?!function$)\w+(?<!_\d{8})")
 RESPONSES = CHAT._replace(name="responses", longest_id=64)
 GEMINI = CHAT._replace(name="gemini", longest_name=63)
 ANTHROPIC = Dialect("anthropic", 128, 64, r"\w+_\d{8}")
+MISTRAL = CHAT._replace(name="mistral", longest_id=9, exact_ids=True)
+DEEPSEEK = CHAT._replace(name="deepseek")
+OLLAMA = Dialect("ollama", 64, 40)
 
 
 def _spelled(text: str, longest: int) -> str:
     spelled = re.sub(r"[^a-zA-Z0-9_-]", "_", text)
     if spelled == text and 0 < len(text) <= longest:
         return text
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{spelled[: longest - _DIGEST - 1]}_{digest}"
+    return f"{spelled[: longest - _DIGEST - 1]}_{_digest(text).hex()[:_DIGEST]}"
+
+
+def _digest(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def parameters_schema(schema: Any) -> tuple[Schema, str]:

@@ -157,11 +157,11 @@ def _for_services(entry: Entry) -> dict[str, Any]:
 Tool = dict[str, Any]
 
 
-def openai_tool(tool: Tool) -> Tool:
-    """Return a tool for chat completions. Raises `OptionError` for one that only other services have."""
+def openai_tool(tool: Tool, dialect: Dialect = CHAT) -> Tool:
+    """Return a tool in the shape of chat completions. Raises `OptionError` for one of other services."""
     if is_own(tool):
-        return _own(tool, CHAT)
-    rest, function = _definition_of(tool, CHAT, "parameters")
+        return _own(tool, dialect)
+    rest, function = _definition_of(tool, dialect, "parameters")
     return {"type": "function", "function": function, **without_mark(rest)}
 
 

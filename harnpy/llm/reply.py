@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: The services' words for a reply that was cut off by a limit of tokens, in small letters.
-CUT = ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
+CUT = ("length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
 
 
 @dataclass(slots=True)

@@ -334,14 +334,32 @@ def _left_out(part: Block, why: str = "") -> str:
     kind = part.get("type")
     if kind not in _MEDIA:
         return _text(part)
-    given = part.get("image_url", part.get("source"))
-    source = {**part, **given} if isinstance(given, dict) else {**part, "url": given or part.get("url")}
-    data = source.get("base64") or source.get("data") or source.get("blob")
-    url = source.get("url")
-    if isinstance(url, str) and url.startswith("data:"):
-        data, url = url.partition(",")[2], None
-    media_type = source.get("media_type") or source.get("mimeType")
+    data, media_type, url = source_of(part)
     return left_out("image" if kind in IMAGES else str(kind), media_type, data, url, why)
+
+
+class Source(NamedTuple):
+    """Where an image or another medium is: in ``data``, base64, or at an address."""
+
+    data: Any
+    media_type: Any
+    url: Any
+
+    def as_url(self) -> Any:
+        """Return an address, which holds the data if there are any."""
+        return f"data:{self.media_type or 'image/png'};base64,{self.data}" if self.data else self.url
+
+
+def source_of(block: Block) -> Source:
+    """Return the source of a block of any service's."""
+    given = block.get("image_url", block.get("source"))
+    source = {**block, **given} if isinstance(given, dict) else {**block, "url": given or block.get("url")}
+    data = source.get("base64") or source.get("data") or source.get("blob")
+    url, media_type = source.get("url"), source.get("media_type") or source.get("mimeType")
+    head, _, inline = url.partition(",") if isinstance(url, str) else ("", "", "")
+    if data is None and head.startswith("data:") and head.endswith(";base64"):
+        return Source(inline, media_type or head.removeprefix("data:").partition(";")[0], None)
+    return Source(data, media_type, url)
 
 
 def read_arguments(given: Any) -> dict[str, Any]:

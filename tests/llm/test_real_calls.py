@@ -17,32 +17,15 @@ import pytest
 from harnpy import Vm
 from harnpy.vm.errors import VmError
 from tests.clock import SimulatedClock
-from tests.llm.wire import (
-    ANTHROPIC,
-    GEMINI,
-    KEY,
-    OPENAI,
-    RESPONSES,
-    Answer,
-    Call,
-    Fail,
-    Raw,
-    Say,
-    Silence,
-    Wire,
-)
+from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Raw, Say, Silence, Wire
 from tests.support import PATIENCE, Command
 from tests.worlds import OwnWorld
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 
 _ENTRY = '[providers.acme]\nbase_url = "{url}"\nauth_envs = ["ACME_KEY"]\ndefault_model = "m-1"\n'
-_PROVIDERS = {
-    OPENAI: _ENTRY,
-    RESPONSES: _ENTRY + 'protocol = "responses"\n',
-    GEMINI: _ENTRY + 'protocol = "gemini"\n',
-    ANTHROPIC: _ENTRY + 'protocol = "anthropic"\nchat_endpoint = "/messages"\n'
-    'auth_style = "header"\nauth_header = "x-api-key"\n',
+_FURTHER = {
+    ANTHROPIC: 'chat_endpoint = "/messages"\nauth_style = "header"\nauth_header = "x-api-key"\n',
 }
 
 
@@ -58,9 +41,14 @@ class WireHost(OwnWorld):
         return self._env.get(name)
 
 
+def entry(wire: Wire) -> str:
+    """The service as a provider of the configuration."""
+    return f'{_ENTRY.format(url=wire.url)}protocol = "{wire.protocol}"\n{_FURTHER.get(wire.protocol, "")}'
+
+
 def environment(wire: Wire, directory: Path, **more: str) -> dict[str, str]:
     file = directory / "providers.toml"
-    file.write_text(_PROVIDERS[wire.protocol].format(url=wire.url), encoding="utf-8")
+    file.write_text(entry(wire), encoding="utf-8")
     named = {"HARN_LLM_PROVIDER": "acme", "HARN_PROVIDERS_CONFIG": str(file)}
     return {**named, "ACME_KEY": KEY, **more}
 
@@ -357,7 +345,7 @@ def test_a_stream_comes_piece_by_piece(protocol: str, tmp_path: Path) -> None:
 def test_a_fallback_of_the_other_protocol_takes_over(tmp_path: Path) -> None:
     with Wire(OPENAI, Fail(500)) as first, Wire(ANTHROPIC, Say("from the other")) as second:
         env = environment(first, tmp_path)
-        spare = _PROVIDERS[ANTHROPIC].format(url=second.url).replace("acme", "spare")
+        spare = entry(second).replace("acme", "spare")
         with open(env["HARN_PROVIDERS_CONFIG"], "a", encoding="utf-8") as file:
             file.write(spare)
         host = WireHost(env)

@@ -20,6 +20,10 @@ from typing import Any
 from zlib import crc32
 
 OPENAI, ANTHROPIC, RESPONSES, GEMINI = "openai", "anthropic", "responses", "gemini"
+MISTRAL, DEEPSEEK, OLLAMA = "mistral", "deepseek", "ollama"
+
+#: What an event is called that is a line of JSON, and no event.
+LINE = "line"
 
 #: The key that tests use. Nothing that a run writes may hold it.
 KEY = "sk-harnpy-test-3f9d1c7ab2"
@@ -220,6 +224,8 @@ class Wire:
         error: dict[str, Any] = {"type": fail.type, "message": fail.message.replace("{key}", key)}
         if self.protocol == ANTHROPIC:
             return {"type": "error", "error": error}
+        if self.protocol == OLLAMA:
+            return {"error": error["message"]}
         return {"error": {**error, "code": fail.code, "param": None}}
 
     async def _whole(
@@ -245,7 +251,7 @@ class Wire:
                 name, data = "error", json.dumps(say.error_after)
             await asyncio.sleep(say.pause)
             label = f"event: {name}\n" if name else ""
-            raw = f"{label}data: {data}\n\n".encode()
+            raw = f"{data}\n".encode() if name == LINE else f"{label}data: {data}\n\n".encode()
             if _by_amazon(request):
                 raw = amazon_event(json.loads(data), failed=name == "error")
             size = say.bytes_a_write or len(raw)
@@ -461,14 +467,48 @@ def _generated_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
     yield "", json.dumps(_generated(replace(say, text="")))
 
 
+def _chat_reply(say: Say) -> dict[str, Any]:
+    """A reply by Ollama's API, whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": say.text}
+    if say.thinking:
+        message["thinking"] = say.thinking
+    if say.calls:
+        message["tool_calls"] = [
+            {"id": c.id, "function": {"index": i, "name": c.name, "arguments": json.loads(c.arguments)}}
+            for i, c in enumerate(say.calls)
+        ]
+    counts = {"prompt_eval_count": say.input_tokens, "eval_count": say.output_tokens}
+    return {"model": "wire-1", "message": message, "done": True, "done_reason": say.stop or "stop", **counts}
+
+
+def _chat_lines(say: Say, request: Received) -> Iterator[tuple[str, str]]:
+    def line(**message: Any) -> tuple[str, str]:
+        told = {"role": "assistant", "content": "", **message}
+        return LINE, json.dumps({"model": "wire-1", "message": told, "done": False}, ensure_ascii=False)
+
+    for piece in _pieces(say.thinking, say.piece):
+        yield line(thinking=piece)
+    for piece in _pieces(say.text, say.piece):
+        yield line(content=piece)
+    for call in _chat_reply(say)["message"].get("tool_calls", ()):
+        yield line(tool_calls=[call])
+    yield LINE, json.dumps(_chat_reply(replace(say, text="", thinking="", calls=())))
+
+
 _BODIES = {
     OPENAI: _openai_body,
+    MISTRAL: _openai_body,
+    DEEPSEEK: _openai_body,
+    OLLAMA: _chat_reply,
     ANTHROPIC: _anthropic_body,
     RESPONSES: _response,
     GEMINI: _generated,
 }
 _EVENTS = {
     OPENAI: _openai_events,
+    MISTRAL: _openai_events,
+    DEEPSEEK: _openai_events,
+    OLLAMA: _chat_lines,
     ANTHROPIC: _anthropic_events,
     RESPONSES: _response_events,
     GEMINI: _generated_events,

@@ -11,7 +11,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Answer, Played, Raw
+from tests.llm import wire
+from tests.llm.wire import Answer, Played, Raw
 
 DIRECTORY = Path(__file__).parent / "cases"
 
@@ -50,10 +51,11 @@ def _read(path: Path) -> Case:
     data = json.loads(path.read_text(encoding="utf-8"))
     dialect = data["dialect"]
     write = {
-        OPENAI: _chat_stream,
-        ANTHROPIC: _message_stream,
-        RESPONSES: _response_stream,
-        GEMINI: _generated_stream,
+        **dict.fromkeys((wire.OPENAI, wire.MISTRAL, wire.DEEPSEEK), _chat_stream),
+        wire.OLLAMA: _lines,
+        wire.ANTHROPIC: _message_stream,
+        wire.RESPONSES: _response_stream,
+        wire.GEMINI: _generated_stream,
     }[dialect]
     whole = data.get("whole")
     if whole is not None:
@@ -62,9 +64,12 @@ def _read(path: Path) -> Case:
 
 
 def _chat_stream(deltas: list[Any]) -> bytes:
-    """A stream of chat completions. An item is a delta, a finish reason, or a chunk with ``choices``."""
+    """A stream of chat completions: deltas, finish reasons, chunks with ``choices``, and comments (":")."""
     lines = []
     for delta in deltas:
+        if isinstance(delta, str) and delta.startswith(":"):
+            lines.append(delta)
+            continue
         if isinstance(delta, str):
             chunk = {"choices": [{"index": 0, "delta": {}, "finish_reason": delta}]}
         elif "choices" in delta or "error" in delta:
@@ -107,3 +112,19 @@ def _generated_stream(chunks: list[Any]) -> bytes:
     ]
     said.append({"candidates": [{"finishReason": reason}], "usageMetadata": {"promptTokenCount": 4}})
     return "".join(f"data: {json.dumps(each, ensure_ascii=False)}\r\n\r\n" for each in said).encode()
+
+
+def _lines(messages: list[Any]) -> bytes:
+    """A stream of Ollama's: messages, the reason why it ends, and whole lines: those with a ``model``."""
+    said: list[dict[str, Any]] = []
+    for message in messages:
+        if isinstance(message, str):
+            empty = {"role": "assistant", "content": ""}
+            counts = {"prompt_eval_count": 4, "eval_count": 3}
+            said.append({"model": "m", "message": empty, "done": True, "done_reason": message, **counts})
+        elif "model" in message:
+            said.append(message)
+        else:
+            told = {"role": "assistant", "content": "", **message}
+            said.append({"model": "m", "message": told, "done": False})
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in said).encode()

@@ -15,7 +15,7 @@ import pytest
 from harnpy import AgentDef, LoopFactory, Vm, World, runtime, tool
 from harnpy.session import Session
 from tests.llm.test_real_calls import WireHost, environment
-from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Say, Wire
+from tests.llm.wire import ANTHROPIC, DEEPSEEK, GEMINI, MISTRAL, OLLAMA, OPENAI, RESPONSES, Say, Wire
 from tests.support import ROOT
 from tests.wire.exchanges import Case, cases, forms
 
@@ -139,7 +139,12 @@ def test_a_turn_of_a_session(case: Case, streamed: bool, tmp_path: Path) -> None
         _check_next_request(case, bodies[1])
 
 
-_LAST_WORDS = {OPENAI: "stop", ANTHROPIC: "end_turn", RESPONSES: "completed", GEMINI: "STOP"}
+_LAST_WORDS = {
+    **dict.fromkeys((OPENAI, MISTRAL, DEEPSEEK, OLLAMA), "stop"),
+    ANTHROPIC: "end_turn",
+    RESPONSES: "completed",
+    GEMINI: "STOP",
+}
 
 
 def _last_word(case: Case) -> str:
@@ -192,7 +197,12 @@ def _of_contents(body: dict[str, Any]) -> Said:
     return said, [(call["name"], call.get("id")) for call in calls], told
 
 
-_READERS = {OPENAI: _of_chat, ANTHROPIC: _of_messages, RESPONSES: _of_responses, GEMINI: _of_contents}
+_READERS = {
+    **dict.fromkeys((OPENAI, MISTRAL, DEEPSEEK, OLLAMA), _of_chat),
+    ANTHROPIC: _of_messages,
+    RESPONSES: _of_responses,
+    GEMINI: _of_contents,
+}
 
 
 def _call_ids(message: dict[str, Any]) -> list[str]:
@@ -223,6 +233,11 @@ def _answered(message: dict[str, Any]) -> list[str]:
 
 def test_the_documented_cases_exist() -> None:
     page = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:chat|responses|message|gemini)_\w+)`", page))
+    named = set(
+        re.findall(
+            r"`((?:chat|mistral|ollama|responses|message|gemini)_\w+)`",
+            page,
+        )
+    )
     assert named <= {case.name for case in cases()}
     assert len(named) >= 20

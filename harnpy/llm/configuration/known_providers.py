@@ -130,6 +130,7 @@ class ProviderConfig:
     api_key: str | None = field(default=None, repr=False)
     chat_endpoint: str = "/chat/completions"
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     auth_header: str | None = None
     timeout: float = _TIMEOUT_SECONDS
     protocol: str = "openai"
@@ -294,6 +295,7 @@ class KnownProviders:
             api_key=key,
             chat_endpoint=entry.chat_endpoint,
             extra_headers=entry.extra_headers,
+            extra_body=entry.extra_body,
             auth_header=entry.auth_header,
             protocol=protocol_of(entry.protocol, model),
             cloud=self._cloud(name, entry, style),

@@ -50,9 +50,9 @@ class ProviderEntry:
     """The way to reach a provider, and what else is known of it.
 
     ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own.
-    ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` or
-    a cloud's own. A call that names no model uses the first of ``default_model_envs`` that is set, else
-    ``default_model``.
+    ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` …
+    (07 §1.19). ``extra_body``: what the body of each call has beside the call's own. A call that names no
+    model uses the first of ``default_model_envs`` that is set, else ``default_model``.
 
     Of clouds: ``region``, ``project`` and ``api_version`` with the variables that come before them;
     ``token_envs``: variables that may hold a bearer token instead of a key; ``credentials_env``: one that may
@@ -74,6 +74,7 @@ class ProviderEntry:
     completion_endpoint: str | None = None
     auth_header: str | None = None
     extra_headers: dict[str, str] = field(default_factory=dict, repr=False)
+    extra_body: dict[str, Any] = field(default_factory=dict, repr=False)
     features: tuple[str, ...] = ()
     rpm: int | None = None
     cost_per_1k_in: float | None = None
@@ -284,7 +285,10 @@ _PROVIDERS = {
     ),
     "groq": ProviderEntry("https://api.groq.com/openai/v1", auth_envs=("GROQ_API_KEY",), display_name="Groq"),
     "deepseek": ProviderEntry(
-        "https://api.deepseek.com", auth_envs=("DEEPSEEK_API_KEY",), display_name="DeepSeek"
+        "https://api.deepseek.com",
+        auth_envs=("DEEPSEEK_API_KEY",),
+        protocol="deepseek",
+        display_name="DeepSeek",
     ),
     "fireworks": ProviderEntry(
         "https://api.fireworks.ai/inference/v1", auth_envs=("FIREWORKS_API_KEY",), display_name="Fireworks"
@@ -293,6 +297,13 @@ _PROVIDERS = {
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         auth_envs=("DASHSCOPE_API_KEY",),
         display_name="DashScope",
+    ),
+    "mistral": ProviderEntry(
+        "https://api.mistral.ai/v1",
+        auth_envs=("MISTRAL_API_KEY",),
+        protocol="mistral",
+        default_model="mistral-medium-latest",
+        display_name="Mistral AI",
     ),
     "ollama": ProviderEntry(
         "http://localhost:11434",

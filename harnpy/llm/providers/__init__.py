@@ -62,6 +62,9 @@ class _Dialect(NamedTuple):
 
 _DIALECTS = {
     "openai": _Dialect("openai_compatible", "OpenAIProvider", ("openai",), "openai"),
+    "deepseek": _Dialect("openai_compatible", "DeepSeekProvider", ("openai",), "openai"),
+    "mistral": _Dialect("openai_compatible", "MistralProvider", ("openai",), "openai"),
+    "ollama": _Dialect("ollama", "OllamaProvider", ("openai",), "openai"),
     "gemini": _Dialect("gemini", "GeminiProvider", ("openai",), "openai"),
     "responses": _Dialect("responses", "ResponsesProvider", ("openai",), "openai"),
     "anthropic": _Dialect("anthropic", "AnthropicProvider", ("anthropic",), "anthropic"),

@@ -15,7 +15,7 @@ from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
 from harnpy.llm.providers.openai_compatible import OpenAIProvider
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
-from harnpy.llm.request_messages import joined_text, result_text, turns
+from harnpy.llm.request_messages import joined_text, result_text, source_of, turns
 
 if TYPE_CHECKING:
     from harnpy.llm.request import Request
@@ -90,11 +90,11 @@ def _tools(tools: list[Part]) -> list[Part]:
     functions, own = [], []
     for tool in tools:
         if is_own(tool):
-            own.append(openai_tool(tool))
+            own.append(openai_tool(tool, GEMINI))
             continue
-        made = openai_tool(tool)["function"]
+        made = openai_tool(tool, GEMINI)["function"]
         schema = made.pop("parameters")
-        functions.append({**made, "name": GEMINI.name_of(made["name"]), "parametersJsonSchema": schema})
+        functions.append({**made, "parametersJsonSchema": schema})
     return [*([{"functionDeclarations": functions}] if functions else []), *own]
 
 
@@ -152,22 +152,13 @@ def _part(block: Block, calls: dict[str, Block]) -> Part | None:
             )
             name = GEMINI.name_of(str(asked.get("name", "unknown")))
             return {"functionResponse": {**own, "name": name, "response": {key: text}}}
-        case "image" | "image_url":
-            return _image(block)
+        case "image" | "image_url" | "input_image":
+            data, media_type, url = source_of(block)
+            kind = {"mimeType": media_type or "image/png"}
+            if data is None:
+                return {"fileData": {**kind, "fileUri": url}}
+            return {"inlineData": {**kind, "data": data}}
     return block.get("part") or None
-
-
-def _image(block: Block) -> Part:
-    source = block["source"] if isinstance(block.get("source"), dict) else block
-    data, media_type = source.get("base64") or source.get("data"), source.get("media_type") or "image/png"
-    given = block.get("image_url")
-    url = (given.get("url") if isinstance(given, dict) else given) or source.get("url")
-    if data is None and isinstance(url, str) and url.startswith("data:"):
-        head, _, data = url.removeprefix("data:").partition(",")
-        media_type = head.removesuffix(";base64")
-    if data is not None:
-        return {"inlineData": {"mimeType": media_type, "data": data}}
-    return {"fileData": {"mimeType": media_type, "fileUri": url}}
 
 
 class _Generated(Answer):

@@ -15,7 +15,7 @@ from harnpy.formats.json import ordered_json
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.known_providers import BEARER
-from harnpy.llm.dialects import CHAT
+from harnpy.llm.dialects import CHAT, DEEPSEEK, MISTRAL, Dialect
 from harnpy.llm.native_tools import openai_choice, openai_tool
 from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
@@ -28,6 +28,7 @@ from harnpy.llm.request_messages import (
     mark_last,
     mark_of,
     result_text,
+    source_of,
     turns,
     without_mark,
 )
@@ -39,9 +40,10 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.llm.request_messages import Block, Origin
 
-_ROLES = ("system", "developer", "assistant")
+_SYSTEM = ("system", "developer")
+_ROLES = (*_SYSTEM, "assistant")
 _NO_IMAGES = ": chat completions have only text in a tool's result"
-_SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
+SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop")
 
 
 class OpenAIProvider(Remote):
@@ -67,16 +69,16 @@ class OpenAIProvider(Remote):
     def body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model_id(request.model),
-            "messages": list(_messages(request, self.origin(request), self._wants_marks(request))),
+            "messages": list(self._messages(request)),
             self.limit: request.max_tokens,
-            **{key: request.sampling[key] for key in _SAMPLING if key in request.sampling},
+            **{key: request.sampling[key] for key in SAMPLING if key in request.sampling},
             **self._thinking(request.thinking),
             **_response_format(request.output),
         }
         if request.transport.stream:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
-            body["tools"] = [openai_tool(tool) for tool in request.tools]
+            body["tools"] = [openai_tool(tool, self.dialect) for tool in request.tools]
             if request.tool_choice is not None:
                 body["tool_choice"] = openai_choice(request.tool_choice)
         return body
@@ -92,6 +94,13 @@ class OpenAIProvider(Remote):
 
     def new_answer(self) -> Answer:
         return _Completion()
+
+    def _messages(self, request: Request) -> Iterator[dict[str, Any]]:
+        """The conversation."""
+        for turn in _turns(request, self.origin(request), self._wants_marks(request)):
+            yield from _rendered(turn, self.dialect)
+        if request.prefill:
+            yield {"role": "assistant", "content": request.prefill}
 
     def _wants_marks(self, request: Request) -> bool:
         """Return True if marks for the cache are sent: OpenRouter passes them on to Anthropic."""
@@ -141,8 +150,8 @@ class _Completion(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._calls = StreamedCalls()
-        #: The pieces of the content where it is a list, and of the keys that go back.
-        self._parts: list[Any] = []
+        #: The pieces of the content, which may be a list, and of the keys that go back.
+        self._content: list[str | list[Any]] = []
         self._more: dict[str, list[Any]] = {}
 
     def add(self, chunk: Any) -> str:
@@ -157,17 +166,21 @@ class _Completion(Answer):
         return self._calls.calls(self.is_cut)
 
     def parts(self) -> list[Block]:
-        return _joined(self._parts) if self._parts else []
+        if all(isinstance(piece, str) for piece in self._content):
+            return []
+        listed = [[_text_part(piece)] if isinstance(piece, str) else piece for piece in self._content]
+        return list(_joined(listed))
 
     def more(self) -> dict[str, Any]:
         return {key: _joined(pieces) for key, pieces in self._more.items()}
 
     def _read(self, part: dict[str, Any], key: str) -> str:
-        if part.get("error"):
-            raise ServiceError(part["error"])
+        of_groq = expect_dict(part.get("x_groq") or {})
+        if error := part.get("error") or of_groq.get("error"):
+            raise ServiceError(error)
         self.model = part.get("model") or self.model
-        if part.get("usage"):
-            self._count(part["usage"])
+        if usage := part.get("usage") or of_groq.get("usage"):
+            self._count(usage)
         choices = expect_list(part.get("choices"))
         if not choices and key == "message":
             raise MalformedReply("a completion without choices")
@@ -182,8 +195,6 @@ class _Completion(Answer):
             return ""
         calls = [expect_dict(call) for call in expect_list(message.get("tool_calls"))]
         (self._calls.add if key == "delta" else self._calls.add_whole)(calls)
-        if isinstance(content := message.get("content"), list):
-            self._parts.append([part for part in content if isinstance(part, dict)])
         return self._say(message)
 
     def _say(self, message: dict[str, Any]) -> str:
@@ -195,9 +206,12 @@ class _Completion(Answer):
                 self._more.setdefault(key, []).append(message[key])
         content = message.get("content") or message.get("refusal")
         if isinstance(content, list):
+            self._content.append([part for part in content if isinstance(part, dict)])
             self.thinking += _texts(content, "thinking")
             content = "".join(_texts(content, "text"))
-        if not isinstance(content, str):
+        elif isinstance(content, str):
+            self._content.append(content)
+        else:
             return ""
         self.text.append(content)
         return content
@@ -248,6 +262,10 @@ def _as_one(group: list[Any]) -> Any:
     return {**whole, **{key: _joined(found) for key, found in pieces.items()}}
 
 
+def _text_part(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
 def _texts(parts: list[Any], kind: str) -> list[str]:
     """Return the texts of a content's parts of that kind; one may be a list of parts itself."""
     found: list[str] = []
@@ -257,8 +275,8 @@ def _texts(parts: list[Any], kind: str) -> list[str]:
     return found
 
 
-def _messages(request: Request, reader: Origin, marks: bool) -> Iterator[dict[str, Any]]:
-    """The conversation; ``marks``: with its marks for the cache."""
+def _turns(request: Request, reader: Origin, marks: bool) -> list[Turn]:
+    """The turns of the conversation, the system prompt first; ``marks``: with marks for the cache."""
     said = list(turns(request.messages, reader))
     if request.system:
         said.insert(0, Turn("system", [{"type": "text", "text": request.system}], {}))
@@ -266,10 +284,7 @@ def _messages(request: Request, reader: Origin, marks: bool) -> Iterator[dict[st
         said = [turn._replace(blocks=list(map(without_mark, turn.blocks))) for turn in said]
     elif request.cache:
         _mark_for_cache(said)
-    for turn in said:
-        yield from _rendered(turn)
-    if request.prefill:
-        yield {"role": "assistant", "content": request.prefill}
+    return said
 
 
 def _mark_for_cache(said: list[Turn]) -> None:
@@ -280,10 +295,10 @@ def _mark_for_cache(said: list[Turn]) -> None:
             mark_last(blocks)
 
 
-def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
+def _rendered(turn: Turn, dialect: Dialect) -> Iterator[dict[str, Any]]:
     """A turn as messages: every tool result is a separate message."""
     for result in turn.of("tool_result"):
-        id = CHAT.id_of(result["tool_use_id"])
+        id = dialect.id_of(result["tool_use_id"])
         content = result_text(result["content"], _NO_IMAGES)
         yield {"role": "tool", "tool_call_id": id, "content": content}
     calls = turn.of("tool_use")
@@ -299,9 +314,9 @@ def _rendered(turn: Turn) -> Iterator[dict[str, Any]]:
         message["tool_calls"] = [
             {
                 **call.get("more", {}),
-                "id": CHAT.id_of(call["id"]),
+                "id": dialect.id_of(call["id"]),
                 "type": "function",
-                "function": {"name": CHAT.name_of(call["name"]), "arguments": ordered_json(call["input"])},
+                "function": {"name": dialect.name_of(call["name"]), "arguments": ordered_json(call["input"])},
             }
             for call in calls
         ]
@@ -320,13 +335,58 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
         if block.get("type") != "image":
             yield block
             continue
-        source = block["source"] if isinstance(block.get("source"), dict) else block
-        data = source.get("base64") or source.get("data")
-        media_type = source.get("media_type") or "image/png"
-        image = {"url": f"data:{media_type};base64,{data}" if data else source.get("url")}
+        image = {"url": source_of(block).as_url()}
         if block.get("detail"):
             image["detail"] = block["detail"]
         yield {"type": "image_url", "image_url": image, **mark_of(block)}
+
+
+# Mistral's chat completions, which refuse unknown keys and some orders of messages. Spec: 07 §1.19.
+
+
+#: What stands between a tool's result and a user's message.
+_PAUSE = {"role": "assistant", "content": "…"}
+
+
+class MistralProvider(OpenAIProvider):
+    dialect = MISTRAL
+    limit = "max_tokens"
+
+    def body(self, request: Request) -> dict[str, Any]:
+        body = super().body(request)
+        body.pop("stream_options", None)  # streams tell their usage unasked
+        if "seed" in body:
+            body["random_seed"] = body.pop("seed")
+        return body
+
+    def _messages(self, request: Request) -> Iterator[dict[str, Any]]:
+        said = list(super()._messages(request))
+        if request.prefill:
+            said[-1]["prefix"] = True
+        systems = [message["content"] for message in said if message["role"] in _SYSTEM]
+        if systems:
+            yield {"role": "system", "content": "\n\n".join(map(result_text, systems))}
+        before = ""
+        for message in said:
+            if message["role"] in _SYSTEM:
+                continue
+            if before == "tool" and message["role"] == "user":
+                yield _PAUSE
+            before = message["role"]
+            yield message
+
+
+# DeepSeek's chat completions, which refuse what an assistant said without the reasoning that led to it.
+#
+# Spec: 07 §1.19.
+
+
+class DeepSeekProvider(OpenAIProvider):
+    dialect = DEEPSEEK
+
+    def _messages(self, request: Request) -> Iterator[dict[str, Any]]:
+        for message in super()._messages(request):
+            yield {"reasoning_content": "", **message} if message["role"] == "assistant" else message
 
 
 # OpenAI's models on Azure: chat completions of a deployment, which the call names as its model.

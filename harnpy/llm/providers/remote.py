@@ -39,7 +39,7 @@ from harnpy.world.responses import TooLarge
 from harnpy.world.threads import OfProcess
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.request import Request
@@ -217,6 +217,11 @@ class Remote(OfProcess, ABC):
         """Return the body with whether the reply is to be streamed."""
         return {**body, "stream": stream}
 
+    @property
+    def stream_class(self) -> Any:
+        """The SDK's class of streamed replies."""
+        return self.sdk.AsyncStream[object]
+
     #: Whether the SDK rewrites requests for a cloud: it then wants values rather than bytes.
     rewritten = False
 
@@ -340,7 +345,8 @@ class Remote(OfProcess, ABC):
             self._client = self._open()
         sdk, silence = self.sdk, self._silence(request)
         # A lone surrogate in a script's string has no UTF-8 encoding.
-        content = _encode(self.told(body, stream=stream)).encode("utf-8", "replace")
+        body = _overlaid(self.config.extra_body, self.told(body, stream=stream))
+        content = _encode(body).encode("utf-8", "replace")
         return await self._client.post(
             self.request_path(request, stream=stream),
             cast_to=object,
@@ -350,7 +356,7 @@ class Remote(OfProcess, ABC):
                 "headers": {**self.headers(request), **self.authorization()},
             },
             stream=stream,
-            stream_cls=sdk.AsyncStream[object],
+            stream_cls=self.stream_class,
         )
 
     def _silence(self, request: Request) -> float:
@@ -389,6 +395,12 @@ class Remote(OfProcess, ABC):
             stop_reason=answer.stop_reason,
             cached_beside=answer.cached_beside,
         )
+
+
+def _overlaid(given: Mapping[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body with what is given beside it, at any depth; what both have is the body's."""
+    both = [key for key in given if isinstance(given[key], dict) and isinstance(body.get(key), dict)]
+    return {**given, **body, **{key: _overlaid(given[key], body[key]) for key in both}}
 
 
 def _renamed(call: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
 from harnpy.llm.providers.openai_compatible import OpenAIProvider, is_strict
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import ServiceError
-from harnpy.llm.request_messages import read_arguments, turns, without_mark, written_call
+from harnpy.llm.request_messages import read_arguments, source_of, turns, without_mark, written_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,9 +86,9 @@ def _format(output: Output) -> dict[str, Any]:
 
 
 def _tool(tool: Item) -> Item:
+    made = openai_tool(tool, RESPONSES)
     if is_own(tool):
-        return openai_tool(tool)
-    made = openai_tool(tool)
+        return made
     return {"type": "function", **made["function"], "strict": False}
 
 
@@ -147,16 +147,9 @@ def _input(block: Block) -> Block:
     block = without_mark(block)
     if block.get("type") == "text":
         return {"type": "input_text", "text": block["text"]}
-    if block.get("type") == "image_url":
-        given = block.get("image_url")
-        url = given.get("url") if isinstance(given, dict) else given
-    elif block.get("type") == "image":
-        source = block["source"] if isinstance(block.get("source"), dict) else block
-        data = source.get("base64") or source.get("data")
-        media_type = source.get("media_type") or "image/png"
-        url = f"data:{media_type};base64,{data}" if data else source.get("url")
-    else:
+    if block.get("type") not in ("image", "image_url"):
         return block
+    url = source_of(block).as_url()
     return {"type": "input_image", "image_url": url, "detail": block.get("detail") or "auto"}
 
 

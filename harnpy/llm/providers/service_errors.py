@@ -189,7 +189,9 @@ def _inner(body: Any) -> Any:
 def _category(status: int | None, names: list[str]) -> str:
     if status is not None:
         return _BY_STATUS.get(status, "server_error" if status >= 500 else "generic")
-    return next((_BY_NAME[name] for name in names if name in _BY_NAME), "generic")
+    # A reply that breaks off without a name for it is no complaint about the request.
+    other = "generic" if names else "server_error"
+    return next((_BY_NAME[name] for name in names if name in _BY_NAME), other)
 
 
 def _phrase(status: int) -> str:

@@ -390,7 +390,7 @@ def test_no_media_in_a_result_is_sent_as_text() -> None:
     assert [line.partition(", left out")[0] for line in lines] == [
         "[audio: audio/wav, 3000 bytes",
         "[document: application/pdf, 3000 bytes",
-        "[image: 3000 bytes",
+        "[image: image/png, 3000 bytes",
         "[image: https://example.org/a.png",
         '{"data":1,"type":"row"}',
     ]
@@ -892,7 +892,7 @@ def test_who_stops_listening_ends_the_call(protocol: str) -> None:
 
 
 def test_a_protocol_that_nobody_speaks() -> None:
-    with pytest.raises(OptionError, match="unknown protocol 'gopher'; known are openai, gemini, resp"):
+    with pytest.raises(OptionError, match="unknown protocol 'gopher'; known are openai, deepseek, mistral, ol"):
         make_provider(ProviderConfig("x", "http://x", "bearer", KEY, protocol="gopher"), RealHttp())
 
 
