@@ -6,10 +6,11 @@ Nothing of harnpy reads a request here.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from functools import cache
 from typing import Any
 
-from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+from tests.llm.wire import ANTHROPIC, DEEPSEEK, GEMINI, MISTRAL, OLLAMA, OPENAI, RESPONSES
 
 Body = dict[str, Any]
 
@@ -18,9 +19,7 @@ _NAME = {OPENAI: r"[a-zA-Z0-9_-]{1,64}", ANTHROPIC: r"[a-zA-Z0-9_-]{1,128}"}
 
 def check_request(dialect: str, body: Body) -> None:
     """Fail unless the dialect's services take the request."""
-    {OPENAI: _check_chat, ANTHROPIC: _check_messages, RESPONSES: _check_responses, GEMINI: _check_gemini}[
-        dialect
-    ](body)
+    _CHECKS[dialect](body)
 
 
 @cache
@@ -50,6 +49,65 @@ def _check_types(dialect: str, messages: list[Any]) -> None:
 
 def _check_chat(body: Body) -> None:
     _check_types(OPENAI, body["messages"])
+    _check_pairs(body)
+
+
+def _check_deepseek(body: Body) -> None:
+    _check_chat(body)
+    said = [message for message in body["messages"] if message["role"] == "assistant"]
+    assert all("reasoning_content" in message for message in said)
+
+
+#: The keys that Mistral takes: it refuses any other. By role, those of messages.
+_MISTRALS = {
+    *("model", "messages", "max_tokens", "stream", "tools", "tool_choice", "temperature", "top_p", "top_k"),
+    *("stop", "random_seed", "response_format", "presence_penalty", "frequency_penalty", "reasoning_effort"),
+}
+_MISTRALS_OF = {
+    "system": {"role", "content"},
+    "user": {"role", "content"},
+    "assistant": {"role", "content", "tool_calls", "prefix"},
+    "tool": {"role", "content", "tool_call_id", "name"},
+}
+#: Which roles it takes behind which.
+_BEHIND = {
+    "": ("system", "user"),
+    "system": ("user", "assistant"),
+    "user": ("assistant", "user"),
+    "assistant": ("assistant", "user", "tool"),
+    "tool": ("assistant", "tool"),
+}
+
+
+def _check_mistral(body: Body) -> None:
+    assert body.keys() <= _MISTRALS
+    before = ""
+    for message in body["messages"]:
+        assert message.keys() <= _MISTRALS_OF[message["role"]]
+        assert message["role"] in _BEHIND[before], f"{message['role']} after {before}"
+        before = message["role"]
+        ids = [call["id"] for call in message.get("tool_calls", ())]
+        assert all(re.fullmatch("[a-zA-Z0-9]{9}", id) for id in ids)
+        assert isinstance(message["content"], str) or message["content"]
+    assert before in ("user", "tool")
+    _check_pairs(body)
+
+
+def _check_ollama(body: Body) -> None:
+    assert body.keys() <= {"model", "messages", "options", "stream", "tools", "format", "think", "keep_alive"}
+    for message in body["messages"]:
+        assert message["role"] in ("system", "user", "assistant", "tool")
+        assert isinstance(message["content"], str)
+        for image in message.get("images", ()):
+            assert b64decode(image, validate=True)
+        for call in message.get("tool_calls", ()):
+            assert isinstance(call["function"]["arguments"], dict)
+        assert message["role"] != "tool" or re.fullmatch(_NAME[OPENAI], message["tool_name"])
+    _check_pairs(body)
+
+
+def _check_pairs(body: Body) -> None:
+    """Check names, ids, and that each call has its result behind it."""
     _check_names([tool["function"]["name"] for tool in body.get("tools", ())], OPENAI)
     waiting: list[str] = []
     for message in body["messages"]:
@@ -128,3 +186,14 @@ def _check_gemini(body: Body) -> None:
 def _check_names(names: list[str], dialect: str) -> None:
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(_NAME[dialect], name) for name in names)
+
+
+_CHECKS = {
+    OPENAI: _check_chat,
+    MISTRAL: _check_mistral,
+    DEEPSEEK: _check_deepseek,
+    OLLAMA: _check_ollama,
+    ANTHROPIC: _check_messages,
+    RESPONSES: _check_responses,
+    GEMINI: _check_gemini,
+}
