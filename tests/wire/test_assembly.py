@@ -5,7 +5,9 @@ Spec: 07 §1.17.
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count, pairwise
 from typing import Any
@@ -18,12 +20,13 @@ from harnpy.agent.loop.transcript_entries import assistant_message
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.providers import make_provider
+from harnpy.llm.providers.ollama import json_lines
 from harnpy.llm.providers.remote import Remote
 from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.world.http import RealHttp
 from tests.counts import COUNT
-from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+from tests.llm.wire import ANTHROPIC, GEMINI, MISTRAL, OLLAMA, OPENAI, RESPONSES
 
 Part = dict[str, Any]
 
@@ -232,6 +235,66 @@ def response_streams(draw: st.DrawFn) -> tuple[list[Part], list[Any], Any]:
     return items, events, whole
 
 
+@st.composite
+def mistral_streams(draw: st.DrawFn) -> tuple[Part, list[Any], Any]:
+    """Return a message of Mistral's, the chunks of its stream, and the whole reply. Content is a list where
+    it thinks, and texts in a stream are plain."""
+    content: list[Part] = []
+    calls: list[Part] = []
+    chunks: list[Any] = []
+
+    def add(finish: str | None = None, **delta: Any) -> None:
+        chunks.append({"model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+    add(role="assistant", content="")
+    for block in draw(TURNS):
+        kind = block["type"]
+        if kind == "tool_use":
+            written = json.dumps(block["input"], separators=(",", ":"), ensure_ascii=False)
+            made = {"id": f"call{len(calls):05}", "function": {"name": block["name"], "arguments": written}}
+            calls.append({**made, "type": "function"})
+            add(tool_calls=[made])
+        elif kind in ("text", "thinking") and (not content or content[-1]["type"] != kind):
+            said = {"type": "text", "text": block[kind]}
+            content.append(said if kind == "text" else {"type": kind, kind: [said]})
+            is_plain = kind == "text" and draw(st.booleans())
+            for piece in pieces(draw, block[kind]):
+                part = {"type": "text", "text": piece}
+                add(content=piece if is_plain else [part if kind == "text" else {"type": kind, kind: [part]}])
+    add("tool_calls" if calls else "stop", content="")
+    is_text = len(content) == 1 and content[0]["type"] == "text"
+    message: Part = {"role": "assistant", "content": content[0]["text"] if is_text else content or ""}
+    if calls:
+        message["tool_calls"] = calls
+    return message, chunks, {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+@st.composite
+def ollama_streams(draw: st.DrawFn) -> tuple[Part, list[Any], Any]:
+    """Return a message of Ollama's, the lines of its stream, and the whole reply."""
+    message: Part = {"role": "assistant", "content": draw(SAID | st.just(""))}
+    if thinking := draw(SAID | st.just("")):
+        message["thinking"] = thinking
+    lines: list[Any] = []
+
+    def add(**said: Any) -> None:
+        told = {"role": "assistant", "content": "", **said}
+        lines.append({"model": "m", "message": told, "done": False})
+
+    for key in ("thinking", "content"):
+        for piece in pieces(draw, message.get(key, "")):
+            add(**{key: piece})
+    for call in draw(TURNS):
+        if call["type"] == "tool_use":
+            made = message.setdefault("tool_calls", [])
+            function = {"index": len(made), "name": call["name"], "arguments": call["input"]}
+            made.append({"id": call["id"], "function": function})
+            add(tool_calls=made[-1:])
+    end = {"model": "m", "done": True, "done_reason": "stop", "prompt_eval_count": 4, "eval_count": 3}
+    lines.append({**end, "message": {"role": "assistant", "content": ""}})
+    return message, lines, {**end, "message": message}
+
+
 def same(one: Reply, other: Reply) -> None:
     assert replace(one, input_tokens=0) == replace(other, input_tokens=0)
 
@@ -272,6 +335,53 @@ def test_chat_completions(made: tuple[Part, list[Any], Any]) -> None:
     _, back = service.body(request(message))["messages"]
     assert back == said
     _check_others(message, [])
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(mistral_streams())
+def test_mistrals_completions(made: tuple[Part, list[Any], Any]) -> None:
+    said, chunks, whole = made
+    service = remote(MISTRAL)
+    reply = read(service, chunks)
+    same(reply, replace(read(service, [], whole), stop_reason=reply.stop_reason))
+    if not (said["content"] or reply.tool_calls):
+        return
+    message = assistant_message(reply, OPENAI)
+    _, back = service.body(request(message))["messages"]
+    assert back == said
+    _check_others(message, [])
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(ollama_streams())
+def test_ollamas_replies(made: tuple[Part, list[Any], Any]) -> None:
+    said, lines, whole = made
+    service = remote(OLLAMA)
+    reply = read(service, lines)
+    same(reply, read(service, [], whole))
+    assert (reply.input_tokens, reply.output_tokens) == (4, 3)
+    message = assistant_message(reply, OPENAI)
+    _, back = service.body(request(message))["messages"]
+    assert back == said
+    _check_others(message, [])
+
+
+@settings(max_examples=COUNT.examples(60))
+@given(st.data(), ollama_streams())
+def test_lines_in_any_pieces(data: st.DataObject, made: tuple[Part, list[Any], Any]) -> None:
+    _, lines, _ = made
+    raw = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=8)))
+    parts = [raw[start:end] for start, end in pairwise([0, *cuts, len(raw)])]
+
+    async def coming() -> AsyncIterator[bytes]:
+        for part in parts:
+            yield part
+
+    async def told() -> list[Any]:
+        return [value async for value in json_lines(coming())]
+
+    assert asyncio.run(told()) == lines
 
 
 @settings(max_examples=COUNT.examples(60))

@@ -50,7 +50,7 @@ def run(wire: Wire, case: Case, directory: Path, source: str, streamed: bool) ->
     env = environment(wire, directory, HARN_LLM_STREAM="1" if streamed else "0")
     host = WireHost(env)
     Vm(world=host).run_source(TOOLS + source, directory=str(directory))
-    return [json.loads(line) for line in host.out.getvalue().splitlines()]
+    return [json.loads(line) for line in host.out.getvalue().split("\n") if line]
 
 
 @EITHER_FORM
@@ -233,11 +233,6 @@ def _answered(message: dict[str, Any]) -> list[str]:
 
 def test_the_documented_cases_exist() -> None:
     page = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
-    named = set(
-        re.findall(
-            r"`((?:chat|mistral|ollama|responses|message|gemini)_\w+)`",
-            page,
-        )
-    )
+    named = set(re.findall(r"`((?:chat|mistral|ollama|responses|message|gemini)_\w+)`", page))
     assert named <= {case.name for case in cases()}
     assert len(named) >= 20

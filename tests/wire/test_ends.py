@@ -16,25 +16,31 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from tests.counts import COUNT
 from tests.llm.providers.test_providers import ask, failure, request
-from tests.llm.wire import ANTHROPIC, OPENAI, Played, Raw, Wire
+from tests.llm.wire import ANTHROPIC, OLLAMA, OPENAI, Fail, Played, Raw, Wire
 from tests.wire.exchanges import Case, cases
 
 WHOLE_CHAT = {"choices": [{"message": {"content": "Fine."}, "finish_reason": "stop"}]}
 WHOLE_MESSAGE = {"content": [{"type": "text", "text": "Fine."}], "stop_reason": "end_turn"}
-BOTH = pytest.mark.parametrize(("protocol", "whole"), [(OPENAI, WHOLE_CHAT), (ANTHROPIC, WHOLE_MESSAGE)])
+WHOLE_REPLY = {"message": {"content": "Fine."}, "done": True, "done_reason": "stop"}
+EACH = pytest.mark.parametrize(
+    ("protocol", "whole"), [(OPENAI, WHOLE_CHAT), (ANTHROPIC, WHOLE_MESSAGE), (OLLAMA, WHOLE_REPLY)]
+)
 
-#: Three exchanges with text, thinking and several calls, which are cut at every byte.
-LONG = ("chat_reasoning_details", "chat_fragments_in_turns", "message_interleaved_thinking")
+#: Exchanges with text, thinking and several calls, which are cut at every byte.
+LONG = (
+    *("chat_reasoning_details", "chat_fragments_in_turns", "message_interleaved_thinking"),
+    *("ollama_text", "ollama_thinking_call"),
+)
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "text/plain", "text/html", ""])
 def test_json_is_read_whatever_it_is_called(protocol: str, whole: Any, kind: str) -> None:
     with Wire(protocol, Raw(json.dumps(whole).encode(), content_type=kind)) as wire:
         assert ask(wire, request(stream=False)).text == "Fine."
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("coding", ["gzip", "x-gzip"])
 def test_a_body_in_several_members(protocol: str, whole: Any, coding: str) -> None:
     body = json.dumps(whole).encode()
@@ -43,13 +49,13 @@ def test_a_body_in_several_members(protocol: str, whole: Any, coding: str) -> No
         assert ask(wire, request(stream=False)).text == "Fine."
 
 
-@BOTH
+@EACH
 def test_a_packed_body_that_ends_too_early_is_no_reply(protocol: str, whole: Any) -> None:
     with Wire(protocol, Raw(gzip.compress(json.dumps(whole).encode())[:-6], encoding="gzip")) as wire:
         assert failure(wire, request(stream=False)).category == "transient_network"
 
 
-@BOTH
+@EACH
 def test_what_is_no_json_is_no_reply(protocol: str, whole: Any) -> None:
     with Wire(protocol, Raw(b"<html>Bad gateway</html>", content_type="text/html")) as wire:
         assert "malformed response" in failure(wire, request(stream=False)).message
@@ -60,18 +66,27 @@ def test_what_is_no_json_is_no_reply(protocol: str, whole: Any) -> None:
     [
         (OPENAI, {"error": {"type": "overloaded_error", "message": "Busy."}}),
         (ANTHROPIC, {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}),
+        (OLLAMA, {"error": "Busy."}),
     ],
 )
 def test_an_error_with_status_200(protocol: str, body: Any) -> None:
     with Wire(protocol, Raw(json.dumps(body).encode())) as wire:
         found = failure(wire, request(stream=False))
-    assert found.category == "overloaded"
+    assert found.category == ("server_error" if protocol == OLLAMA else "overloaded")
     assert "Busy." in found.message
 
 
 def _events(*data: Any) -> bytes:
     texts = [each if isinstance(each, str) else json.dumps(each) for each in data]
     return "".join(f"data: {text}\n\n" for text in texts).encode()
+
+
+def _lines(*data: Any) -> bytes:
+    return "".join(f"{json.dumps(each)}\n" for each in data).encode()
+
+
+#: A line of Ollama's, in the middle of a reply.
+_FI = {"model": "m", "message": {"role": "assistant", "content": "Fi"}, "done": False}
 
 
 def _chunk(content: str, reason: str | None = None) -> Any:
@@ -102,6 +117,23 @@ ENDS = {
         b"event: error\n" + _events({"type": "error", "error": {"type": "overloaded_error", "message": "x"}}),
         "overloaded",
     ),
+    "groq-error": (
+        OPENAI,
+        _events(_chunk("Fi"), {"choices": [], "x_groq": {"id": "r", "error": "Stopped early."}}, "[DONE]"),
+        "server_error",
+    ),
+    "lines-with-an-error": (
+        OLLAMA,
+        _lines(_FI, {"error": "error parsing tool call: raw='{\"city\":', err=unexpected end of JSON input"}),
+        "server_error",
+    ),
+    "lines-without-an-end": (OLLAMA, _lines(_FI), "transient_network"),
+    "lines-that-are-no-json": (OLLAMA, _lines(_FI) + b"<html>\n", "server_error"),
+    "lines-of-a-model-that-is-loaded": (
+        OLLAMA,
+        _lines({"model": "m", "message": {"content": ""}, "done": True, "done_reason": "load"}),
+        "server_error",
+    ),
 }
 
 
@@ -110,6 +142,21 @@ def test_a_stream_that_ends_otherwise(name: str) -> None:
     protocol, body, category = ENDS[name]
     with Wire(protocol, Played(body)) as wire:
         assert failure(wire).category == category
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "category"),
+    [
+        (404, "model 'qwen3' not found", "not_found"),
+        (400, '"llava" does not support tools', "generic"),
+        (503, "server busy, please try again. maximum pending requests exceeded", "overloaded"),
+    ],
+)
+def test_what_ollama_refuses(status: int, message: str, category: str) -> None:
+    with Wire(OLLAMA, Fail(status, message)) as wire:
+        found = failure(wire)
+    assert found.category == category
+    assert message in found.message
 
 
 def outcome(case: Case, played: Played) -> Reply | CallError:

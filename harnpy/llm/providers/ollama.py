@@ -109,21 +109,25 @@ def _call(call: Block, index: int) -> Message:
     return {"id": OLLAMA.id_of(call["id"]), "function": function}
 
 
-class _Lines(openai.AsyncStream[object]):
-    """A stream of values, one a line."""
-
-    async def __stream__(self) -> AsyncIterator[object]:
-        pieces: list[bytes] = []
-        try:
-            async for piece in self.response.aiter_bytes():
-                first, *rest = piece.split(b"\n")
-                pieces.append(first)
-                for begin in rest:
-                    if line := b"".join(pieces).strip():
-                        yield json.loads(line)
-                    pieces = [begin]
-            if line := b"".join(pieces).strip():
+async def json_lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    """Yield the values of lines that come in any pieces. Raises ValueError for a line that is no JSON."""
+    begun: list[bytes] = []
+    async for piece in pieces:
+        end, *begins = piece.split(b"\n")
+        begun.append(end)
+        for begin in begins:
+            if line := b"".join(begun).strip():
                 yield json.loads(line)
+            begun = [begin]
+    if line := b"".join(begun).strip():
+        yield json.loads(line)
+
+
+class _Lines(openai.AsyncStream[object]):
+    async def __stream__(self) -> AsyncIterator[object]:
+        try:
+            async for value in json_lines(self.response.aiter_bytes()):
+                yield value
         finally:
             await self.response.aclose()
 

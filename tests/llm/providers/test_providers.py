@@ -31,9 +31,9 @@ EITHER_WAY = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "
 
 def config(wire: Wire, **changes: Any) -> ProviderConfig:
     own: dict[str, Any] = (
-        {"auth_style": "bearer"}
-        if wire.protocol == OPENAI
-        else {"auth_style": "header", "auth_header": "x-api-key", "chat_endpoint": "/messages"}
+        {"auth_style": "header", "auth_header": "x-api-key", "chat_endpoint": "/messages"}
+        if wire.protocol == ANTHROPIC
+        else {"auth_style": "bearer"}
     )
     fields = {"name": "acme", "base_url": wire.url, "api_key": KEY, "protocol": wire.protocol}
     return ProviderConfig(**{**fields, **own, **changes})
@@ -892,7 +892,7 @@ def test_who_stops_listening_ends_the_call(protocol: str) -> None:
 
 
 def test_a_protocol_that_nobody_speaks() -> None:
-    with pytest.raises(OptionError, match="unknown protocol 'gopher'; known are openai, deepseek, mistral, ol"):
+    with pytest.raises(OptionError, match="unknown protocol 'gopher'; known are openai, deepseek, mist"):
         make_provider(ProviderConfig("x", "http://x", "bearer", KEY, protocol="gopher"), RealHttp())
 
 
