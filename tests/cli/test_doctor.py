@@ -10,7 +10,20 @@ import pytest
 from harnpy import World
 from harnpy.cli.commands.doctor import Finding, findings
 from tests.llm.test_real_calls import WireHost, environment
-from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Answer, Call, Fail, Say, Wire
+from tests.llm.wire import (
+    ANTHROPIC,
+    DEEPSEEK,
+    GEMINI,
+    MISTRAL,
+    OLLAMA,
+    OPENAI,
+    RESPONSES,
+    Answer,
+    Call,
+    Fail,
+    Say,
+    Wire,
+)
 from tests.support import Command
 
 READY = Call("report", '{"word": "ready"}')
@@ -21,7 +34,7 @@ def found(wire: Wire, directory: Path, **named: Any) -> list[Finding]:
     return list(findings(world, {"provider": "acme", "model": "m-1", **named}))
 
 
-@pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("protocol", [OPENAI, MISTRAL, DEEPSEEK, OLLAMA, ANTHROPIC])
 def test_what_works(protocol: str, tmp_path: Path) -> None:
     calls = Say(calls=(READY,))
     with Wire(protocol, Say("ready"), Say("ready"), calls, calls) as wire:

@@ -270,6 +270,7 @@ BUILT_IN_ROWS = Rules(
             *_ANY_MODEL,
         ),
         "gemini": (replace(_SEES, model_match="gemini-*"),),
+        "mistral": (replace(_SEES, native_tools=True, thinking_modes=("effort",)),),
         "bedrock": (*_prefixed(_CLOUD_CLAUDE, "*anthropic."), _CLOUD),
         "azure_openai": _CLOUD_GPT,
         "vertex": (*_CLOUD_CLAUDE, _GEMINI),
