@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Container
 from functools import cache
 from typing import Any
 
@@ -17,9 +18,9 @@ Body = dict[str, Any]
 _NAME = {OPENAI: r"[a-zA-Z0-9_-]{1,64}", ANTHROPIC: r"[a-zA-Z0-9_-]{1,128}"}
 
 
-def check_request(dialect: str, body: Body) -> None:
-    """Fail unless the dialect's services take the request."""
-    _CHECKS[dialect](body)
+def check_request(dialect: str, body: Body, own: Container[str] = ()) -> None:
+    """Fail unless the dialect's services take the request; ``own`` are ids of calls that this one gave."""
+    _CHECKS[dialect](body, own)
 
 
 @cache
@@ -47,13 +48,13 @@ def _check_types(dialect: str, messages: list[Any]) -> None:
                 list(value)
 
 
-def _check_chat(body: Body) -> None:
+def _check_chat(body: Body, own: Container[str]) -> None:
     _check_types(OPENAI, body["messages"])
-    _check_pairs(body)
+    _check_pairs(body, own)
 
 
-def _check_deepseek(body: Body) -> None:
-    _check_chat(body)
+def _check_deepseek(body: Body, own: Container[str]) -> None:
+    _check_chat(body, own)
     said = [message for message in body["messages"] if message["role"] == "assistant"]
     assert all("reasoning_content" in message for message in said)
 
@@ -79,7 +80,7 @@ _BEHIND = {
 }
 
 
-def _check_mistral(body: Body) -> None:
+def _check_mistral(body: Body, own: Container[str]) -> None:
     assert body.keys() <= _MISTRALS
     before = ""
     for message in body["messages"]:
@@ -90,10 +91,10 @@ def _check_mistral(body: Body) -> None:
         assert all(re.fullmatch("[a-zA-Z0-9]{9}", id) for id in ids)
         assert isinstance(message["content"], str) or message["content"]
     assert before in ("user", "tool")
-    _check_pairs(body)
+    _check_pairs(body, own)
 
 
-def _check_ollama(body: Body) -> None:
+def _check_ollama(body: Body, own: Container[str]) -> None:
     assert body.keys() <= {"model", "messages", "options", "stream", "tools", "format", "think", "keep_alive"}
     for message in body["messages"]:
         assert message["role"] in ("system", "user", "assistant", "tool")
@@ -103,10 +104,10 @@ def _check_ollama(body: Body) -> None:
         for call in message.get("tool_calls", ()):
             assert isinstance(call["function"]["arguments"], dict)
         assert message["role"] != "tool" or re.fullmatch(_NAME[OPENAI], message["tool_name"])
-    _check_pairs(body)
+    _check_pairs(body, own)
 
 
-def _check_pairs(body: Body) -> None:
+def _check_pairs(body: Body, own: Container[str]) -> None:
     """Check names, ids, and that each call has its result behind it."""
     _check_names([tool["function"]["name"] for tool in body.get("tools", ())], OPENAI)
     waiting: list[str] = []
@@ -117,12 +118,12 @@ def _check_pairs(body: Body) -> None:
         assert not waiting, "a call without its result"
         waiting = [call["id"] for call in message.get("tool_calls", ())]
         assert len(set(waiting)) == len(waiting)
-        assert all(len(id) <= 40 for id in waiting)
+        assert all(id in own or re.fullmatch("[a-zA-Z0-9_-]{1,40}", id) for id in waiting)
         assert message["role"] != "assistant" or message.get("content") or waiting
     assert not waiting
 
 
-def _check_messages(body: Body) -> None:
+def _check_messages(body: Body, own: Container[str]) -> None:
     _check_types(ANTHROPIC, body["messages"])
     _check_names([tool["name"] for tool in body.get("tools", ())], ANTHROPIC)
     assert body["messages"][0]["role"] == "user"
@@ -144,7 +145,7 @@ def _check_messages(body: Body) -> None:
     assert not waiting
 
 
-def _check_responses(body: Body) -> None:
+def _check_responses(body: Body, own: Container[str]) -> None:
     _check_types(RESPONSES, body["input"])
     _check_names([tool["name"] for tool in body.get("tools", ())], OPENAI)
     calls: list[str] = []
@@ -159,7 +160,7 @@ def _check_responses(body: Body) -> None:
     assert not calls
 
 
-def _check_gemini(body: Body) -> None:
+def _check_gemini(body: Body, own: Container[str]) -> None:
     assert body["contents"][0]["role"] == "user"
     waiting: list[str] = []
     role = ""

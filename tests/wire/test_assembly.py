@@ -44,6 +44,10 @@ CALL = st.builds(
 )
 
 
+#: Ids of calls, some of which other services refuse.
+IDS = st.sampled_from(["{}", "functions.look:{}", f"chatcmpl-tool-{'0' * 30}{{}}"])
+
+
 def _numbered(parts: list[Part]) -> list[Part]:
     return [{**part, "id": f"t{n}"} if part["type"] == "tool_use" else part for n, part in enumerate(parts)]
 
@@ -119,7 +123,9 @@ def message_streams(draw: st.DrawFn) -> tuple[list[Part], list[Any], Any]:
 def chat_streams(draw: st.DrawFn) -> tuple[Part, list[Any], Any]:
     """Return a message of a chat completion, the chunks of its stream, and the whole completion."""
     text, reasoning = draw(SAID | st.just("")), draw(SAID | st.just(""))
-    calls = [call for call in draw(TURNS) if call["type"] == "tool_use"]
+    calls = [
+        {**call, "id": draw(IDS).format(call["id"])} for call in draw(TURNS) if call["type"] == "tool_use"
+    ]
     signs = [draw(st.none() | SAID) for _ in calls]
     message: Part = {"role": "assistant", "content": text}
     chunks: list[Any] = []

@@ -6,6 +6,7 @@ Spec: 07 §1.19.
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -22,7 +23,7 @@ from harnpy.llm.providers.streamed_calls import StreamedCalls
 from harnpy.llm.request_messages import IMAGES, result_text, source_of, turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
     from harnpy.llm.request import Request
     from harnpy.llm.request_messages import Block, Origin
@@ -109,7 +110,7 @@ def _call(call: Block, index: int) -> Message:
     return {"id": OLLAMA.id_of(call["id"]), "function": function}
 
 
-async def json_lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+async def json_lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
     """Yield the values of lines that come in any pieces. Raises ValueError for a line that is no JSON."""
     begun: list[bytes] = []
     async for piece in pieces:
@@ -126,8 +127,9 @@ async def json_lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
 class _Lines(openai.AsyncStream[object]):
     async def __stream__(self) -> AsyncIterator[object]:
         try:
-            async for value in json_lines(self.response.aiter_bytes()):
-                yield value
+            async with aclosing(json_lines(self.response.aiter_bytes())) as values:
+                async for value in values:
+                    yield value
         finally:
             await self.response.aclose()
 

@@ -93,12 +93,13 @@ class OpenAIProvider(Remote):
         return model
 
     def new_answer(self) -> Answer:
-        return _Completion()
+        return _Completion(self.dialect)
 
     def _messages(self, request: Request) -> Iterator[dict[str, Any]]:
         """The conversation."""
+        ids = _Ids(self.dialect)
         for turn in _turns(request, self.origin(request), self._wants_marks(request)):
-            yield from _rendered(turn, self.dialect)
+            yield from _rendered(turn, ids)
         if request.prefill:
             yield {"role": "assistant", "content": request.prefill}
 
@@ -144,11 +145,32 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(value) for key, value in schema.items() if key != "properties")
 
 
+#: The key of a call with the id that its service gave it, where others would refuse that one.
+_OWN_ID = "own_id"
+
+
+class _Ids:
+    """The ids of calls as a service takes them; those that it gave itself are unchanged."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._own: dict[str, str] = {}
+
+    def of_call(self, call: Block) -> str:
+        if own := call.get("more", {}).get(_OWN_ID):
+            self._own[call["id"]] = own
+        return self.of(call["id"])
+
+    def of(self, id: str) -> str:
+        return self._own.get(id) or self.dialect.id_of(id)
+
+
 class _Completion(Answer):
     """A chat completion."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         super().__init__()
+        self._dialect = dialect
         self._calls = StreamedCalls()
         #: The pieces of the content, which may be a list, and of the keys that go back.
         self._content: list[str | list[Any]] = []
@@ -163,7 +185,14 @@ class _Completion(Answer):
         self.stop_reason = self.stop_reason or "stop"
 
     def calls(self) -> list[dict[str, Any]]:
-        return self._calls.calls(self.is_cut)
+        calls = self._calls.calls(self.is_cut)
+        ids = [call["id"] for call in calls]
+        if self._dialect.exact_ids or len(set(ids)) < len(ids):
+            return calls
+        return [
+            {**call, _OWN_ID: id} if id and self._dialect.id_of(id) != id else call
+            for id, call in zip(ids, calls, strict=True)
+        ]
 
     def parts(self) -> list[Block]:
         if all(isinstance(piece, str) for piece in self._content):
@@ -295,12 +324,11 @@ def _mark_for_cache(said: list[Turn]) -> None:
             mark_last(blocks)
 
 
-def _rendered(turn: Turn, dialect: Dialect) -> Iterator[dict[str, Any]]:
+def _rendered(turn: Turn, ids: _Ids) -> Iterator[dict[str, Any]]:
     """A turn as messages: every tool result is a separate message."""
     for result in turn.of("tool_result"):
-        id = dialect.id_of(result["tool_use_id"])
         content = result_text(result["content"], _NO_IMAGES)
-        yield {"role": "tool", "tool_call_id": id, "content": content}
+        yield {"role": "tool", "tool_call_id": ids.of(result["tool_use_id"]), "content": content}
     calls = turn.of("tool_use")
     said = turn.without("tool_use", "tool_result")
     if not (said or calls) and turn.blocks:
@@ -311,16 +339,14 @@ def _rendered(turn: Turn, dialect: Dialect) -> Iterator[dict[str, Any]]:
         **turn.more,
     }
     if calls:
-        message["tool_calls"] = [
-            {
-                **call.get("more", {}),
-                "id": dialect.id_of(call["id"]),
-                "type": "function",
-                "function": {"name": dialect.name_of(call["name"]), "arguments": ordered_json(call["input"])},
-            }
-            for call in calls
-        ]
+        message["tool_calls"] = [_call(call, ids) for call in calls]
     yield message
+
+
+def _call(call: Block, ids: _Ids) -> Block:
+    more = {key: value for key, value in call.get("more", {}).items() if key != _OWN_ID}
+    function = {"name": ids.dialect.name_of(call["name"]), "arguments": ordered_json(call["input"])}
+    return {**more, "id": ids.of_call(call), "type": "function", "function": function}
 
 
 def _content(blocks: list[Block]) -> str | list[Block]:
