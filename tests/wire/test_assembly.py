@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.agent.loop.transcript_entries import assistant_message
+from harnpy.agent.loop.transcript_entries import assistant_message, completed_step, recorded_reply
 from harnpy.faults import OptionError
 from harnpy.llm.configuration.known_providers import ProviderConfig
 from harnpy.llm.providers import make_provider
@@ -341,6 +341,8 @@ def test_chat_completions(made: tuple[Part, list[Any], Any]) -> None:
     _, back = service.body(request(message))["messages"]
     assert back == said
     _check_others(message, [])
+    logged = recorded_reply(completed_step(reply, 0), request())
+    assert assistant_message(logged, OPENAI) == message
 
 
 @settings(max_examples=COUNT.examples(60))

@@ -44,7 +44,7 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
     if reply.thinking:
         kept["thinking"] = reply.thinking
     kept |= {key: value for key in ("parts", "more") if (value := getattr(reply, key))}
-    if reply.parts or reply.more:
+    if _marks(reply):
         kept["origin"] = reply.origin
     if reply.thinking_summary:
         kept["thinking_summary"] = reply.thinking_summary
