@@ -41,7 +41,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_kind_has_cases() -> None:
-    assert len(cases()) >= 48
+    assert len(cases()) >= 72
     assert len({case.stream for case in cases()}) == len(cases())
 
 
@@ -235,4 +235,4 @@ def test_the_documented_cases_exist() -> None:
     page = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:chat|mistral|ollama|responses|message|gemini)_\w+)`", page))
     assert named <= {case.name for case in cases()}
-    assert len(named) >= 20
+    assert len(named) >= 40

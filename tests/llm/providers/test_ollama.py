@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnpy import Vm
 from harnpy.faults import OptionError
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA, Output
 from tests.llm.providers.test_providers import ask, request, sent
+from tests.llm.test_real_calls import WireHost
 from tests.llm.wire import OLLAMA, Say, Wire
 
 TOOL = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {}}}
@@ -70,6 +73,21 @@ def test_where_it_is_asked() -> None:
         ask(wire, base_url=f"http://127.0.0.1:{wire.port}", auth_style="none", chat_endpoint="/v1/x")
         assert wire.requests[0].path == "/api/chat"
         assert "authorization" not in wire.requests[0].headers
+
+
+def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
+    with Wire(OLLAMA, Say("Fine.")) as wire:
+        entry = f'[providers.ollama]\nbase_url = "{wire.url}"\nprotocol = "ollama"\n'
+        more = 'extra_body = { keep_alive = "30m", options = { num_ctx = 32768 } }\n'
+        (tmp_path / "providers.toml").write_text(entry + more, encoding="utf-8")
+        host = WireHost({"HARN_PROVIDERS_CONFIG": str(tmp_path / "providers.toml")})
+        Vm(world=host).run_source(
+            'println(llm_call("Go.", nil, {model: "ollama:qwen3:8b", max_tokens: 9}).text)'
+        )
+        (asked,) = wire.requests
+    assert host.out.getvalue() == "Fine.\n"
+    assert (asked.path, asked.body["model"], asked.body["keep_alive"]) == ("/api/chat", "qwen3:8b", "30m")
+    assert asked.body["options"] == {"num_ctx": 32768, "num_predict": 9}
 
 
 def test_tools_and_the_choice_of_them() -> None:
