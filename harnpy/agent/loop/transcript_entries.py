@@ -174,7 +174,7 @@ def _call_block(call: Dict) -> Dict:
 
 
 def _ollama_call(call: Dict) -> Dict:
-    return {"function": {"name": call["name"], "arguments": call["arguments"]}}
+    return {**_own_keys(call), "function": {"name": call["name"], "arguments": call["arguments"]}}
 
 
 def _function_call(call: Dict) -> Dict:

@@ -16,7 +16,7 @@ from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.dialects import OLLAMA
 from harnpy.llm.native_tools import openai_choice, openai_tool
-from harnpy.llm.providers.openai_compatible import SAMPLING, OpenAIProvider
+from harnpy.llm.providers.openai_compatible import SAMPLING, Ids, OpenAIProvider, with_own_ids
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.providers.streamed_calls import StreamedCalls
@@ -77,12 +77,13 @@ def _messages(request: Request, reader: Origin) -> Iterator[Message]:
     if request.system:
         yield {"role": "system", "content": request.system}
     names: dict[str, str] = {}
+    ids = Ids(OLLAMA)
     for turn in turns(request.messages, reader):
         for result in turn.of("tool_result"):
             id, content = result["tool_use_id"], result["content"]
             name = OLLAMA.name_of(names.get(id, "unknown"))
             said = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            yield {"role": "tool", "tool_name": name, "tool_call_id": OLLAMA.id_of(id), **_content(said)}
+            yield {"role": "tool", "tool_name": name, "tool_call_id": ids.of(id), **_content(said)}
         calls, said = turn.of("tool_use"), turn.without("tool_use", "tool_result")
         if not (said or calls) and turn.blocks:
             continue
@@ -90,7 +91,7 @@ def _messages(request: Request, reader: Origin) -> Iterator[Message]:
         if _THOUGHT in turn.more:
             message["thinking"] = turn.more[_THOUGHT]
         if calls:
-            message["tool_calls"] = [_call(call, index) for index, call in enumerate(calls)]
+            message["tool_calls"] = [_call(call, index, ids) for index, call in enumerate(calls)]
             names |= {call["id"]: call["name"] for call in calls}
         yield message
     if request.prefill:
@@ -105,9 +106,9 @@ def _content(blocks: list[Block]) -> Message:
     return {"content": result_text(told, _NOT_TAKEN), **({"images": images} if images else {})}
 
 
-def _call(call: Block, index: int) -> Message:
+def _call(call: Block, index: int, ids: Ids) -> Message:
     function = {"index": index, "name": OLLAMA.name_of(call["name"]), "arguments": call["input"]}
-    return {"id": OLLAMA.id_of(call["id"]), "function": function}
+    return {"id": ids.of_call(call), "function": function}
 
 
 async def json_lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any]:
@@ -161,7 +162,7 @@ class _Chat(Answer):
         self.stop_reason = self.stop_reason or "stop"
 
     def calls(self) -> list[dict[str, Any]]:
-        return self._calls.calls(self.is_cut)
+        return with_own_ids(self._calls.calls(self.is_cut), bool)
 
     def more(self) -> dict[str, Any]:
         return {_THOUGHT: "".join(self.thinking)} if self.thinking else {}

@@ -34,7 +34,7 @@ from harnpy.llm.request_messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from harnpy.llm.call_options import Output
     from harnpy.llm.request import Request
@@ -97,7 +97,7 @@ class OpenAIProvider(Remote):
 
     def _messages(self, request: Request) -> Iterator[dict[str, Any]]:
         """The conversation."""
-        ids = _Ids(self.dialect)
+        ids = Ids(self.dialect)
         for turn in _turns(request, self.origin(request), self._wants_marks(request)):
             yield from _rendered(turn, ids)
         if request.prefill:
@@ -145,11 +145,18 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(value) for key, value in schema.items() if key != "properties")
 
 
-#: The key of a call with the id that its service gave it, where others would refuse that one.
+#: The key of a call with the id that its service gave it.
 _OWN_ID = "own_id"
 
 
-class _Ids:
+def with_own_ids(calls: list[Block], is_own: Callable[[str], bool]) -> list[Block]:
+    """Return calls that remember ids of that kind, if the ids tell which call is meant."""
+    if len({call["id"] for call in calls}) < len(calls):
+        return calls
+    return [{**call, _OWN_ID: call["id"]} if is_own(call["id"]) else call for call in calls]
+
+
+class Ids:
     """The ids of calls as a service takes them; those that it gave itself are unchanged."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -185,14 +192,11 @@ class _Completion(Answer):
         self.stop_reason = self.stop_reason or "stop"
 
     def calls(self) -> list[dict[str, Any]]:
-        calls = self._calls.calls(self.is_cut)
-        ids = [call["id"] for call in calls]
-        if self._dialect.exact_ids or len(set(ids)) < len(ids):
-            return calls
-        return [
-            {**call, _OWN_ID: id} if id and self._dialect.id_of(id) != id else call
-            for id, call in zip(ids, calls, strict=True)
-        ]
+        return with_own_ids(self._calls.calls(self.is_cut), self._is_own)
+
+    def _is_own(self, id: str) -> bool:
+        """Return whether others might refuse that id."""
+        return id not in ("", self._dialect.id_of(id)) and not self._dialect.exact_ids
 
     def parts(self) -> list[Block]:
         if all(isinstance(piece, str) for piece in self._content):
@@ -324,7 +328,7 @@ def _mark_for_cache(said: list[Turn]) -> None:
             mark_last(blocks)
 
 
-def _rendered(turn: Turn, ids: _Ids) -> Iterator[dict[str, Any]]:
+def _rendered(turn: Turn, ids: Ids) -> Iterator[dict[str, Any]]:
     """A turn as messages: every tool result is a separate message."""
     for result in turn.of("tool_result"):
         content = result_text(result["content"], _NO_IMAGES)
@@ -343,7 +347,7 @@ def _rendered(turn: Turn, ids: _Ids) -> Iterator[dict[str, Any]]:
     yield message
 
 
-def _call(call: Block, ids: _Ids) -> Block:
+def _call(call: Block, ids: Ids) -> Block:
     more = {key: value for key, value in call.get("more", {}).items() if key != _OWN_ID}
     function = {"name": ids.dialect.name_of(call["name"]), "arguments": ordered_json(call["input"])}
     return {**more, "id": ids.of_call(call), "type": "function", "function": function}

@@ -12,7 +12,7 @@ from harnpy.faults import OptionError
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA, Output
 from tests.llm.providers.test_providers import ask, request, sent
 from tests.llm.test_real_calls import WireHost
-from tests.llm.wire import OLLAMA, Say, Wire
+from tests.llm.wire import OLLAMA, Call, Say, Wire
 
 TOOL = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {}}}
 DOT = {"type": "image", "base64": "QUJD", "media_type": "image/gif"}
@@ -88,6 +88,22 @@ def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
     assert host.out.getvalue() == "Fine.\n"
     assert (asked.path, asked.body["model"], asked.body["keep_alive"]) == ("/api/chat", "qwen3:8b", "30m")
     assert asked.body["options"] == {"num_ctx": 32768, "num_predict": 9}
+
+
+def test_ids_go_back_whatever_the_provider_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls = (Call("look", "{}", "functions.look:0"), Call("look", "{}", "functions.look:1"))
+    with Wire(OLLAMA, Say(calls=calls), Say("Fine.")) as wire:
+        entry = f'[providers.ollama]\nbase_url = "{wire.url}"\nprotocol = "ollama"\n'
+        (tmp_path / "providers.toml").write_text(entry, encoding="utf-8")
+        host = WireHost({"HARN_PROVIDERS_CONFIG": str(tmp_path / "providers.toml")})
+        tools = 'tool_define(tool_registry(), "look", "Looks", {parameters: {}, handler: { a -> "a dot" }})'
+        options = f'{{model: "ollama:qwen3:8b", tools: {tools}, tool_format: "native"}}'
+        Vm(world=host).run_source(f'agent_loop("Go.", nil, {options})', directory=str(tmp_path))
+        said, *results = wire.requests[1].body["messages"][2:]
+    ids = ["functions.look:0", "functions.look:1"]
+    assert [call["id"] for call in said["tool_calls"]] == ids
+    assert [result["tool_call_id"] for result in results] == ids
 
 
 def test_tools_and_the_choice_of_them() -> None:
