@@ -95,7 +95,7 @@ def _check_mistral(body: Body, own: Container[str]) -> None:
 
 
 def _check_ollama(body: Body, own: Container[str]) -> None:
-    assert body.keys() <= {"model", "messages", "options", "stream", "tools", "format", "think", "keep_alive"}
+    assert body.keys() <= {"model", "messages", "options", "stream", "tools", "truncate", "shift"}
     for message in body["messages"]:
         assert message["role"] in ("system", "user", "assistant", "tool")
         assert isinstance(message["content"], str)

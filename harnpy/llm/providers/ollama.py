@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 #: The key of a stored message that holds what Ollama calls `thinking`, which is an option elsewhere.
 _THOUGHT = "reasoning"
+#: How Ollama, unless told otherwise, leaves out messages in silence where its window is too small.
+_LOSSES = ("truncate", "shift")
 _NOT_TAKEN = ": Ollama has only text, and images as base64"
 
 
@@ -49,6 +51,7 @@ class OllamaProvider(OpenAIProvider):
         body: dict[str, Any] = {
             "model": request.model,
             "messages": list(_messages(request, self.origin(request))),
+            **{key: self.config.extra_body.get(key, False) for key in _LOSSES},
             "options": {"num_predict": request.max_tokens, **sampling},
         }
         if request.output.kind == JSON_OBJECT:

@@ -38,6 +38,8 @@ def test_options_stand_apart_from_the_request() -> None:
             {"role": "assistant", "content": "Well,"},
         ],
         "options": {"num_predict": 9, **given},
+        "truncate": False,
+        "shift": False,
         "stream": False,
     }
 
@@ -62,9 +64,9 @@ def test_formats() -> None:
 
 
 def test_the_configuration_adds_to_the_body() -> None:
-    more = {"keep_alive": "30m", "options": {"num_ctx": 32768, "num_predict": 1}}
+    more = {"keep_alive": "30m", "shift": True, "options": {"num_ctx": 32768, "num_predict": 1}}
     body = sent(OLLAMA, request(max_tokens=9), extra_body=more)
-    assert body["keep_alive"] == "30m"
+    assert (body["keep_alive"], body["truncate"], body["shift"]) == ("30m", False, True)
     assert body["options"] == {"num_ctx": 32768, "num_predict": 9}
 
 
