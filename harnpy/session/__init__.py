@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from harnpy.session.send import AgentFactory
     from harnpy.session.trajectory import Episode, RunLog, distill, export_run, export_run_tree
     from harnpy.session.transaction import Txn
+    from harnpy.session.transfer.directories import import_sessions
     from harnpy.session.transfer.formats import dump_state, load_state
     from harnpy.session.transfer.logs import dump_log, load_log
     from harnpy.session.transfer.replaying import Replayer, replay
@@ -192,6 +193,7 @@ __all__ = [
     "export_run",
     "export_run_tree",
     "hooks",
+    "import_sessions",
     "load_log",
     "load_state",
     "messages",
@@ -267,6 +269,7 @@ def __getattr__(name: str) -> object:
         "ensure_turn": "drafting",
         "export_run": "trajectory",
         "export_run_tree": "trajectory",
+        "import_sessions": "transfer.directories",
         "load_log": "transfer.logs",
         "load_state": "transfer.formats",
         "metadata": "drafting",

@@ -260,13 +260,13 @@ class TransferMixin:
         format: str = "auto",
         *,
         id: str | None = None,
-        on_conflict: str = "error",
+        on_conflict: str | None = None,
         strict: bool = False,
     ) -> LiveSession | None:
         """Make a session of a file, or of a text whose ``format`` is named; return None if it was skipped.
 
-        ``on_conflict`` says what happens when its id is taken: ``error``, ``skip`` or ``rename``. Raises
-        `TransferError`, `SessionExists` and OSError; nothing is stored then.
+        ``on_conflict`` says what happens when its id is taken: ``update``, ``error``, ``skip`` or ``rename``.
+        Raises `TransferError`, `SessionExists` and OSError; nothing is stored then.
         """
         from harnpy.session.transfer import formats
 
@@ -282,7 +282,7 @@ class TransferMixin:
         return directories.export_dir(self.store, directory, format, strict=strict, world=self._world)
 
     def import_dir(
-        self, directory: str, format: str = "auto", *, on_conflict: str = "error", strict: bool = False
+        self, directory: str, format: str = "auto", *, on_conflict: str | None = None, strict: bool = False
     ) -> ImportReport:
         """Make sessions of a directory's files, parents before those that were forked from them."""
         from harnpy.session.transfer import directories

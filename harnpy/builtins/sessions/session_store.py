@@ -17,9 +17,9 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import ArtifactNotFound, EventRejected, TransferError
 from harnpy.session.events import ARTIFACT_RECORDED, Origin
 from harnpy.session.log import KIND
-from harnpy.session.transfer.directories import import_dir
+from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.documents import JSON, YAML, part_of, read_text, write_text
-from harnpy.session.transfer.formats import AUTO, ERROR, RENAME, SKIP, export, format_of, import_
+from harnpy.session.transfer.formats import AUTO, ERROR, RENAME, SKIP, UPDATE, export, format_of, import_
 from harnpy.world.effects import STATE
 from harnpy.world.files import PRIVATE, system_reason
 
@@ -139,7 +139,7 @@ class Offloaded:
 # Files of sessions, searching a store, checking it. Spec: 10 §C6, §C9, §C17.
 
 
-_ON_CONFLICT = (ERROR, SKIP, RENAME)
+_ON_CONFLICT = (UPDATE, ERROR, SKIP, RENAME)
 
 
 @builtin(
@@ -192,10 +192,10 @@ def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | No
     """Make a session of a file, or of a text, and return its id; nil when it was skipped.
 
     Of a directory all of them, and return what became of each. Options: `format`, `session_key_path`, `id`,
-    `on_conflict` (`error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
+    `on_conflict` (`update`, `error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
     """
-    format, on_conflict = opts.get("format", AUTO), opts.get("on_conflict", ERROR)
-    if on_conflict not in _ON_CONFLICT:
+    format, on_conflict = opts.get("format", AUTO), opts.get("on_conflict")
+    if on_conflict is not None and on_conflict not in _ON_CONFLICT:
         raise invalid(f"{call.name}: option `on_conflict` must be one of {', '.join(_ON_CONFLICT)}")
     world, store = call.vm.world, call.runtime.store
     text, key_path = text_or_path, opts.get("session_key_path")
@@ -204,7 +204,7 @@ def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | No
         path = path_at_work(call.vm, text_or_path)
         with _files(call, text_or_path):
             if world.files.is_dir(path):
-                report = import_dir(store, path, format, on_conflict=on_conflict, world=world)
+                report = import_sessions([path], store, format, on_conflict=on_conflict, world=world)
                 return _report(report)
             text = world.files.read_text(path)
     if key_path is not None:

@@ -33,13 +33,14 @@ from harnpy.session.stored import StoredSession
 from harnpy.session.stores import store_settings
 from harnpy.session.trajectory import KIND as EPISODES
 from harnpy.session.transfer.admission import Loss, refuse
-from harnpy.session.transfer.directories import export_dir, import_dir
+from harnpy.session.transfer.directories import export_dir, import_sessions
 from harnpy.session.transfer.formats import (
     AUTO,
     ERROR,
     FORMATS,
     RENAME,
     SKIP,
+    UPDATE,
     admitted,
     export,
     lost,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.events import Event
     from harnpy.session.past import Until
+    from harnpy.session.transfer.directories import ImportReport
     from harnpy.storage.leases import Lease
 
     Kinds = tuple[str, ...]
@@ -472,11 +474,11 @@ def _refuse_record(id: str) -> None:
 @click.option("--id", metavar="ID", help="The session's id, in place of its own.")
 @click.option(
     "--on-conflict",
-    type=click.Choice((ERROR, SKIP, RENAME)),
-    default=ERROR,
-    show_default=True,
-    help="When there is a session of that id.",
+    type=click.Choice((UPDATE, ERROR, SKIP, RENAME)),
+    help="When there is a session of that id. By default `update` for other tools' files, which adds what is "
+    "new to it, and `error` for the rest.",
 )
+@click.option("--partial", is_flag=True, help="Leave out lines that can't be read, and list them.")
 @click.option("--strict", is_flag=True, help="Store nothing of a file that can't be read in full.")
 @verb
 def import_(
@@ -485,20 +487,25 @@ def import_(
     paths: tuple[str, ...],
     format: str,
     id: str | None,
-    on_conflict: str,
+    on_conflict: str | None,
+    partial: bool,
     strict: bool,
 ) -> int:
-    """Make sessions of files that `export`, Canto, Agently or Cognesy wrote, and of directories of them.
+    """Make sessions of files that `export`, Claude Code, Codex, Canto, Agently or Cognesy wrote.
 
-    A bad file doesn't keep the others out.
+    A directory is searched: `harnpy sessions import ~/.claude/projects ~/.codex/sessions`. A bad file doesn't
+    keep the others out.
     """
     if id is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
         raise click.UsageError("--id is for one file")
     status = OK
     for path in paths:
         try:
-            if os.path.isdir(path):
-                status |= _import_all(store, as_json, path, format, on_conflict, strict)
+            if id is None:
+                report = import_sessions(
+                    [path], store, format, on_conflict=on_conflict, partial=partial, strict=strict
+                )
+                status |= _say_report(as_json, path, report)
             else:
                 _import_one(store, as_json, path, format, id, on_conflict, strict)
         except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:
@@ -507,8 +514,7 @@ def import_(
     return status
 
 
-def _import_all(store: Store, as_json: bool, path: str, format: str, on_conflict: str, strict: bool) -> int:
-    report = import_dir(store, path, format, on_conflict=on_conflict, strict=strict)
+def _say_report(as_json: bool, path: str, report: ImportReport) -> int:
     for id in report.imported:
         _say_imported(as_json, path, id)
     for skipped in report.skipped:
@@ -518,7 +524,13 @@ def _import_all(store: Store, as_json: bool, path: str, format: str, on_conflict
 
 
 def _import_one(
-    store: Store, as_json: bool, path: str, format: str, id: str | None, on_conflict: str, strict: bool
+    store: Store,
+    as_json: bool,
+    path: str,
+    format: str,
+    id: str | None,
+    on_conflict: str | None,
+    strict: bool,
 ) -> None:
     parsed = parsed_file(path, World(), format, {})
     if strict:

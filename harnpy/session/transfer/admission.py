@@ -67,7 +67,7 @@ def lost(session: Session, kept: Iterable[str]) -> list[Loss]:
     gone = len(session.history()) - len(session.messages())
     if CUTS not in kinds_kept and session.messages() != session.history():
         found.append((CUTS, max(gone, 0), "message"))
-    return [Loss(session.id, kind, _counted(count, noun)) for kind, count, noun in sorted(found)]
+    return [Loss(session.id, kind, counted(count, noun)) for kind, count, noun in sorted(found)]
 
 
 def refuse(losses: Iterable[Loss]) -> None:
@@ -76,7 +76,8 @@ def refuse(losses: Iterable[Loss]) -> None:
         raise TransferError(f"this format can't hold everything of it: {loss}", loss.session_id)
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Return a number with what it counts."""
     return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -1,4 +1,4 @@
-"""All sessions of a store out to a directory, and those of a directory in. Spec: 10 §A1.11, §C17."""
+"""All sessions of a store out to a directory; files and folders of any tool in. Spec: 10 §A1.11, §C17."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ from msgspec.json import encode as to_json
 from harnpy.formats.json import lines_of
 from harnpy.session.arguments import validate_session_id
 from harnpy.session.errors import InvalidArgument, SessionError, SessionExists, SessionNotFound, TransferError
+from harnpy.session.events import read_stamp
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer import admission
+from harnpy.session.transfer import admission, claude_code, codex, foreign
 from harnpy.session.transfer.canto import ancestry_of, read_log
 from harnpy.session.transfer.cognesy import cognesy_id
 from harnpy.session.transfer.formats import (
     ANCESTRY,
     AUTO,
     ERROR,
+    RENAME,
+    SKIP,
+    TOOLS,
+    UPDATE,
     admitted,
     format_called,
+    parsed_conversation,
     parsed_file,
+    tool_of,
 )
 from harnpy.session.transfer.logs import load_rows
 from harnpy.storage import StorageError, open_store
@@ -32,9 +39,13 @@ from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name
 from harnpy.world import World
 from harnpy.world.files import plain_reason
+from harnpy.world.walk import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from harnpy.session.transfer.admission import Loss
+    from harnpy.session.transfer.foreign import Conversation
     from harnpy.session.transfer.formats import Format, Json
     from harnpy.storage import Store
 
@@ -75,6 +86,7 @@ def save_ancestry(record: dict[str, Any], store: Store, world: World) -> bool:
 # A file that can't be read is named in the report and keeps none of the others out.
 
 
+_LINES: Final = ".jsonl"
 _SUFFIXES = (".jsonl", ".json", ".json5", ".yaml", ".yml")
 #: What a store's own directory has (10 §C6.1).
 _STORES = "FORMAT"
@@ -89,7 +101,8 @@ class ExportReport(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """The ids of sessions that were made; the files that were ``skipped``; ``errors`` are (file, reason)."""
+    """The ids of sessions that were made or have grown; the files that were ``skipped``, as they had nothing
+    new; ``errors`` are (file, reason)."""
 
     imported: list[str]
     skipped: list[str]
@@ -134,27 +147,201 @@ def export_dir(
     return report
 
 
+class _Transcript(NamedTuple):
+    """A file of a tool; ``began`` is the time of its first line, in microseconds since 1970."""
+
+    path: str
+    tool: str
+    began: int
+
+
+def import_sessions(
+    paths: Iterable[str],
+    store: Store,
+    format: str = AUTO,
+    *,
+    on_conflict: str | None = None,
+    partial: bool = False,
+    strict: bool = False,
+    world: World | None = None,
+) -> ImportReport:
+    """Make sessions of files, and of what is in folders and below them, whichever tool wrote it.
+
+    ``on_conflict`` says what happens when there is a session of that id: `UPDATE` adds what is new, which
+    other tools' formats do by default and can alone; `ERROR`, which is the default of the others, `SKIP` or
+    `RENAME`. A file is imported as a whole or not at all; with ``partial``, lines that can't be read are
+    losses. A bad file is in the report and keeps none of the others out. ``strict``: raise `TransferError`
+    when something of harnpy's, Canto's, Agently's or Cognesy's files can't be read, before any of them is
+    stored. Raises it for an unknown format or option, too.
+    """
+    if format != AUTO and format not in TOOLS:
+        format_called(format)
+    if on_conflict not in (None, UPDATE, ERROR, SKIP, RENAME):
+        raise TransferError(f"on_conflict is one of update, error, skip, rename, got {on_conflict!r}")
+    world = World() if world is None else world
+    report = ImportReport([], [], [], [])
+    work = _Import(store, world, format, on_conflict, partial, strict, report)
+    for path in paths:
+        work.take(path)
+    work.finish()
+    return report
+
+
+class _Import:
+    """One import: the transcripts that were found, and those of whom others are parts."""
+
+    def __init__(
+        self,
+        store: Store,
+        world: World,
+        format: str,
+        on_conflict: str | None,
+        partial: bool,
+        strict: bool,
+        report: ImportReport,
+    ) -> None:
+        self._store = store
+        self._world = world
+        self._format = format
+        self._on_conflict = on_conflict
+        self._partial = partial
+        self._strict = strict
+        self._report = report
+        self._transcripts: dict[str, _Transcript] = {}
+        #: The session whose conversation first had an entry, by the entry's id.
+        self._owners: dict[str, str] = {}
+
+    def take(self, path: str) -> None:
+        """Look at a file or a folder; what other formats have in it is imported at once."""
+        files = self._world.files
+        if not files.is_dir(path):
+            return self._take_files([path])
+        if _is_store(path, self._world):
+            for ours, theirs in zip(self._report, _copied(self._store, path), strict=True):
+                ours.extend(theirs)  # type: ignore[attr-defined]
+            return None
+        self._take_files(_files_of(path, self._world))
+        for found in walk(files, path):
+            if found.is_file and found.depth > 1 and found.path.endswith(_LINES):
+                self._look(found.path)
+        return None
+
+    def finish(self) -> None:
+        """Import the transcripts, in the order in which they were begun."""
+        for found in sorted(self._transcripts.values(), key=lambda each: (each.began, each.path)):
+            try:
+                for conversation in self._conversations(found):
+                    self._admit(found.path, conversation)
+            except _BAD as error:
+                self._report.errors.append((found.path, _reason(error)))
+
+    def _take_files(self, paths: Sequence[str]) -> None:
+        others = [path for path in paths if not self._look(path)]
+        if others:
+            _import_files(
+                self._store, others, self._report, self._format, self._on_conflict, self._strict, self._world
+            )
+
+    def _look(self, path: str) -> bool:
+        """Return whether a file is a transcript of a tool, which is imported later."""
+        if self._format != AUTO and self._format not in TOOLS:
+            return False
+        if not path.endswith(_LINES) and self._format == AUTO:
+            return False
+        try:
+            lines = lines_of(self._world.files.read_text(path))
+        except (OSError, UnicodeDecodeError):
+            return False
+        tool = tool_of(lines) if self._format == AUTO else self._format
+        if tool is None:
+            return False
+        self._transcripts[path] = _Transcript(path, tool, next(filter(None, map(_began, lines)), 0))
+        return True
+
+    def _conversations(self, found: _Transcript) -> list[Conversation]:
+        rows = self._rows(found.path)
+        if found.tool == codex.TOOL:
+            return [codex.conversation(rows, lambda id: self._rollout(found.path, id))]
+        return [self._descended(each) for each in claude_code.conversations(rows)]
+
+    def _rows(self, path: str) -> foreign.Rows:
+        return foreign.Rows(lines_of(self._world.files.read_text(path)), self._partial)
+
+    def _rollout(self, path: str, id: str) -> foreign.Rows | None:
+        """Return the lines of another rollout: of those that are imported, else of the folder beside."""
+        near = [entry.name for entry in self._world.files.entries(posixpath.dirname(path) or ".")]
+        beside = [posixpath.join(posixpath.dirname(path), name) for name in near]
+        for other in (*self._transcripts, *beside):
+            if other.endswith(f"{id}{_LINES}"):
+                return self._rows(other)
+        return None
+
+    def _descended(self, conversation: Conversation) -> Conversation:
+        """Return a conversation with the one that it was forked from: whose entries it has, too."""
+        shared = (self._owners.get(entry.id) for entry in conversation.entries)
+        owner = next((id for id in shared if id not in (None, conversation.id)), None)
+        for entry in conversation.entries:
+            self._owners.setdefault(entry.id, conversation.id)
+        return conversation if owner is None else conversation._replace(parent=owner)
+
+    def _admit(self, path: str, conversation: Conversation) -> None:
+        if not conversation.entries:
+            self._report.skipped.append(path)
+            return
+        parsed = parsed_conversation(conversation)
+        session = admitted(parsed, self._store, self._world, None, self._on_conflict)
+        if session is None:
+            self._report.skipped.append(path)
+        else:
+            self._report.imported.append(session.id)
+        self._report.losses.extend(conversation.losses)
+
+
+def _began(line: str) -> int | None:
+    """Return the time of a line, None if it has none."""
+    try:
+        return read_stamp(foreign.read_line(line)["timestamp"])
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
 def import_dir(
     store: Store,
     directory: str,
     format: str = AUTO,
     *,
-    on_conflict: str = ERROR,
+    on_conflict: str | None = None,
     strict: bool = False,
     world: World | None = None,
 ) -> ImportReport:
-    """Make sessions of a directory's files, parents before those that were forked from them.
+    """Make sessions of what is in a directory, as `import_sessions` does."""
+    return import_sessions([directory], store, format, on_conflict=on_conflict, strict=strict, world=world)
 
-    Files of other kinds and directories below aren't looked at. A directory that is a store is copied.
-    ``strict``: raise `TransferError` when something can't be read, before anything is stored.
-    """
-    world = World() if world is None else world
-    if world.files.is_file(posixpath.join(directory, _STORES)):
-        return _copied(store, directory)
-    report = ImportReport([], [], [], [])
+
+def _is_store(directory: str, world: World) -> bool:
+    """Return whether a directory is a store of harnpy's."""
+    return world.files.is_file(posixpath.join(directory, _STORES))
+
+
+def _files_of(directory: str, world: World) -> list[str]:
+    """Return the files of a directory that may be sessions."""
     names = [entry.name for entry in world.files.entries(directory) if entry.is_file]
-    paths = [posixpath.join(directory, name) for name in sorted(names) if name.endswith(_SUFFIXES)]
-    records = _records(directory, world, report)
+    return [posixpath.join(directory, name) for name in sorted(names) if name.endswith(_SUFFIXES)]
+
+
+def _import_files(
+    store: Store,
+    paths: Sequence[str],
+    report: ImportReport,
+    format: str,
+    on_conflict: str | None,
+    strict: bool,
+    world: World,
+) -> None:
+    """Make sessions of files, parents before those that were forked from them, and tell the report."""
+    records: dict[str, Json] = {}
+    for directory in dict.fromkeys(map(posixpath.dirname, paths)):
+        records |= _records(directory, world, report)
     parents: dict[str, str | None] = {}
     for path in paths:
         if posixpath.basename(path) == ANCESTRY:
@@ -180,9 +367,9 @@ def import_dir(
                 report.skipped.append(path)
             else:
                 report.imported.append(session.id)
-    return report
 
 
+#: What is wrong with a file.
 _BAD = (SessionError, StorageError, OSError, UnicodeDecodeError)
 
 
@@ -191,6 +378,7 @@ def _reason(error: Exception) -> str:
 
 
 def _copied(store: Store, directory: str) -> ImportReport:
+    """Copy the sessions of a directory that is a store."""
     with closing(open_store(f"jsonl:{directory}")) as source:
         copied = copy_streams(source, store, KIND)
     return ImportReport(copied.copied, copied.skipped, copied.errors, [])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.json import lines_of
 from harnpy.session.arguments import check_session
 from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.log import Session
-from harnpy.session.transfer import admission, agently, canto, cognesy, documents
+from harnpy.session.transfer import admission, agently, canto, claude_code, codex, cognesy, documents, foreign
 from harnpy.session.transfer.canto import are_cantos, read_log
 from harnpy.session.transfer.documents import JSON, YAML, load_document, path_or_text_of
 from harnpy.session.transfer.logs import dump_log, load_rows, rows_of
@@ -17,7 +19,7 @@ from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harnpy.session.stored import StoredSession
     from harnpy.session.transfer.admission import Loss
@@ -73,16 +75,24 @@ def _language(format: str) -> str:
 
 
 AUTO = "auto"
+#: How many lines are looked at to find out which tool wrote a file.
+_LOOKED_AT = 20
+#: The formats of other tools, whose conversations can be imported again.
+TOOLS = (claude_code.TOOL, codex.TOOL)
 #: Where a directory of Canto says which session was forked from which.
 ANCESTRY = "ancestry.jsonl"
 
 
 class Parsed(NamedTuple):
-    """A file's session: ``load(store, world, id)`` makes it, under its own id for None."""
+    """A file's session: ``load(store, world, id)`` makes it, under its own id for None.
+
+    ``grow`` adds what is new to one that is there already, and returns None when that is nothing.
+    """
 
     parent: str | None
     losses: Sequence[Loss]
     load: Load
+    grow: Callable[[Store, World, str | None], StoredSession | None] | None = None
 
 
 class Format(NamedTuple):
@@ -110,7 +120,8 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
         return format_called(name)
     suffix = posixpath.splitext(path)[1].lower()
     if suffix == ".jsonl":
-        return format_called("canto" if are_cantos(lines_of(text)) else "jsonl")
+        lines = lines_of(text)
+        return format_called("canto" if are_cantos(lines) else tool_of(lines) or "jsonl")
     language = _FORMATS_LANGUAGES.get(suffix)
     if language is not None:
         keys = _value(text, language)
@@ -119,6 +130,20 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
         if isinstance(keys, dict) and "full_context" in keys:
             return format_called("agently-json" if language == JSON else "agently-yaml")
     raise TransferError(f"cannot tell the format of {path}: pass format=")
+
+
+def tool_of(lines: Iterable[str]) -> str | None:
+    """Return which other tool wrote these lines, by the first of them; None for none that is known."""
+    for line in islice(lines, _LOOKED_AT):
+        try:
+            row = foreign.read_line(line) if line.strip() else None
+        except ValueError:
+            return None
+        if isinstance(row, dict) and codex.is_rollout(row):
+            return codex.TOOL
+        if isinstance(row, dict) and claude_code.is_transcript(row):
+            return claude_code.TOOL
+    return None
 
 
 _FORMATS_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML}
@@ -162,6 +187,20 @@ def _parse_agently(language: str) -> Callable[[str, Json | None], Parsed]:
     return parse
 
 
+def _parse_claude_code(text: str, record: Json | None) -> Parsed:
+    return parsed_conversation(claude_code.conversations(foreign.Rows(lines_of(text)))[0])
+
+
+def _parse_codex(text: str, record: Json | None) -> Parsed:
+    return parsed_conversation(codex.conversation(foreign.Rows(lines_of(text)), lambda id: None))
+
+
+def parsed_conversation(conversation: foreign.Conversation) -> Parsed:
+    """Return what was read of another tool's file."""
+    load, grow = partial(foreign.load, conversation), partial(foreign.grown, conversation)
+    return Parsed(conversation.parent, conversation.losses, load, grow)
+
+
 def _nothing(session: Session) -> Sequence[Loss]:
     return []
 
@@ -182,6 +221,8 @@ FORMATS = (
     Format("cognesy", ".json", cognesy.dumps, cognesy.lost, _parse_cognesy),
     _agently("agently-json", ".json", JSON),
     _agently("agently-yaml", ".yaml", YAML),
+    Format(claude_code.TOOL, ".jsonl", claude_code.dumps, claude_code.lost, _parse_claude_code),
+    Format(codex.TOOL, ".jsonl", codex.dumps, codex.lost, _parse_codex),
 )
 
 
@@ -190,6 +231,8 @@ FORMATS = (
 
 #: What to do with a session whose id is taken.
 ERROR, SKIP, RENAME = "error", "skip", "rename"
+#: Add what is new, to a conversation of another tool that was imported before.
+UPDATE = "update"
 
 
 def export(session: Session, format: str = "jsonl", path: str | None = None, *, strict: bool = False) -> str:
@@ -217,13 +260,14 @@ def import_(
     format: str = AUTO,
     *,
     id: str | None = None,
-    on_conflict: str = ERROR,
+    on_conflict: str | None = None,
     strict: bool = False,
     world: World | None = None,
 ) -> StoredSession | None:
     """Make a session of a file, or of a text whose ``format`` is named; return None if it was skipped.
 
-    ``id`` takes the place of its own. ``on_conflict`` says what happens when that is taken: `ERROR`, `SKIP`,
+    ``id`` takes the place of its own. ``on_conflict`` says what happens when that is taken: `UPDATE`, which
+    adds what is new and is the default of other tools' formats, `ERROR`, the default of the others, `SKIP`,
     or `RENAME`, a new id. Nothing is resized or run. Raises `TransferError`, `SessionExists` and OSError;
     nothing is stored then.
     """
@@ -239,13 +283,15 @@ def import_(
 
 
 def admitted(
-    parsed: Parsed, store: Store, world: World, id: str | None, on_conflict: str
+    parsed: Parsed, store: Store, world: World, id: str | None, on_conflict: str | None
 ) -> StoredSession | None:
-    """Store what was read; None when it was skipped. Raises `SessionExists`."""
+    """Store what was read; None when it was skipped, or had nothing new. Raises `SessionExists`."""
     try:
         return parsed.load(store, world, id)
     except SessionExists:
-        if on_conflict == ERROR:
+        if on_conflict in (None, UPDATE) and parsed.grow is not None:
+            return parsed.grow(store, world, id)
+        if on_conflict in (None, UPDATE, ERROR):
             raise
         return None if on_conflict == SKIP else parsed.load(store, world, world.ids.new())
 
