@@ -155,6 +155,29 @@ class StoredSession(Session):
             raise CorruptLog(id, f"its events don't fit together: {shape_problem(error)}") from error
         return session
 
+    @classmethod
+    def admit(cls, events: Sequence[Event], origin: Origin, store: Store) -> StoredSession:
+        """Store a whole log, in one append, as the session that ``origin`` names.
+
+        Raises `InvalidSessionId`, `SessionExists`, and LookupError, TypeError, ValueError or AttributeError
+        for events that don't fit together; nothing is stored then.
+        """
+        validate_session_id(origin.id, strict=store.strict_ids)
+        view, digest = replay(events), Digest(origin.shared)
+        digest.add(events)
+        digest.rewound(view.execution)
+        stream = store.stream(KIND, origin.id, SessionCodec(origin))
+        try:
+            stream.append(events, 0, head=digest.head())
+        except VersionConflict as conflict:
+            raise SessionExists(origin.id, conflict.found) from conflict
+        session = cls(origin, stream, store, view, events[-1].moment)
+        for ancestor in _ancestors(origin):
+            ancestor.find = origin.find
+        session._cuts.update(_cuts(events))
+        session._digest, session._head, session._last = digest, digest.head(), events[-1]
+        return session
+
     @property
     def info(self) -> SessionInfo:
         """The session as lists show it."""

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
-from harnpy.session.arguments import validate_session_id
-from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created
-from harnpy.session.errors import SessionExists, TransferError
+from harnpy.session.errors import SessionError, TransferError
 from harnpy.session.events import MICROS, SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
-from harnpy.session.info import Digest
-from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
-from harnpy.session.view import replay
-from harnpy.storage.errors import VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -123,25 +117,12 @@ _KINDS: dict[str, str | None] = {
 def admit(events: Sequence[Event], origin: Origin, store: Store) -> StoredSession:
     """Store a whole log as the session that ``origin`` names. Raises `InvalidSessionId`, `SessionExists`, and
     `TransferError` for events that don't fit together."""
-    validate_session_id(origin.id, strict=store.strict_ids)
-    stream = store.stream(KIND, origin.id, SessionCodec(origin))
-    digest = Digest(origin.shared)
     try:
-        digest.add(events)
-        digest.rewound(replay(events).execution)
+        return StoredSession.admit(events, origin, store)
+    except SessionError:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise TransferError(f"the events are no session's: {shape_problem(error)}") from error
-    try:
-        stream.append(events, 0, head=digest.head())
-    except VersionConflict as conflict:
-        raise SessionExists(origin.id, conflict.found) from conflict
-    session = StoredSession.load(origin.id, store, origin.world)
-    assert session is not None, "it has just been written"
-    # A store in memory has kept the events as they were read.
-    for each in (origin, origin.parent):
-        if each is not None:
-            each.find = session.origin.find
-    return session
 
 
 class NewLog:
