@@ -6,7 +6,7 @@ what a model answered at once is several lines of one `message.id`. Spec: 10 §C
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -47,14 +47,14 @@ def conversations(rows: Rows) -> list[Conversation]:
 
     Raises `TransferError`.
     """
-    chains: dict[str | None, _Chain] = {}
+    chains: defaultdict[str | None, _Chain] = defaultdict(_Chain)
     whole: str | None = None
     for number, row in rows.each():
         if whole is None and isinstance(row.get("sessionId"), str):
             whole = f"{TOOL}-{row['sessionId']}"
         agent = str(row.get("agentId", "sidechain")) if row.get("isSidechain") else None
         try:
-            chains.setdefault(agent, _Chain()).take(number, row)
+            chains[agent].take(number, row)
         except TransferError as error:
             rows.skip(str(error))
     if whole is None:
