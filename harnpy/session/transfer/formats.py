@@ -129,7 +129,7 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
             return format_called("cognesy")
         if isinstance(keys, dict) and "full_context" in keys:
             return format_called("agently-json" if language == JSON else "agently-yaml")
-    raise TransferError(f"cannot tell the format of {path}: pass format=")
+    raise TransferError(f"cannot tell the format of {path}: name it by `format` or `--format`")
 
 
 def tool_of(lines: Iterable[str]) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harnpy.cli.app import main
+from tests.support import ROOT
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -79,5 +80,20 @@ def test_a_file_of_no_known_format(sessions: Run, tmp_path: Path) -> None:
     assert sessions("import", "x.txt") == (
         1,
         "",
-        "error: x.txt: cannot tell the format of x.txt: pass format=\n",
+        "error: x.txt: cannot tell the format of x.txt: name it by `format` or `--format`\n",
     )
+
+
+def test_conversations_of_other_tools_come_in_and_grow(sessions: Run, tmp_path: Path) -> None:
+    folder = ROOT / "tests" / "session" / "transfer" / "transcripts"
+    status, out, err = sessions("import", str(folder / "claude_code"), str(folder / "codex"))
+    ids = out.split()
+    assert (status, len(ids)) == (0, 5)
+    assert all(line.startswith("lost: claude-code-") for line in err.splitlines())
+    assert sessions("import", str(folder / "codex"))[1].count(": skipped\n") == 2
+    status, out, err = sessions("export", ids[-1], "--format", "claude-code", "-o", "talk.jsonl")
+    assert (status, out) == (0, "session: talk.jsonl\n")
+    assert "thoughts of other services: 4 blocks" in err
+    (tmp_path / "bad.jsonl").write_text((tmp_path / "talk.jsonl").read_text() + "oops\n")
+    assert sessions("import", "bad.jsonl")[0] == 1
+    assert sessions("import", "bad.jsonl", "--partial")[0] == 0
