@@ -150,7 +150,9 @@ def test_formats_that_are_unknown(store: Store, tmp_path: Path) -> None:
     known = ", ".join(format.name for format in FORMATS)
     with pytest.raises(TransferError, match=rf"^unknown format 'json' \(known: {known}\)$"):
         export(load("talk", store), "json")
-    with pytest.raises(TransferError, match=r"^cannot tell the format of the text: name it by `format` or `--format`$"):
+    with pytest.raises(
+        TransferError, match=r"^cannot tell the format of the text: name it by `format` or `--format`$"
+    ):
         import_("{}\n", store)
     with pytest.raises(TransferError, match=r"^Cannot load YAML content or file path not existed\.\nError: "):
         import_("a: [", store, "agently-yaml")
