@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event
 
 import pytest
 
-from harnpy.storage import HeadQuery, Store
+from harnpy.storage import HeadQuery, Row, Store
 from harnpy.storage.errors import (
     LeaseHeld,
     LeaseLost,
@@ -19,7 +19,7 @@ from harnpy.storage.errors import (
 )
 from tests.counts import COUNT
 from tests.storage.conftest import Uptime
-from tests.storage.notes import CODED, NOTES, TOGETHER, Note, notes
+from tests.storage.notes import CODED, NOTES, TOGETHER, Note, Notes, notes
 
 Opened = Callable[..., Store]
 
@@ -51,6 +51,24 @@ class TestStores:
         assert texts(stream, limit=0) == []
         assert texts(stream, until=0) == []
         assert stream.last() == Note(3, "c")
+
+    def test_few_records_of_many_are_read_alone(self, store: Store) -> None:
+        read: list[int] = []
+
+        class Counted(Notes):
+            def decode(self, rows: Sequence[Row]) -> list[Note]:
+                read.append(len(rows))
+                return super().decode(rows)
+
+        stream = store.stream("session", "s", Counted())
+        for first in (1, 1201):
+            stream.append(notes(first, *map(str, range(first, first + 1200))), first - 1)
+        stream.append(notes(2401, "last"), 2400)
+        stream.append(notes(2402, "very last"), 2401)
+        read.clear()
+        assert stream.last() == Note(2402, "very last")
+        assert texts(stream, reverse=True, limit=2) == ["very last", "last"]
+        assert sum(read) <= 4
 
     def test_records_of_some_types_alone(self, store: Store) -> None:
         stream = store.stream("session", "s", NOTES)

@@ -63,15 +63,18 @@ def clipped(parts: Sequence[Segment], after: int, until: int | None) -> list[Seg
     return [part for part in cut if part.first <= part.last]
 
 
-def pieces(part: Segment, reverse: bool) -> Iterator[Segment]:
-    """Cut a segment into pieces of a size to be fetched at once."""
+def pieces(part: Segment, reverse: bool, wanted: int = CHUNK) -> Iterator[Segment]:
+    """Cut a segment into pieces of a size to be fetched at once, the first of them ``wanted`` at most."""
     sid, first, last = part
-    if reverse:
-        for end in range(last, first - 1, -CHUNK):
-            yield Segment(sid, max(first, end - CHUNK + 1), end)
-    else:
-        for begin in range(first, last + 1, CHUNK):
-            yield Segment(sid, begin, min(last, begin + CHUNK - 1))
+    size = min(max(wanted, 1), CHUNK)
+    while first <= last:
+        if reverse:
+            yield Segment(sid, max(first, last - size + 1), last)
+            last -= size
+        else:
+            yield Segment(sid, first, min(last, first + size - 1))
+            first += size
+        size = CHUNK
 
 
 def fetch(db: Connection | Cursor, part: Segment) -> tuple[list[Row], int]:

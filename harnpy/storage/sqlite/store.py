@@ -42,6 +42,7 @@ from harnpy.storage.sqlite import records
 from harnpy.storage.sqlite.database import SHIFT, STEM_KIND, Commits, Connections
 from harnpy.storage.sqlite.lease_rows import SqliteLeases
 from harnpy.storage.sqlite.records import (
+    CHUNK,
     Append,
     Known,
     Segment,
@@ -289,12 +290,15 @@ class SqliteStream(BaseStream, Known):
 
     def _read(self, reading: Reading) -> Iterator[Record]:
         after, until, types, reverse, limit = reading
-        found = self._rows(clipped(self._parts(), after, until), types, reverse)
+        found = self._rows(clipped(self._parts(), after, until), types, reverse, limit)
         return found if limit is None else islice(found, limit)
 
-    def _rows(self, parts: list[Segment], types: frozenset[str] | None, reverse: bool) -> Iterator[Record]:
+    def _rows(
+        self, parts: list[Segment], types: frozenset[str] | None, reverse: bool, limit: int | None
+    ) -> Iterator[Record]:
+        wanted = CHUNK if limit is None or types is not None else limit
         for part in reversed(parts) if reverse else parts:
-            for piece in pieces(part, reverse):
+            for piece in pieces(part, reverse, wanted):
                 if types is None:
                     records = self._records(piece)
                     yield from reversed(records) if reverse else records
