@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from contextlib import suppress
 from secrets import token_hex
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -40,8 +38,9 @@ if TYPE_CHECKING:
 
     Draft = tuple[str, dict[str, Any]]
 
-#: How many threads a saver keeps at hand.
-_AT_HAND = 128
+#: Each so many steps a checkpoint's record has the values of all channels, so that opening a thread needs no
+#: older ones.
+_WHOLE = 32
 
 
 class HarnpySaver(BaseCheckpointSaver[Any]):
@@ -55,18 +54,14 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         self.store = open_store(store) if isinstance(store, str) else store
         self._codec = ThreadCodec()
-        self._threads: OrderedDict[str, Thread] = OrderedDict()
-        self._lock = RLock()
 
     # Reading.
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         thread_id, ns = _place(config)
-        with self._lock:
-            namespace = self._thread(thread_id).namespaces.get(ns, Namespace())
-            id = get_checkpoint_id(config) or namespace.latest()
-            saved = None if id is None else namespace.checkpoints.get(id)
-            return None if saved is None else self._tuple(thread_id, ns, namespace, saved)
+        stream = self._stream(thread_id)
+        found = threads.looked_up(stream.read(reverse=True), ns, get_checkpoint_id(config) or None)
+        return None if found is None else self._tuple(thread_id, ns, *found)
 
     def list(
         self,
@@ -76,31 +71,31 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yield the checkpoints, the newest of each thread and namespace first."""
+        """Yield the checkpoints, the newest first."""
         found = 0
-        for thread_id in self._thread_ids() if config is None else [_thread_id(config)]:
-            for ns, namespace, saved in self._chosen(thread_id, config, before):
-                if limit is not None and found >= limit:
-                    return
-                metadata = self.serde.loads_typed(saved.metadata)
-                if all(metadata.get(key) == value for key, value in (filter or {}).items()):
-                    found += 1
-                    yield self._tuple(thread_id, ns, namespace, saved)
+        for thread_id, ns, namespace, saved in self._chosen(config, before):
+            if limit is not None and found >= limit:
+                return
+            metadata = self.serde.loads_typed(saved.metadata)
+            if all(metadata.get(key) == value for key, value in (filter or {}).items()):
+                found += 1
+                yield self._tuple(thread_id, ns, namespace, saved)
 
     def _chosen(
-        self, thread_id: str, config: RunnableConfig | None, before: RunnableConfig | None
-    ) -> Sequence[tuple[str, Namespace, Saved]]:
+        self, config: RunnableConfig | None, before: RunnableConfig | None
+    ) -> Sequence[tuple[str, str, Namespace, Saved]]:
         wanted = {} if config is None else config["configurable"]
         only, ns_only = wanted.get("checkpoint_id"), wanted.get("checkpoint_ns")
         bound = None if before is None else get_checkpoint_id(before)
-        with self._lock:
-            return [
-                (ns, namespace, namespace.checkpoints[id])
-                for ns, namespace in self._thread(thread_id).namespaces.items()
-                if ns_only is None or ns == ns_only
-                for id in sorted(namespace.checkpoints, reverse=True)
-                if (not only or id == only) and (not bound or id < bound)
-            ]
+        found = [
+            (thread_id, ns, namespace, saved)
+            for thread_id in (self._thread_ids() if config is None else [_thread_id(config)])
+            for ns, namespace in self._thread(thread_id).namespaces.items()
+            if ns_only is None or ns == ns_only
+            for id, saved in namespace.checkpoints.items()
+            if (not only or id == only) and (not bound or id < bound)
+        ]
+        return sorted(found, key=lambda each: each[3].id, reverse=True)
 
     def _tuple(self, thread_id: str, ns: str, namespace: Namespace, saved: Saved) -> CheckpointTuple:
         load = self.serde.loads_typed
@@ -137,8 +132,11 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
             tuple(all_metadata.get("counters_since_delta_snapshot") or ()),
             {**checkpoint["channel_versions"], **new_versions},
         )
-        changed = {channel: dump(values[channel]) for channel in new_versions if channel in values}
-        self._append(thread_id, [(threads.PUT, threads.put_data(ns, saved, changed))])
+        step = all_metadata.get("step") or 0
+        chosen = saved.versions if step > 0 and step % _WHOLE == 0 else new_versions
+        changed = {channel: dump(values[channel]) for channel in chosen if channel in values}
+        empty = [channel for channel in saved.versions if channel not in values]
+        self._append(thread_id, [(threads.PUT, threads.put_data(ns, saved, changed, empty))])
         return _config(thread_id, ns, saved.id)
 
     def put_writes(
@@ -161,9 +159,7 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
     # Whole threads.
 
     def delete_thread(self, thread_id: str) -> None:
-        with self._lock:
-            self._threads.pop(thread_id, None)
-            self.store.delete(KIND, thread_id)
+        self.store.delete(KIND, thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints of these runs, and their writes, from all threads."""
@@ -205,17 +201,15 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
 
     def _keep_latest(self, thread_id: str) -> None:
         """Write what stays once more, whole, and forget all that was before."""
-        with self._lock:
-            thread = self._thread(thread_id)
-            kept: list[Draft] = []
-            for ns, namespace in thread.namespaces.items():
-                latest = namespace.latest()
-                if latest is not None:
-                    kept += _whole(ns, namespace, namespace.needed_by(namespace.checkpoints[latest]))
-            if kept:
-                before = self._append(thread_id, kept, expected=thread.version)
-                self._stream(thread_id).drop(before)
-                del self._threads[thread_id]
+        thread = self._thread(thread_id)
+        kept: list[Draft] = []
+        for ns, namespace in thread.namespaces.items():
+            latest = namespace.latest()
+            if latest is not None:
+                kept += _whole(ns, namespace, namespace.needed_by(namespace.checkpoints[latest]))
+        if kept:
+            before = self._append(thread_id, kept, expected=thread.version)
+            self._stream(thread_id).drop(before)
 
     # The store.
 
@@ -224,18 +218,10 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
 
     def _thread(self, thread_id: str) -> Thread:
         """Return the thread as its stream is now."""
-        with self._lock:
-            stream = self._stream(thread_id)
-            stream.refresh()
-            thread = self._threads.pop(thread_id, None)
-            if thread is None or thread.first != next(stream.read(limit=1), None):
-                thread = Thread()  # not seen yet, or pruned or made anew by somebody else
-            for record in stream.read(after=thread.version):
-                thread.apply(record)
-            self._threads[thread_id] = thread
-            if len(self._threads) > _AT_HAND:
-                self._threads.popitem(last=False)
-            return thread
+        thread = Thread()
+        for record in self._stream(thread_id).read():
+            thread.apply(record)
+        return thread
 
     def _append(self, thread_id: str, drafts: Sequence[Draft], expected: int | None = None) -> int:
         """Append at the end, or right behind ``expected``. Return how many records there were before."""

@@ -88,8 +88,8 @@ class Namespace:
         self.writes: dict[str, dict[tuple[str, int], Write]] = {}
 
     def latest(self) -> str | None:
-        """The id of the newest checkpoint: ids rise."""
-        return max(self.checkpoints, default=None)
+        """The id of the newest checkpoint: the one that was written last."""
+        return next(reversed(self.checkpoints), None)
 
     def values_of(self, saved: Saved) -> dict[str, Typed]:
         """The values of a checkpoint's channels; a channel without one is left out."""
@@ -120,21 +120,64 @@ class Namespace:
 
 
 class Thread:
-    """A thread as its records describe it. ``version`` counts them, ``first`` is the oldest one."""
+    """A thread as its records describe it. ``version`` is the number of the last one."""
 
     def __init__(self) -> None:
         self.version = 0
-        self.first: ThreadRecord | None = None
         self.namespaces: dict[str, Namespace] = {}
 
     def apply(self, record: ThreadRecord) -> None:
         """Apply the next record."""
-        if self.first is None:
-            self.first = record
         self.version = record.seq
         effect = _EFFECTS.get(record.type)
         if effect is not None:  # a store that was repaired says so in a record of its own
             effect(self.namespaces.setdefault(record.data["ns"], Namespace()), record.data)
+
+
+def looked_up(records: Iterable[ThreadRecord], ns: str, id: str | None) -> tuple[Namespace, Saved] | None:
+    """Return a checkpoint, the newest for None, and a namespace that has its values and writes.
+
+    ``records`` are the thread's, the newest first; they are read no further than to where the checkpoint's
+    channels have all their values.
+    """
+    namespace = Namespace()
+    saved: Saved | None = None
+    removed: set[str] = set()
+    writes: list[dict[str, Any]] = []
+    lacking: dict[str, Version] = {}
+    parent: str | None = None
+    for record in records:
+        data = record.data
+        if record.type not in _EFFECTS or data["ns"] != ns:
+            continue
+        if record.type == REMOVED:
+            removed.update(data["ids"])
+        elif record.type == WRITES and saved is None:
+            writes.append(data)
+        elif record.type == PUT:
+            if saved is None:
+                if data["id"] in removed or id not in (None, data["id"]):
+                    continue
+                saved, empty = _saved(data), data.get("empty", ())
+                lacking = {channel: at for channel, at in data["versions"].items() if channel not in empty}
+            elif data["id"] == parent:
+                # What an ancestor has another version of got no value when it changed.
+                known = data["versions"]
+                lacking = {channel: at for channel, at in lacking.items() if known.get(channel) == at}
+            parent = data["parent_id"] if data["id"] in (saved.id, parent) else parent
+            for channel, (version, *value) in data["values"].items():
+                if lacking.get(channel) == version:
+                    namespace.values[channel, version] = _unpacked(value)
+                    del lacking[channel]
+            if not lacking:
+                break
+    if saved is None:
+        return None
+    namespace.checkpoints[saved.id] = saved
+    for data in reversed(writes):
+        if data["id"] == saved.id:
+            _written(namespace, data)
+    return namespace, saved
 
 
 # A thread as people see it.
@@ -248,8 +291,8 @@ def _text(type: str, data: dict[str, Any]) -> str:
 # The data of the records, and what each type does.
 
 
-def put_data(ns: str, saved: Saved, values: Mapping[str, Typed]) -> dict[str, Any]:
-    """A checkpoint and those of its values that earlier records don't hold."""
+def put_data(ns: str, saved: Saved, values: Mapping[str, Typed], empty: Sequence[str] = ()) -> dict[str, Any]:
+    """A checkpoint and those of its values that earlier records don't hold; ``empty`` channels have none."""
     kept = {channel: [saved.versions[channel], *_packed(value)] for channel, value in values.items()}
     return {
         "ns": ns,
@@ -261,6 +304,7 @@ def put_data(ns: str, saved: Saved, values: Mapping[str, Typed]) -> dict[str, An
         "deltas": list(saved.deltas),
         "versions": dict(saved.versions),
         "values": kept,
+        **({"empty": list(empty)} if empty else {}),
     }
 
 
@@ -291,7 +335,11 @@ def _unpacked(packed: Sequence[str]) -> Typed:
 def _put(namespace: Namespace, data: dict[str, Any]) -> None:
     for channel, (version, *value) in data["values"].items():
         namespace.values[channel, version] = _unpacked(value)
-    namespace.checkpoints[data["id"]] = Saved(
+    namespace.checkpoints[data["id"]] = _saved(data)
+
+
+def _saved(data: dict[str, Any]) -> Saved:
+    return Saved(
         data["id"],
         data["parent_id"],
         _unpacked(data["checkpoint"]),

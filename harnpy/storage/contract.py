@@ -130,6 +130,10 @@ class Page(NamedTuple):
     errors: Sequence[tuple[str, str]] = ()
 
 
+#: How many records are fetched at first by who reads a stream from its end: mostly to find something there.
+FROM_THE_END = 4
+
+
 class Reading(NamedTuple):
     """The records that `Stream.read` is asked for."""
 

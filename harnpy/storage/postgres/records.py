@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.storage.contract import Codec, Reading, Record, Row, as_append
+from harnpy.storage.contract import FROM_THE_END, Codec, Reading, Record, Row, as_append
 from harnpy.storage.errors import StorageError, StreamExists
 from harnpy.storage.memory import foreign_id
 
@@ -156,9 +156,11 @@ def read(
     """
     low, high = reading.after, reading.until
     left = reading.limit
+    most = FROM_THE_END if reading.reverse else _PAGE
     while left is None or left > 0:
         wanted = _clipped(within, low, high)
-        size = _PAGE if left is None else min(left, _PAGE)
+        size = most if left is None else min(left, _PAGE)
+        most = min(2 * most, _PAGE)
         page = rows(database, wanted, size, reading.types, reverse=reading.reverse) if wanted else []
         if reading.types is None:
             missing = _missing(page, wanted, size, reverse=reading.reverse)

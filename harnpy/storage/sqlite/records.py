@@ -64,7 +64,7 @@ def clipped(parts: Sequence[Segment], after: int, until: int | None) -> list[Seg
 
 
 def pieces(part: Segment, reverse: bool, wanted: int = CHUNK) -> Iterator[Segment]:
-    """Cut a segment into pieces of a size to be fetched at once, the first of them ``wanted`` at most."""
+    """Cut a segment into pieces to be fetched at once: ``wanted`` records, then twice as many each time."""
     sid, first, last = part
     size = min(max(wanted, 1), CHUNK)
     while first <= last:
@@ -74,7 +74,7 @@ def pieces(part: Segment, reverse: bool, wanted: int = CHUNK) -> Iterator[Segmen
         else:
             yield Segment(sid, first, min(last, first + size - 1))
             first += size
-        size = CHUNK
+        size = min(2 * size, CHUNK)
 
 
 def fetch(db: Connection | Cursor, part: Segment) -> tuple[list[Row], int]:

@@ -15,6 +15,7 @@ from msgspec import DecodeError
 from msgspec.json import decode
 
 from harnpy.storage.contract import (
+    FROM_THE_END,
     BaseStore,
     BaseStream,
     Branch,
@@ -296,7 +297,7 @@ class SqliteStream(BaseStream, Known):
     def _rows(
         self, parts: list[Segment], types: frozenset[str] | None, reverse: bool, limit: int | None
     ) -> Iterator[Record]:
-        wanted = CHUNK if limit is None or types is not None else limit
+        wanted = limit if limit is not None and types is None else FROM_THE_END if reverse else CHUNK
         for part in reversed(parts) if reverse else parts:
             for piece in pieces(part, reverse, wanted):
                 if types is None:
