@@ -105,8 +105,9 @@ def write_maker(e: Emitter, shown: str, body: ast.Block, params: Sequence[ast.Pa
     else:
         lines.append(Line(1, f"def {name}({signature(function, params)}):", node))
         lines.append(Line(2, "if d > 512: overflow()", node))
-        if e.uses_depth:
+        if not e.self_tail:
             lines.append(Line(2, POLL, node))
+        if e.uses_depth:
             lines.append(Line(2, "e = d + 1", node))
         inner = [*(Line(2, text, node) for text in private), *prologue, *main]
         if e.self_tail:

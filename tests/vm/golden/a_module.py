@@ -17,11 +17,13 @@ add(t1, t3))
 def make2():
  def f2(d, x_8=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   return x_8
  return f2
 def make3(limit_9):
  def f3(d):
   if d > 512: overflow()
+  if signal.pending: poll()
   return (
 slice_(m['seen'], None, limit_9))
  return f3

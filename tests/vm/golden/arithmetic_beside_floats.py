@@ -1,6 +1,7 @@
 def make1():
  def f1(d, x_2=None, n_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(x_2) is not int and type(x_2) is not float: check_parameter('x', x_2, ('scalar', 'float'))
   if type(n_3) is not int and type(n_3) is not float: check_parameter('n', n_3, ('scalar', 'int'))
   t1 = x_2 * 4

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None, b_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(a_2) is int and type(b_3) is int:
    t1 = (a_2 + (b_3 * 2)) - 1
    if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)

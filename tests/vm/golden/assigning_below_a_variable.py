@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None, i_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   x_4 = a_2
   x_4 = (
 store_path(x_4, (('prop', 'list'), ('index', i_3), ('prop', 'name'), ), 'n'))

@@ -28,6 +28,7 @@ def make1(g_5):
 def make2():
  def f2(d, x_7=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   return (x_7 % 2 if type(x_7) is int and x_7 >= 0 else (
 mod(x_7, 2)))
  return f2

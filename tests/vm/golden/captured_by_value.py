@@ -1,6 +1,7 @@
 def make2(k_7):
  def f2(d, x_6=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(x_6) is int and type(k_7) is int:
    t1 = x_6 + k_7
    if t1 > 1073741823 or t1 < -1073741823: t1 = wrap(t1)
@@ -11,6 +12,7 @@ add(x_6, k_7))
 def make3(k_8_given):
  def f3(d):
   if d > 512: overflow()
+  if signal.pending: poll()
   k_8 = k_8_given
   if type(k_8) is int:
    k_8 = k_8 + 1
@@ -22,6 +24,7 @@ add(k_8, 1))
 def make1():
  def f1(d, n_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   k_3 = n_2
   g_4 = Fn(None, ('x',), make2(k_3))
   h_5 = Fn(None, (), make3(k_3))

@@ -1,6 +1,7 @@
 def make2(b_6):
  def f2(d):
   if d > 512: overflow()
+  if signal.pending: poll()
   return b_6
  return f2
 def make1(g_5):
@@ -22,6 +23,7 @@ get_prop(a_3, 'x'))
 def make3():
  def f3(d, x_7=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   return x_7
  return f3
 def main(d):

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=MISSING, b_3=MISSING, c_4=MISSING, rest_5=MISSING):
   if d > 512: overflow()
+  if signal.pending: poll()
   if a_2 is MISSING: a_2 = None
   if type(a_2) is not int and type(a_2) is not float: check_parameter('a', a_2, ('scalar', 'int'))
   if b_3 is MISSING:

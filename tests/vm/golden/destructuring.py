@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   destructure_dict(a_2)
   name_3 = a_2.get('name')
   t1 = a_2.get('size')

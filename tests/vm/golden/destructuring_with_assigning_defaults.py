@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   src_3 = a_2
   t1 = src_3
   destructure_dict(t1)

@@ -55,6 +55,7 @@ def make4(b_10):
 def make5():
  def f5(d):
   if d > 512: overflow()
+  if signal.pending: poll()
   return 1
  return f5
 def main(d):

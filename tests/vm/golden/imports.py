@@ -1,6 +1,7 @@
 def make1(area_15):
  def f1(d, x_14=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   TAIL.args = (x_14,)
   TAIL.body = area_15.body
   return TAIL

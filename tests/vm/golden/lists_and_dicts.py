@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None, b_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   t2 = [1, a_2, *(
 spread_list(b_3))]
   t3 = display(a_2)

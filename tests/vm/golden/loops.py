@@ -1,6 +1,7 @@
 def make1():
  def f1(d, xs_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   i_3 = 0
   while ((i_3 < 10) and xs_2):
    if signal.pending: poll()

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, v_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   t1 = v_2
   t2 = False
   if t1 is None:

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, self_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   try:
    t1 = self_3['x']
   except (KeyError, TypeError):
@@ -16,6 +17,7 @@ mul(t1, 2))
 def make3():
  def f3(d, x_6=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(x_6) is int:
    t1 = x_6 + 1
    if t1 > 1073741823: t1 = wrap(t1)

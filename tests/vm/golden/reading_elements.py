@@ -1,6 +1,7 @@
 def make1():
  def f1(d, xs_2=None, i_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(xs_2) is list and type(i_3) is int:
    try: t1 = xs_2[i_3]
    except IndexError: t1 = None

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, cfg_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   try:
    t1 = cfg_2['a']
   except (KeyError, TypeError):

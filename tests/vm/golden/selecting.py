@@ -1,6 +1,7 @@
 def make2(a_6):
  def f2(d):
   if d > 512: overflow()
+  if signal.pending: poll()
   t1, t2 = select([a_6], None)
   if t1 == 0:
    x_7 = t2
@@ -12,6 +13,7 @@ def make2(a_6):
 def make1():
  def f1(d, a_2=None, b_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   t1, t2 = select([a_2, b_3], select_limit(Duration(10)))
   if t1 == 0:
    x_4 = t2

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, name_2=None, n_3=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(n_3) is not int and type(n_3) is not float: check_parameter('n', n_3, ('scalar', 'int'))
   s_4 = 'a'
   if type(s_4) is str and type(name_2) is str: s_4 = s_4 + (name_2 + '!')

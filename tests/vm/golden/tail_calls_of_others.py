@@ -1,6 +1,7 @@
 def make1(odd_5):
  def f1(d, n_4=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if (n_4 == 0 if type(n_4) is int else eq(n_4, 0)):
    return True
   if type(n_4) is int:
@@ -15,6 +16,7 @@ sub(n_4, 1))
 def make2(even_7):
  def f2(d, n_6=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if (n_6 == 0 if type(n_6) is int else eq(n_6, 0)):
    return False
   if type(n_6) is int:

@@ -1,12 +1,14 @@
 def make2(xs_5):
  def f2(d):
   if d > 512: overflow()
+  if signal.pending: poll()
   return (xs_5.get('count') if type(xs_5) is dict else (
 get_prop(xs_5, 'count')))
  return f2
 def make3():
  def f3(d, x_6=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   if type(x_6) is int:
    t1 = x_6 + 1
    if t1 > 1073741823: t1 = wrap(t1)
@@ -17,6 +19,7 @@ add(x_6, 1))
 def make1():
  def f1(d, xs_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   t_3 = (
 spawn(make2(xs_2)))
   all_4 = (

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None, i_3=None, y_4=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   x_5 = a_2
   try:
    t1 = x_5['items']

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   x_3 = a_2
   if type(x_3) is dict and type(a_2) is dict and getrefcount(x_3) == SOLE: x_3.update(a_2)
   elif type(x_3) is list and type(a_2) is list and getrefcount(x_3) == SOLE: x_3 += a_2

@@ -1,6 +1,7 @@
 def make1():
  def f1(d, a_2=None):
   if d > 512: overflow()
+  if signal.pending: poll()
   xs_3 = [a_2]
   t1 = xs_3
   if a_2:
