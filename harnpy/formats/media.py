@@ -1,8 +1,14 @@
-"""Words for images and other media where a reader takes none. Spec: 07 §6.7, §15.1."""
+"""Kinds of content: which blocks are texts, and words for media where a reader takes none.
+
+Spec: 07 §6.7, §15.1.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+
+#: The kinds of content blocks that are texts, in the spellings of several services.
+TEXTS = ("text", "output_text", "input_text")
 
 
 def left_out(kind: str, media_type: Any, data: Any, where: Any = None, why: str = "") -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
 from harnpy.formats.json import compact_json, json_problem
-from harnpy.formats.media import left_out
+from harnpy.formats.media import TEXTS, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -139,12 +139,11 @@ def keep_last_marks(parts: Iterable[list[Block]]) -> None:
 # is on its last block. Pure. Spec: 07 §1.2, §1.17, §3, §6.7.
 
 
-_TEXT = ("text", "output_text", "input_text")
 _CALLS = ("tool_use", "tool_call")
 _THINKING = ("thinking", "redacted_thinking")
 #: Kinds of blocks that each service is sent, in its own spelling.
 _COMMON = (
-    *(*_TEXT, *_CALLS, "tool_result"),
+    *(*TEXTS, *_CALLS, "tool_result"),
     *("image", "image_url", "input_image", "audio", "input_audio", "file", "document"),
 )
 #: The keys with which chat completions send reasoning, and want it back.
@@ -277,7 +276,7 @@ def _block(block: Any, waiting: _Waiting, own: bool | None) -> Block:
         return waiting.call(block, own)
     if own:
         return block
-    if kind in _TEXT or (kind is None and isinstance(block.get("text"), str)):
+    if kind in TEXTS or (kind is None and isinstance(block.get("text"), str)):
         return {"type": "text", "text": _text(block.get("text", "")), **mark_of(block)}
     if kind == "tool_result":
         return _plain_result({**block, "tool_use_id": waiting.answered(block.get("tool_use_id"))})

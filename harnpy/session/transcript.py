@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import paced
 from harnpy.formats.display import display
+from harnpy.formats.media import TEXTS
 
 if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
@@ -124,7 +125,7 @@ _LABELLED = {"image": "image", "input_image": "image"} | {t: t for t in ("file",
 def _rendering(block: Dict) -> str:
     """Return a block as one line of text."""
     kind = display(block["type"])
-    if kind in ("text", "output_text"):
+    if kind in TEXTS:
         return _text(block, ("text", "content"), "")
     if kind == "reasoning":
         return ""

@@ -39,8 +39,8 @@ def dump_state(session: Session, *, plain: bool = False) -> Json:
     state: Json = {
         "id": session.id,
         _AUTO_RESIZE: settings.pop(_AUTO_RESIZE, created.get(_AUTO_RESIZE, True)),
-        "full_context": session.history(),
-        "context_window": session.messages(),
+        "full_context": [_taken(message, plain) for message in session.history()],
+        "context_window": [_taken(message, plain) for message in session.messages()],
         "memo": session.memo,
         "session_settings": settings,
     }
@@ -53,6 +53,25 @@ def dump_state(session: Session, *, plain: bool = False) -> Json:
             **{key: value for key in _REGISTERS if (value := session.get(key)) is not None},
         }
     return state
+
+
+def _taken(message: Json, plain: bool) -> Json:
+    """Return a message as Agently takes it: its content is a text, or a list of dicts.
+
+    Another content stands in the message's own ``harn``, unless it is ``plain``.
+    """
+    content = message.get("content")
+    if isinstance(content, str) or (isinstance(content, list) and all(map(_is_dict, content))):
+        return message
+    text = (
+        "\n".join(map(str, content)) if isinstance(content, list) else "" if content is None else str(content)
+    )
+    own = {key: content for key in ("content",) if key in message}
+    return {**message, "content": text, **({} if plain else {"harn": own})}
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def lost(session: Session, *, plain: bool = False) -> list[Loss]:
@@ -150,11 +169,19 @@ def _messages(state: Json, key: str, default: Any) -> list[Json]:
         raise TransferTypeError(
             f"Cannot load Session data, expect key '{key}' as a sequence of chat messages."
         )
-    messages = [{"role": "user", **message} for message in given]
+    messages = [{"role": "user", **_given(message)} for message in given]
     for number, message in enumerate(messages, 1):
         if not isinstance(message["role"], str):
             raise TransferError(f"message {number} of '{key}' has a role that is no text")
     return messages
+
+
+def _given(message: Json) -> Json:
+    """Return the message of which `_taken` made this one."""
+    own = message.get("harn")
+    if not isinstance(own, dict):
+        return message
+    return {key: value for key, value in message.items() if key not in ("harn", "content")} | own
 
 
 def _harn(state: Json) -> Json:

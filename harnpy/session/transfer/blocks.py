@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from harnpy.formats.media import TEXTS
 from harnpy.session.transfer.shapes import shape_of
 
 Json = dict[str, Any]
@@ -210,7 +211,7 @@ def _arguments(item: Json) -> Any:
 
 def _input(part: Json) -> Json:
     kind = part.get("type")
-    if kind in ("input_text", "output_text", "text"):
+    if kind in TEXTS:
         return {"type": "text", "text": str(part.get("text", ""))}
     if kind == "input_image" and isinstance(part.get("image_url"), str):
         url: str = part["image_url"]

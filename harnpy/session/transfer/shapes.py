@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from harnpy.formats.media import left_out
+from harnpy.formats.media import TEXTS, left_out
 from harnpy.session.transcript import RESULT_ROLES
 
 Json = dict[str, Any]
@@ -76,7 +76,7 @@ def _take(shape: Shape, block: Any) -> None:
     if not isinstance(block, dict):
         return
     kind = block.get("type")
-    if kind == "text" and isinstance(block.get("text"), str):
+    if kind in TEXTS and isinstance(block.get("text"), str):
         shape.texts.append(block["text"])
     elif kind in _CALLS:
         shape.calls.append(_call(block))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
 from harnpy.formats.json import compact_json
+from harnpy.formats.media import TEXTS
 from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.report import markup
@@ -50,7 +51,6 @@ def _call_side(title: str, given: Any) -> Markup:
     return element("div", element("h5", title), shown)
 
 
-_TEXTS = ("text", "output_text", "input_text")
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 _CALLS = ("tool_call", "tool_use", "function_call")
 
@@ -121,7 +121,7 @@ def _blocks(blocks: list[Any], show: Callable[[str], Markup]) -> Iterator[Markup
 
 def _block(block: Dict) -> Markup:
     kind = str(block.get("type") or "text")
-    if kind in _TEXTS:
+    if kind in TEXTS:
         said = block.get("text", block.get("content"))
         return markup.prose(said) if isinstance(said, str) and said else Markup()
     if kind in _THOUGHTS:

@@ -53,6 +53,21 @@ def test_what_goes_out_comes_in(language: str) -> None:
     check()
 
 
+@sized(max_examples=EXAMPLES, deadline=None)
+@given(STEPS)
+def test_law_agently_itself_reads_what_goes_out(steps: list[tuple[Any, ...]]) -> None:
+    from agently.core import Session as Theirs
+
+    session = play(steps)
+    for plain in (False, True):
+        theirs = Theirs()
+        theirs.load_json_session(agently.dumps(session, plain=plain))
+        said = [(message.role, message.content) for message in theirs.full_context]
+        assert [role for role, _ in said] == [message["role"] for message in session.history()]
+        for (_, content), message in zip(said, session.history(), strict=True):
+            assert content == (message.get("content") or "")
+
+
 def test_what_agently_writes() -> None:
     session = load({"id": "a", "full_context": [HELLO], "session_settings": {"max_length": 12}})
     assert agently.dump_state(session, plain=True) == {
