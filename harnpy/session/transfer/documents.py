@@ -88,9 +88,9 @@ _READERS: dict[str, Callable[[str], Any]] = {JSON: _json, YAML: _yaml}
 def write_text(value: Any, language: str) -> str:
     """Return the text of a JSON value, its keys in their order."""
     if language == JSON:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
+        plain = json.dumps(value, indent=2, ensure_ascii=False)
         # Readers of JSON5 take these two for ends of lines, also within a text.
-        return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029") + "\n"
+        return plain.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029") + "\n"
     import yaml
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
