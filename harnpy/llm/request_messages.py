@@ -6,6 +6,7 @@ Spec: 07 §1.1–1.2, §2.2, §3, §6.7; 08 §2.1.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
@@ -203,6 +204,44 @@ def turns(messages: Iterable[dict[str, Any]], reader: Origin) -> Iterator[Turn]:
         if mark := mark_of(message):
             mark_last(blocks, mark)
         yield Turn(role, blocks, {key: message[key] for key in REASONING if own and key in message})
+
+
+#: What a message of the system is within the user's turn, and the beginning of what looks like one.
+_SYSTEM = "<system_message>\n{}\n</system_message>"
+_LIKE_SYSTEM = re.compile(r"<(?=\s*/?\s*system_message\b)", re.IGNORECASE)
+
+
+def without_systems(said: Iterable[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Return the system's turns that a conversation begins with, and the others, where the system has no turn
+    among them: a later one is a marked block of the user's. Nothing that others say passes for one."""
+    first: list[Turn] = []
+    rest: list[Turn] = []
+    for turn in said:
+        if turn.role in ("system", "developer"):
+            if not rest:
+                first.append(turn)
+                continue
+            text = _SYSTEM.format(_harmless(joined_text(turn.blocks)))
+            mark = next(filter(None, map(mark_of, turn.of("text"))), {})
+            turn = Turn("user", [{"type": "text", "text": text, **mark}, *turn.without("text")], {})
+        elif turn.role != "assistant":
+            turn = turn._replace(blocks=list(map(_harmless_block, turn.blocks)))
+        rest.append(turn)
+    return first, rest
+
+
+def _harmless(text: str) -> str:
+    return _LIKE_SYSTEM.sub("&lt;", text)
+
+
+def _harmless_block(block: Block) -> Block:
+    content = block.get("content")
+    if block.get("type") == "text":
+        return {**block, "text": _harmless(block["text"])}
+    if block.get("type") != "tool_result":
+        return block
+    said = _harmless(content) if isinstance(content, str) else list(map(_harmless_block, content or ()))
+    return {**block, "content": said}
 
 
 def _readable(blocks: list[Any], own: bool | None, reader: Origin) -> list[Any]:

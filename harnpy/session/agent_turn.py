@@ -21,7 +21,7 @@ from harnpy.session.events import EventDraft
 from harnpy.session.guards import Guards, check_budget
 from harnpy.session.lifecycle import tool_key
 from harnpy.session.messages import calls_of
-from harnpy.session.prompt import SYSTEM, memo_message
+from harnpy.session.prompt import SYSTEM, known_to_all, memo_message
 from harnpy.session.turns import Fact, usage
 
 if TYPE_CHECKING:
@@ -523,5 +523,6 @@ class Turn:
 
 def _copier(message: Message) -> Callable[[], Message]:
     """Return what makes copies of a message that share no list and no dict with it."""
+    message = known_to_all(message)
     is_flat = all(type(value) is str for value in message.values())
     return message.copy if is_flat else partial(detached, message)

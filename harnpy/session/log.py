@@ -22,7 +22,7 @@ from harnpy.session.drafting import AMBIENT, asked_for, check_drafts, place, sur
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import Event, EventDraft, Origin
 from harnpy.session.history import ANY
-from harnpy.session.prompt import FILES_LIMIT
+from harnpy.session.prompt import FILES_LIMIT, known_to_all
 from harnpy.session.registers import METADATA, TaskList, name_of
 from harnpy.session.registers import REGISTERS as SETTINGS
 from harnpy.session.rewind import leaf_of
@@ -384,7 +384,7 @@ class Session:
 
     def window(self) -> list[dict[str, Any]]:
         """The window as a model gets it: valid for every provider (10 §C5)."""
-        return list(self.stable(_as_it_is).messages)
+        return list(self.stable(known_to_all).messages)
 
     def entries(self, files_limit: int = FILES_LIMIT) -> list[HistoryEntry]:
         """The messages of `window` with their events, context marks and what the log knows of calls.
@@ -394,7 +394,8 @@ class Session:
         return self.view.entries(self._read_tools, annotate=True, files_limit=files_limit)
 
     def stable(self, convert: Callable[[dict[str, Any]], Any]) -> Stable:
-        """The messages of `window` as a request sends them, each as ``convert`` makes it (10 §C16.2)."""
+        """The messages of `window` as a request sends them: under their own roles, each as ``convert`` makes
+        it (10 §C16.2)."""
         return self.view.stable(convert, self._read_tools)
 
     def _read_tools(self, after: int, before: int | None) -> Iterator[Event]:
@@ -541,10 +542,6 @@ class Session:
 
             self.observers = Observers(self.id)
         return self.observers
-
-
-def _as_it_is(message: dict[str, Any]) -> dict[str, Any]:
-    return message
 
 
 def _is_plain(draft: EventDraft) -> bool:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FILES_LIMIT = 5
 
 _ROLES = ("user", "assistant", *RESULT_ROLES)
+_PRIVILEGED = ("system", "developer")
 _BACK = "The following is a summary of a branch that this conversation came back from:"
 
 
@@ -43,7 +44,8 @@ class HistoryEntry:
     """A message as a model is shown it, and where it comes from.
 
     ``event_id`` is empty for what no event says. Context has a ``context_kind`` and a ``placement``
-    (``prefix`` or ``history``), a result what the log knows of its call: ``tool``.
+    (``prefix`` or ``history``), a result what the log knows of its call: ``tool``. A system's message is the
+    user's in ``message``, for readers that know no other, and the system's where it is ``spoken``.
     """
 
     message: Message
@@ -53,6 +55,12 @@ class HistoryEntry:
     placement: str | None = None
     tool: dict[str, Any] | None = None
     event: Event | None = None
+    system: Message | None = None
+
+    @property
+    def spoken(self) -> Message:
+        """The message under its own role, as a request has it."""
+        return self.message if self.system is None else self.system
 
     @property
     def is_prefix(self) -> bool:
@@ -142,13 +150,19 @@ def _entry(event: Event) -> HistoryEntry:
 
 
 def _normal(entry: HistoryEntry) -> HistoryEntry | None:
-    """Return the entry with a role that every model knows; None when it says nothing."""
+    """Return the entry with a role that every reader knows; None when it says nothing."""
     message = entry.message
     role = message.get("role")
-    if role in ("system", "developer"):
-        message = {key: value for key, value in message.items() if key != "cache_control"} | {"role": "user"}
-        return replace(entry, message=message)
+    if role in _PRIVILEGED:
+        return replace(entry, message=known_to_all(message), system=message)
     return entry if role in _ROLES else None
+
+
+def known_to_all(message: Message) -> Message:
+    """Return a message of the system as one of the user, and any other as it is."""
+    if message.get("role") not in _PRIVILEGED:
+        return message
+    return {key: value for key, value in message.items() if key != "cache_control"} | {"role": "user"}
 
 
 def _repaired(
@@ -188,7 +202,7 @@ def _repaired(
 def _said(entry: HistoryEntry, message: Message) -> list[HistoryEntry]:
     if message.get("role") == "assistant" and not has_payload(message):
         return []
-    return [entry if message is entry.message else replace(entry, message=message)]
+    return [entry if message is entry.message else replace(entry, message=message, system=None)]
 
 
 def _records(
@@ -407,7 +421,8 @@ class WindowView(Protocol):
 
 
 class Stable:
-    """``messages`` are those of `Session.window`, each as ``convert`` makes it; the list only ever grows.
+    """``messages`` are those of `Session.window` under their own roles, each as ``convert`` makes it; the
+    list only ever grows.
 
     The first ``prefix`` of them are context that stands before the conversation. ``cache`` is the prompt
     cache of the last step that sent them.
@@ -418,7 +433,7 @@ class Stable:
     def __init__(self, view: WindowView, convert: Callable[[Message], Any], read_tools: ReadTools) -> None:
         shown = view.entries(read_tools)
         self.convert = convert
-        self.messages = [convert(entry.message) for entry in shown]
+        self.messages = [convert(entry.spoken) for entry in shown]
         self.prefix = sum(entry.is_prefix for entry in shown)
         self.cache: PromptCache | None = None
         self._waits = _lacks_results(view, shown)

@@ -13,7 +13,7 @@ from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
 from harnpy.session.compaction import Compaction
 from harnpy.session.messages import calls_of, has_payload, results_of
-from harnpy.session.prompt import working_set
+from harnpy.session.prompt import known_to_all, working_set
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.counts import COUNT
@@ -115,10 +115,12 @@ def test_what_a_request_sends_is_the_window(steps: list[tuple[str, str, int]], n
     for number, step in enumerate(steps):
         play(session, number, *step)
         stable = session.stable(same)
-        assert stable.messages == session.window() == [entry.message for entry in session.entries()]
+        sent = list(map(known_to_all, stable.messages))
+        assert sent == session.window() == [entry.message for entry in session.entries()]
+        assert stable.messages == [entry.spoken for entry in session.entries()]
         news = [message for name in names for message in SHAPES[name](f"news {number}")]
         if stable.takes(news):
-            assert opened(*session.window(), *news).window() == [*stable.messages, *news]
+            assert opened(*session.window(), *news).window() == [*sent, *news]
     prefix = [entry.is_prefix for entry in session.entries()]
     assert session.stable(same).prefix == sum(prefix)
 

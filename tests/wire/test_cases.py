@@ -18,6 +18,7 @@ from tests.llm.test_real_calls import WireHost, environment
 from tests.llm.wire import ANTHROPIC, DEEPSEEK, GEMINI, MISTRAL, OLLAMA, OPENAI, RESPONSES, Say, Wire
 from tests.support import ROOT
 from tests.wire.exchanges import Case, cases, forms
+from tests.wire.test_requests import request_cases
 
 EITHER_FORM = pytest.mark.parametrize(("case", "streamed"), forms())
 
@@ -234,5 +235,5 @@ def _answered(message: dict[str, Any]) -> list[str]:
 def test_the_documented_cases_exist() -> None:
     page = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:chat|mistral|ollama|responses|message|gemini)_\w+)`", page))
-    assert named <= {case.name for case in cases()}
+    assert named <= {case.name for case in (*cases(), *request_cases())}
     assert len(named) >= 40

@@ -215,7 +215,7 @@ def request_of(session: Session, step: int) -> Dict:
         "model": asked.get("model"),
         "system": joined_system(view.register),
         "tools": view.register(TOOLS),
-        "messages": [request_message(entry.message) for entry in view.entries(read_tools)],
+        "messages": [request_message(entry.spoken) for entry in view.entries(read_tools)],
         "tail": [] if memo is None else [memo_message(memo)],
     }
     kept: tuple[str, ...] = ("prefill", "prompt_cache")

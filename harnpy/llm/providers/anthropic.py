@@ -28,6 +28,7 @@ from harnpy.llm.request_messages import (
     read_arguments,
     turns,
     unrun,
+    without_systems,
     written_call,
 )
 
@@ -220,14 +221,12 @@ _LEFT_OUT = "(earlier messages are left out)"
 def _conversation(request: Request, reader: Origin) -> tuple[str, Block, list[dict[str, Any]]]:
     """The system prompt with its mark for the cache, if any, and messages of alternating roles, a user's
     first: the results of one turn belong together."""
-    systems = [request.system or ""]
-    mark: Block = {}
+    first, said = without_systems(turns(request.messages, reader))
+    systems = [request.system or "", *(joined_text(turn.blocks) for turn in first)]
+    marks = (mark_of(block) for turn in reversed(first) for block in turn.blocks)
+    mark: Block = next(filter(None, marks), {})
     messages: list[dict[str, Any]] = []
-    for turn in turns(request.messages, reader):
-        if turn.role in ("system", "developer"):
-            systems.append(joined_text(turn.blocks))
-            mark = next(filter(None, map(mark_of, turn.blocks)), mark)
-            continue
+    for turn in said:
         role = "assistant" if turn.role == "assistant" else "user"
         blocks = [block for block in map(_native, turn.blocks) if not _blank(block)]
         if messages and messages[-1]["role"] == role:

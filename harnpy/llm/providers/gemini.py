@@ -15,7 +15,7 @@ from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
 from harnpy.llm.providers.openai_compatible import OpenAIProvider
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
-from harnpy.llm.request_messages import joined_text, result_text, source_of, turns
+from harnpy.llm.request_messages import joined_text, result_text, source_of, turns, without_systems
 
 if TYPE_CHECKING:
     from harnpy.llm.request import Request
@@ -110,13 +110,11 @@ def _calling(choice: Any) -> Part:
 
 def _contents(request: Request, reader: Any) -> tuple[list[str], list[Part]]:
     """The texts of the system, and the conversation: contents of alternating roles."""
-    systems = [request.system] if request.system else []
+    first, said = without_systems(turns(request.messages, reader))
+    systems = list(filter(None, (request.system, *(joined_text(turn.blocks) for turn in first))))
     contents: list[Part] = []
     calls: dict[str, Block] = {}
-    for turn in turns(request.messages, reader):
-        if turn.role in ("system", "developer"):
-            systems.append(joined_text(turn.blocks))
-            continue
+    for turn in said:
         calls |= {block["id"]: block for block in turn.of("tool_use")}
         role = "model" if turn.role == "assistant" else "user"
         parts = [part for block in turn.blocks if (part := _part(block, calls))]
