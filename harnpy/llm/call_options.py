@@ -156,7 +156,7 @@ MOCK = OptionTable(
     input_tokens: int — by default the bytes of what was asked
     output_tokens: int = 30 — usage
     cache_read_tokens, cache_write_tokens, cache_creation_input_tokens: int = 0 — usage
-    thinking, thinking_summary, stop_reason: string — parts of the reply
+    thinking, thinking_summary, stop_reason, refusal: string — parts of the reply
     model: string = mock — the model that the result names
     provider: string — the provider of a fixture
     blocks: list — the blocks of a fixture

@@ -47,6 +47,7 @@ def result_dict(
         "private_reasoning": reply.thinking,
         "thinking_summary": reply.thinking_summary,
         "stop_reason": reply.stop_reason,
+        "refusal": reply.refused,
     }
     return result | {key: value for key, value in optional.items() if value}
 
@@ -73,6 +74,7 @@ _REPAIR = (
 def answer_envelope(answer: Answer) -> Dict:
     reading = answer.reading
     category = ("schema_validation" if reading.found else "missing_json") if reading.errors else None
+    category = "refused" if category and answer.reply.refused else category
     envelope = _envelope(answer.reply, joined(reading.errors), category, answer.attempts)
     data = reading.data if category is None else None
     return {**envelope, "data": data, "extracted_json": reading.lifted}

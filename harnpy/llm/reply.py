@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 #: The services' words for a reply that was cut off by a limit of tokens, in small letters.
 CUT = ("length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
+#: The services' words for a reply that the model, or a filter of the service, refused.
+_REFUSED = (
+    *("refusal", "content_filter", "safety", "prohibited_content", "blocklist", "spii", "recitation"),
+    *("image_safety", "image_prohibited_content", "image_recitation", "model_armor"),
+)
 
 
 @dataclass(slots=True)
@@ -22,7 +27,8 @@ class Reply:
     and calls behind it; ``more`` are further keys of its message. Both go back to ``origin``, the service and
     the model that wrote them, and to no other. ``given_blocks`` are those of a mock's reply.
     ``cached_beside``: whether cached tokens are counted beside ``input_tokens``, as Anthropic does, rather
-    than among them; None for where they wouldn't fit among them.
+    than among them; None for where they wouldn't fit among them. ``refusal`` is what the service says of a
+    refusal beside its word for it.
     """
 
     text: str
@@ -43,11 +49,18 @@ class Reply:
     origin: dict[str, str] | None = None
     given_blocks: list[dict[str, Any]] | None = None
     cached_beside: bool | None = None
+    refusal: str | None = None
 
     @property
     def is_cut(self) -> bool:
         """Whether the reply was cut off by a limit of tokens."""
         return (self.stop_reason or "").lower() in CUT
+
+    @property
+    def refused(self) -> str | None:
+        """Why no answer was given: the words of the refusal, else the service's; None for an answer."""
+        word = self.stop_reason or ""
+        return self.refusal or (word if word.lower() in _REFUSED else None)
 
     @property
     def prompt_tokens(self) -> int:

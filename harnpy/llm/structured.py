@@ -119,6 +119,8 @@ def read_answer(reply: Reply, request: Request, values: SchemaValues) -> Reading
     output = request.output
     if not output.structured:
         return Reading()
+    if reply.refused:
+        return Reading(errors=(f"the model refused (content policy): {reply.refused}",))
     schema = output.checked_schema
     for text in _candidates(reply):
         try:
@@ -141,7 +143,7 @@ def ask_until_valid(
     for attempt in count(1):
         reply = ask(sent)
         reading = read_answer(reply, request, values)
-        if not reading.errors or attempt > request.output.retries:
+        if not reading.errors or reply.refused or attempt > request.output.retries:
             break
         nudge = nudge_text(request.output, reading.errors)
         added = [] if nudge is None else [{"role": "user", "content": nudge}]
@@ -165,6 +167,8 @@ def settle(answer: Answer, warn: Callable[[str, str], None]) -> Answer:
     """Raise `CallError`, warn, or do nothing about an invalid answer, as its request says."""
     if answer.reading.errors:
         validation = answer.request.output.validation
+        if validation == "error" and answer.reply.refused:
+            raise CallError("generic", joined(answer.reading.errors))
         if validation == "error":
             raise CallError("schema_validation", answer.exhausted())
         if validation == "warn":

@@ -81,14 +81,16 @@ def _chat_stream(deltas: list[Any]) -> bytes:
 
 
 def _message_stream(events: list[Any]) -> bytes:
-    """A stream of Anthropic's messages: blocks as [block, deltas …], and the stop reason last."""
+    """A stream of Anthropic's messages: blocks as [block, deltas …], and the stop reason last, or what the
+    last delta has."""
     *blocks, stop = events
     said: list[dict[str, Any]] = [{"type": "message_start", "message": {"model": "m", "content": []}}]
     for index, (block, *deltas) in enumerate(blocks):
         said.append({"type": "content_block_start", "index": index, "content_block": block})
         said += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         said.append({"type": "content_block_stop", "index": index})
-    said.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 3}})
+    end = stop if isinstance(stop, dict) else {"stop_reason": stop}
+    said.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 3}})
     said.append({"type": "message_stop"})
     rows = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in said]
     return "".join(rows).encode()
@@ -105,12 +107,13 @@ def _response_stream(events: list[Any]) -> bytes:
 
 
 def _generated_stream(chunks: list[Any]) -> bytes:
-    """A stream of Gemini's: the parts of each chunk, and the reason why it ends."""
+    """A stream of Gemini's: the parts of each chunk, and the reason why it ends; a dict is a chunk."""
     *parts, reason = chunks
     said: list[dict[str, Any]] = [
         {"candidates": [{"content": {"role": "model", "parts": each}}]} for each in parts
     ]
-    said.append({"candidates": [{"finishReason": reason}], "usageMetadata": {"promptTokenCount": 4}})
+    last = reason if isinstance(reason, dict) else {"candidates": [{"finishReason": reason}]}
+    said.append({**last, "usageMetadata": {"promptTokenCount": 4}})
     return "".join(f"data: {json.dumps(each, ensure_ascii=False)}\r\n\r\n" for each in said).encode()
 
 

@@ -60,13 +60,14 @@ def test_a_call(case: Case, streamed: bool, tmp_path: Path) -> None:
     source = """
     let r = llm_call("Go.", nil, {tools: tools, tool_format: "native"})
     let tokens = [r.input_tokens, r.output_tokens]
-    println(json_stringify([r.text, r.tool_calls ?? [], r.thinking, r.stop_reason, ...tokens]))
+    println(json_stringify([r.text, r.tool_calls ?? [], r.thinking, r.stop_reason, r.refusal, ...tokens]))
     """
     with Wire(case.dialect, case.answer(streamed=streamed)) as wire:
-        ((text, calls, thinking, reason, *tokens),) = run(wire, case, tmp_path, source, streamed)
+        ((text, calls, thinking, reason, refusal, *tokens),) = run(wire, case, tmp_path, source, streamed)
     assert text == expected.get("text", "")
     assert thinking == expected.get("thinking")
     assert reason == expected["finish_reason"]
+    assert refusal == expected.get("refusal")
     whole = [[call["name"], call["arguments"]] for call in calls if "__parse_error" not in call["arguments"]]
     broken = [[call["name"], call["arguments"]["__parse_error"]] for call in calls if "written" in call]
     assert whole[: len(expected.get("calls", []))] == expected.get("calls", [])

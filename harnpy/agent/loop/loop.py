@@ -309,7 +309,7 @@ class Loop:
             if not request.output.structured:
                 return reply
             reading = read_answer(reply, request, self.models.values)
-            if not reading.errors or attempt == request.output.retries:
+            if not reading.errors or reply.refused or attempt == request.output.retries:
                 return reply
             attempt += 1
             nudge = nudge_text(request.output, reading.errors)

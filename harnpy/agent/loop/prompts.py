@@ -266,6 +266,7 @@ ACTION_REQUIRED = (
 CUT_OFF = "Your reply was cut off by its limit of tokens. Go on exactly where it ended; repeat nothing of it."
 #: The result of a call in a reply with which the loop ends, because it was cut off.
 NOT_RUN = "Not run: the reply that asked for it was cut off by its limit of tokens."
+REFUSED = "Not run: the reply that asked for it was refused."
 
 
 def persistence(options: LoopOptions, has_tools: bool) -> str:

@@ -49,6 +49,8 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
     if reply.thinking_summary:
         kept["thinking_summary"] = reply.thinking_summary
     kept |= {"stop_reason": reply.stop_reason, "model": reply.model, "provider": reply.provider}
+    if reply.refusal:
+        kept["refusal"] = reply.refusal
     if details:
         kept["details"] = details
     return {"agent_id": agent, "iteration": iteration, "usage": usage, "reply": kept}
@@ -73,6 +75,7 @@ def recorded_reply(step: Dict, request: Request) -> Reply:
         parts=kept.get("parts") or _former_parts(kept),
         more=kept.get("more", {}),
         origin=kept.get("origin"),
+        refusal=kept.get("refusal"),
     )
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 #: The status of a loop that ends with an answer that was cut off.
 CUT = "cut"
+#: That of one whose last answer is a refusal.
+REFUSED = "refused"
 #: So often in a row a model is asked for the rest.
 _MOST_CUTS = 3
 
@@ -49,7 +51,7 @@ class Turn:
     """One answer of the model and what came of it.
 
     ``accepted``: it completes the request. ``ending``: the loop's status when it ends with this answer, which
-    was cut off.
+    was cut off or refused.
     """
 
     iteration: int
@@ -108,6 +110,8 @@ class Turns:
         if reply.is_cut and self.options.on_cut != "accept":
             return self._cut_turn(turn)
         self._cuts, self._unfinished = 0, ""
+        if reply.refused:
+            return self._refused_turn(turn)
         self._feed_back(turn)
         turn.accepted = self._completes(turn)
         self._keep_ledger(turn)
@@ -183,6 +187,17 @@ class Turns:
         self.close(turn.info(True, status=CUT))
         return turn.ending
 
+    def _refused_turn(self, turn: Turn) -> str | None:
+        """End the loop with a refusal: nothing that it asks for is run."""
+        turn.ending = REFUSED
+        turn.parsed.errors.clear()
+        if turn.calls:
+            return self._tool_turn(turn)
+        if turn.text.strip():
+            self._record_text(turn)
+        self.close(turn.info(True, status=REFUSED))
+        return REFUSED
+
     # Whether the work is complete.
 
     def _completes(self, turn: Turn) -> bool:
@@ -237,7 +252,8 @@ class Turns:
         errors = turn.parsed.errors
         self.model_input.add(self._recorded_calls(turn))
         self.model_input.conversation.store()
-        calls = turn.calls if turn.ending is None else [unrun(call, prompts.NOT_RUN) for call in turn.calls]
+        why = prompts.REFUSED if turn.ending == REFUSED else prompts.NOT_RUN
+        calls = turn.calls if turn.ending is None else [unrun(call, why) for call in turn.calls]
         results = self.dispatcher.dispatch(calls, turn.iteration, self._answer_call)
         self._tell_results(results)
         self._nudges = 0

@@ -48,7 +48,7 @@ builtin = partial(declare, family="llm")
 @builtin(
     "llm_call<T>(prompt: string, system?: string | nil, options?: {output_schema?: Schema<T>}) ->"
     " {text: string, model: string, provider: string, input_tokens: int, output_tokens: int, data: T,"
-    " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string}",
+    " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string, refusal?: string}",
     guarded=True,
 )
 def llm_call(vm: Vm, prompt: str, system: Value, options: Value) -> Dict:
@@ -389,7 +389,7 @@ def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
     "llm_completion<T>(prefix: string, suffix?: string, system?: string | nil,"
     " options?: {output_schema?: Schema<T>}) ->"
     " {text: string, model: string, provider: string, input_tokens: int, output_tokens: int, data: T,"
-    " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string}",
+    " visible_text?: string, tool_calls?: list, thinking?: string, stop_reason?: string, refusal?: string}",
     guarded=True,
 )
 def llm_completion(vm: Vm, prefix: str, suffix: str | None, system: Value, options: Value) -> dict[str, Any]:

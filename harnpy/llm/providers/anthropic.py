@@ -108,6 +108,7 @@ class _Message(Answer):
         super().__init__()
         self._blocks: dict[int, tuple[Block, list[str]]] = {}
         self._is_whole = False
+        self._details: Any = None
 
     def add(self, chunk: Any) -> str:
         event = expect_dict(chunk)
@@ -136,7 +137,7 @@ class _Message(Answer):
         self._begin(message)
         for index, block in enumerate(content):
             self._block(index, expect_dict(block))
-        self._end({"stop_reason": message.get("stop_reason") or "end_turn"}, None)
+        self._end({**message, "stop_reason": message.get("stop_reason") or "end_turn"}, None)
 
     def calls(self) -> list[dict[str, Any]]:
         last = next(reversed(self._blocks), None)
@@ -148,6 +149,10 @@ class _Message(Answer):
 
     def parts(self) -> list[Block]:
         return [_whole(block, "".join(pieces)) for block, pieces in self._blocks.values()]
+
+    def refusal(self) -> str:
+        details = self._details if isinstance(self._details, dict) else {}
+        return str(details.get("explanation") or "") if details.get("type") == "refusal" else ""
 
     def _call(self, block: Block, text: str, is_cut: bool) -> dict[str, Any]:
         name = str(block.get("name"))
@@ -162,6 +167,7 @@ class _Message(Answer):
 
     def _end(self, delta: dict[str, Any], usage: Any) -> None:
         self.stop_reason = delta.get("stop_reason") or self.stop_reason
+        self._details = delta.get("stop_details") or self._details
         self._count(usage)
 
     def _block(self, index: int, block: Block) -> str:

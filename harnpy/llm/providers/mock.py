@@ -58,6 +58,7 @@ class Mock:
         self.thinking = string("thinking")
         self.thinking_summary = string("thinking_summary")
         self.stop_reason = string("stop_reason")
+        self.refusal = string("refusal")
         self.model = string("model") or MOCK_NAME
         self.error = None if given.get("error") is None else _read_error(given["error"])
 
@@ -188,6 +189,7 @@ class MockProvider:
             thinking=mock.thinking,
             thinking_summary=mock.thinking_summary,
             stop_reason=mock.stop_reason,
+            refusal=mock.refusal,
             given_blocks=mock.blocks,
         )
 
@@ -293,12 +295,12 @@ def _echo(prompt: str, system: str | None) -> str:
 # order. The order of several tasks is a matter of chance, so there each line says what was asked.
 
 
-_STRINGS = ("match", "text", "thinking", "thinking_summary", "stop_reason", "model", "provider")
+_STRINGS = ("match", "text", "thinking", "thinking_summary", "stop_reason", "refusal", "model", "provider")
 _INTEGERS = tuple(
     "input_tokens output_tokens cache_read_tokens cache_write_tokens cache_creation_input_tokens".split()
 )
 #: What a line holds of a reply besides its text and calls; absent when it is empty.
-_OPTIONAL = ("thinking", "thinking_summary", "stop_reason")
+_OPTIONAL = ("thinking", "thinking_summary", "stop_reason", "refusal")
 
 
 # Reading.

@@ -182,6 +182,7 @@ class _Completion(Answer):
         #: The pieces of the content, which may be a list, and of the keys that go back.
         self._content: list[str | list[Any]] = []
         self._more: dict[str, list[Any]] = {}
+        self._refusal: list[str] = []
 
     def add(self, chunk: Any) -> str:
         return self._read(expect_dict(chunk), "delta")
@@ -206,6 +207,9 @@ class _Completion(Answer):
 
     def more(self) -> dict[str, Any]:
         return {key: _joined(pieces) for key, pieces in self._more.items()}
+
+    def refusal(self) -> str:
+        return "".join(self._refusal)
 
     def _read(self, part: dict[str, Any], key: str) -> str:
         of_groq = expect_dict(part.get("x_groq") or {})
@@ -237,7 +241,9 @@ class _Completion(Answer):
         for key in REASONING:
             if message.get(key):
                 self._more.setdefault(key, []).append(message[key])
-        content = message.get("content") or message.get("refusal")
+        if isinstance(refusal := message.get("refusal"), str):
+            self._refusal.append(refusal)
+        content = message.get("content") or refusal
         if isinstance(content, list):
             self._content.append([part for part in content if isinstance(part, dict)])
             self.thinking += _texts(content, "thinking")

@@ -26,6 +26,7 @@ from harnpy.llm.providers.service_errors import (
     call_error,
     cut_off,
     nothing_delivered,
+    refused,
     timed_out,
     too_large,
     unusable_key,
@@ -130,6 +131,10 @@ class Answer(ABC):
     def more(self) -> dict[str, Any]:
         """The keys of the message that only the service understands."""
         return {}
+
+    def refusal(self) -> str:
+        """The words of a refusal, where the service keeps them apart."""
+        return ""
 
     @property
     def is_cut(self) -> bool:
@@ -258,7 +263,9 @@ class Remote(OfProcess, ABC):
                         raise TimeoutError
                     if text := answer.add(chunk):
                         yield text
-            self._reply(answer, request)
+            reply = self._reply(answer, request)
+            if reply.refused and not reply.text:
+                raise refused(self.config, reply.model, reply.refused)
             return
         except Exception as error:
             failure = self._failure(error, request)
@@ -367,7 +374,8 @@ class Remote(OfProcess, ABC):
         if answer.stop_reason is None:
             raise cut_off(self.config)
         reply = self.reply_so_far(answer, request)
-        if not (reply.text or reply.tool_calls or answer.stop_reason in self.may_be_empty):
+        said = reply.text or reply.tool_calls or reply.refused
+        if not (said or answer.stop_reason in self.may_be_empty):
             raise nothing_delivered(self.config, reply.model, answer.output_tokens, answer.stop_reason)
         return reply
 
@@ -394,6 +402,7 @@ class Remote(OfProcess, ABC):
             origin=self.origin(request)._asdict(),
             stop_reason=answer.stop_reason,
             cached_beside=answer.cached_beside,
+            refusal=answer.refusal() or None,
         )
 
 

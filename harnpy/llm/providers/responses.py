@@ -119,7 +119,8 @@ def _items(turn: Turn) -> Iterator[Item]:
         if kind == "text" and item is None:
             yield _message("assistant", block["text"])
         elif kind == "text" and item is not None:
-            content = {"text": block["text"], **block["content"]}
+            content = block["content"]
+            content = content if "refusal" in content else {"text": block["text"], **content}
             if told is None or told.get("id") != item.get("id"):
                 told = {**_message("assistant", []), **item}
                 yield told
@@ -204,6 +205,10 @@ class _Response(Answer):
 
     def parts(self) -> list[Block]:
         return [part for index, item in self._ordered() for part in self._blocks(index, item)]
+
+    def refusal(self) -> str:
+        parts = [part for _, item in self._ordered() for part in item.get("content") or ()]
+        return "".join(str(part["refusal"]) for part in parts if isinstance(part, dict) and "refusal" in part)
 
     def _ordered(self) -> list[tuple[int, Item]]:
         return sorted(self._items.items())

@@ -118,10 +118,13 @@ def timed_out(config: ProviderConfig, seconds: float) -> CallError:
 
 def nothing_delivered(config: ProviderConfig, model: str, tokens: int, reason: str | None) -> CallError:
     """The error for a reply without text and without calls."""
-    if reason in ("content_filter", "refusal"):
-        return _failed(config, "generic", f"model '{model}' refused: content policy (stop reason {reason})")
     spent = f"completion_tokens={tokens}, stop reason {reason}"
     return _failed(config, "server_error", f"model '{model}' delivered no content ({spent})")
+
+
+def refused(config: ProviderConfig, model: str, why: str) -> CallError:
+    """The error for a stream of text that ends with a refusal and has no text."""
+    return _failed(config, "generic", f"model '{model}' refused (content policy): {why}")
 
 
 def cut_off(config: ProviderConfig) -> CallError:

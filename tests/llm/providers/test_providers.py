@@ -774,7 +774,8 @@ def test_an_answer_without_content(protocol: str) -> None:
 @pytest.mark.parametrize(("protocol", "stop"), [(OPENAI, "content_filter"), (ANTHROPIC, "refusal")])
 def test_a_model_that_may_not_answer(protocol: str, stop: str) -> None:
     with Wire(protocol, Say("", stop=stop)) as wire:
-        assert failure(wire).reason == "content_policy"
+        assert ask(wire).refused == stop
+        assert len(wire.requests) == 1
 
 
 @BOTH
@@ -875,6 +876,9 @@ def test_a_stream_in_pieces(protocol: str) -> None:
         assert asyncio.run(collect(make_provider(config(wire), RealHttp()))) == ["abcd", "efgh", "ij"]
         with pytest.raises(CallError):
             asyncio.run(collect(make_provider(config(wire), RealHttp())))
+    with Wire(protocol, Say("", stop="refusal")) as wire, pytest.raises(CallError) as caught:
+        asyncio.run(collect(make_provider(config(wire), RealHttp())))
+    assert caught.value.reason == "content_policy"
 
 
 @BOTH
