@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
 #: The services' words for a reply that was cut off by a limit of tokens, in small letters.
 CUT = ("length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded")
+#: Their words for a reply that an error of theirs ended; the last ones are Gemini's.
+BROKEN = (
+    *("error", "failed", "cancelled", "abort", "network_error", "insufficient_system_resource"),
+    *("malformed_function_call", "unexpected_tool_call", "malformed_response"),
+)
 #: The services' words for a reply that the model, or a filter of the service, refused.
 _REFUSED = (
-    *("refusal", "content_filter", "safety", "prohibited_content", "blocklist", "spii", "recitation"),
-    *("image_safety", "image_prohibited_content", "image_recitation", "model_armor"),
+    *("refusal", "content_filter", "sensitive", "safety", "prohibited_content", "blocklist"),
+    *("spii", "recitation", "image_safety", "image_prohibited_content", "image_recitation", "model_armor"),
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from tests.counts import COUNT
 from tests.llm.providers.test_providers import ask, failure, request
-from tests.llm.wire import ANTHROPIC, OLLAMA, OPENAI, Fail, Played, Raw, Wire
+from tests.llm.test_real_calls import program
+from tests.llm.wire import ANTHROPIC, GEMINI, OLLAMA, OPENAI, RESPONSES, Fail, Played, Raw, Say, Wire
 from tests.wire.exchanges import Case, cases
 
 WHOLE_CHAT = {"choices": [{"message": {"content": "Fine."}, "finish_reason": "stop"}]}
@@ -97,6 +99,23 @@ ENDS = {
     "done-without-a-reason": (OPENAI, _events(_chunk("Fi"), "[DONE]"), "transient_network"),
     "no-end-at-all": (OPENAI, _events(_chunk("Fi")), "transient_network"),
     "finish-reason-error": (OPENAI, _events(_chunk("Fi"), _chunk("", "error"), "[DONE]"), "server_error"),
+    "out-of-resources": (OPENAI, _events(_chunk("Fi", "insufficient_system_resource")), "server_error"),
+    "response-failed": (
+        RESPONSES,
+        _events({"type": "response.failed", "response": {"status": "failed", "output": []}}),
+        "server_error",
+    ),
+    "no-call-that-can-be-read": (
+        GEMINI,
+        _events(
+            {
+                "candidates": [
+                    {"content": {"parts": [{"text": "Fi"}]}, "finishReason": "MALFORMED_FUNCTION_CALL"}
+                ]
+            }
+        ),
+        "server_error",
+    ),
     "error-in-the-middle": (
         OPENAI,
         _events(_chunk("Fi"), {"error": {"type": "server_error", "message": "Broke."}}, "[DONE]"),
@@ -158,6 +177,29 @@ def test_what_ollama_refuses(status: int, message: str, reason: str) -> None:
         found = failure(wire)
     assert found.reason == reason
     assert " ".join(message.split()) in found.message
+
+
+@pytest.mark.parametrize(
+    ("retries", "printed"),
+    [(1, "done ok"), (0, "threw Error [server_error]: acme: error (server_error): it ended with 'error'")],
+)
+def test_no_call_of_a_reply_that_an_error_ended_is_run(
+    retries: int, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = '[[capabilities.provider.acme]]\nmodel_match = "*"\nnative_tools = true\n'
+    (tmp_path / "harn.toml").write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    call = {"index": 0, "id": "c1", "function": {"name": "wipe", "arguments": "{}"}}
+    chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "error"}]}
+    source = f"""
+    let tools = tool_define(tool_registry(), "wipe", "Wipes", {{handler: {{ _ -> println("wiped") }} }})
+    let opts = {{tools: tools, tool_format: "native", llm_retries: {retries}, llm_backoff_ms: 0}}
+    let r = try {{ agent_loop("Go.", nil, opts) }} catch (e) {{ {{status: "threw", text: e}} }}
+    println("${{r.status}} ${{r.text}}")
+    """
+    with Wire(OPENAI, Played(_events(chunk)), Say("ok")) as wire:
+        assert program(wire, tmp_path, source).strip() == printed
+        assert len(wire.requests) == 1 + retries
 
 
 def outcome(case: Case, played: Played) -> Reply | CallError:

@@ -225,8 +225,6 @@ class _Completion(Answer):
             return ""
         choice = expect_dict(choices[0])
         self.stop_reason = choice.get("finish_reason") or self.stop_reason
-        if self.stop_reason == "error":
-            raise ServiceError({"type": "server_error", "message": "the reply ended with an error"})
         message = choice.get(key)
         if not isinstance(message, dict):
             return ""

@@ -23,6 +23,7 @@ from harnpy.llm.errors import CallError
 from harnpy.llm.native_tools import native_name
 from harnpy.llm.providers.service_errors import (
     MalformedReply,
+    ServiceError,
     call_error,
     cut_off,
     nothing_delivered,
@@ -31,7 +32,7 @@ from harnpy.llm.providers.service_errors import (
     too_large,
     unusable_key,
 )
-from harnpy.llm.reply import CUT, Reply
+from harnpy.llm.reply import BROKEN, CUT, Reply
 from harnpy.llm.request_messages import Origin
 from harnpy.world.clock import RealClock
 from harnpy.world.egress import EgressBlocked
@@ -373,6 +374,8 @@ class Remote(OfProcess, ABC):
     def _reply(self, answer: Answer, request: Request) -> Reply:
         if answer.stop_reason is None:
             raise cut_off(self.config)
+        if answer.stop_reason.lower() in BROKEN:
+            raise ServiceError({"type": "server_error", "message": f"it ended with '{answer.stop_reason}'"})
         reply = self.reply_so_far(answer, request)
         said = reply.text or reply.tool_calls or reply.refused
         if not (said or answer.stop_reason in self.may_be_empty):
