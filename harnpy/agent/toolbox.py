@@ -232,6 +232,8 @@ class _Surface:
 
     def _of_tool(self, tool: SurfaceTool) -> Iterator[Dict]:
         name = tool.name
+        if is_service_tool(tool.entry):
+            return  # the service knows and runs it
         if "parameters" not in tool.entry:
             yield _warning("MISSING_SCHEMA", f"tool '{name}' declares no parameters", name, "parameters")
         if not tool.annotated:
@@ -374,10 +376,15 @@ class Toolbox:
         return None if found is None else found.kind
 
 
-def refuse_unbacked(entries: list[Dict], caller: str) -> None:
-    """Raise `MisuseError` for a tool that can't be run."""
+def refuse_unbacked(entries: list[Dict], caller: str, is_native: bool) -> None:
+    """Raise `MisuseError` for a tool that can't be run; a service's own needs the native format."""
     for entry in entries:
         if is_service_tool(entry):
+            if not is_native and "executor" not in entry:
+                raise MisuseError(
+                    f"{caller}: '{entry['name']}' is a tool that the model's service has itself: it needs "
+                    '`tool_format: "native"`'
+                )
             continue
         name, executor = entry["name"], entry.get("executor")
         handled = callable(entry.get("handler"))

@@ -25,14 +25,16 @@ _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "co
 
 
 class Dialect(NamedTuple):
-    """What a dialect's services take. ``tool`` is a pattern of the types that its own tools have;
-    ``exact_ids``: ids are letters and digits, and all as long as the longest."""
+    """What a dialect's services take. ``tool`` is a pattern of the types that its own tools have; ``keyed``
+    ones have none: they are a dict of one key. ``exact_ids``: ids are letters and digits, and all as long as
+    the longest."""
 
     name: str
     longest_name: int
     longest_id: int
     tool: str = "(?!)"
     exact_ids: bool = False
+    keyed: bool = False
 
     def name_of(self, tool: str) -> str:
         """Return a tool's name as the services take it."""
@@ -50,16 +52,16 @@ class Dialect(NamedTuple):
         """Return the names of those tools that are spelled in another way, by that spelling."""
         return {spelled: tool for tool in tools if (spelled := self.name_of(tool)) != tool}
 
-    def has_tool(self, type: str) -> bool:
-        """Return whether the services have a tool of their own of that type."""
-        return re.fullmatch(self.tool, type) is not None
+    def has_tool(self, type: Any) -> bool:
+        """Return whether the services have a tool of their own of that type, None for one without."""
+        return self.keyed if type is None else re.fullmatch(self.tool, str(type)) is not None
 
 
 #: OpenAI's limits; servers with its protocol have no narrower ones.
 CHAT = Dialect("openai", 64, 40, r"(?!function$)\w+(?<!_\d{8})")
 RESPONSES = CHAT._replace(name="responses", longest_id=64)
-GEMINI = CHAT._replace(name="gemini", longest_name=63)
-ANTHROPIC = Dialect("anthropic", 128, 64, r"\w+_\d{8}")
+GEMINI = Dialect("gemini", 63, 40, keyed=True)
+ANTHROPIC = Dialect("anthropic", 128, 64, r"\w+_\d{8}|mcp_toolset")
 MISTRAL = CHAT._replace(name="mistral", longest_id=9, exact_ids=True)
 DEEPSEEK = CHAT._replace(name="deepseek")
 OLLAMA = Dialect("ollama", 64, 40)

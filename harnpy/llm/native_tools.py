@@ -65,9 +65,31 @@ def tool_entries(given: Any) -> list[Entry]:
         raise OptionError(_NEITHER)
     if not all(isinstance(entry, dict) for entry in entries):
         raise OptionError(_NO_DEFINITION if is_registry(given) else _NO_DICT)
+    entries = [_named(entry) for entry in entries]
     if not all(isinstance(entry.get("name"), str) for entry in entries):
         raise OptionError(_NO_DEFINITION)
-    return list(entries)
+    return entries
+
+
+#: The key of a service's own tool that has no name of its own: it is called as its type.
+_UNNAMED = "x-harn-unnamed"
+
+
+def _named(entry: Entry) -> Entry:
+    kind = None if "name" in entry else _service_type(entry)
+    return entry if kind is None else {**entry, "name": kind, _UNNAMED: True}
+
+
+def _service_type(entry: Entry) -> str | None:
+    """Return the type of a service's own tool, or the one key that it is; None for any other tool."""
+    if any(key in entry for key in ("parameters", "handler", "input_schema", "function")):
+        return None
+    kind = entry.get("type")
+    if isinstance(kind, str):
+        return None if kind == "function" else kind
+    keys = [key for key in entry if key not in ("name", _UNNAMED)]
+    is_keyed = len(keys) == 1 and isinstance(entry[keys[0]], dict) and entry.get("name", keys[0]) == keys[0]
+    return keys[0] if is_keyed else None
 
 
 def native_style(provider: str, model: str) -> str:
@@ -83,13 +105,12 @@ def native_tools(entries: Iterable[Entry], style: str) -> list[dict[str, Any]]:
 
 def is_service_tool(entry: Entry) -> bool:
     """Return True for the entry of a tool that the model's service has, and runs, itself."""
-    kind = entry.get("type")
-    is_ours = any(key in entry for key in ("parameters", "handler", "input_schema", "function"))
-    return isinstance(kind, str) and kind != "function" and not is_ours
+    return _service_type(entry) is not None
 
 
 def _of_service(entry: Entry) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key != "executor"}
+    ours = ("executor", "name", _UNNAMED) if _UNNAMED in entry else ("executor",)
+    return {key: value for key, value in entry.items() if key not in ours}
 
 
 def native_name(tool: dict[str, Any]) -> str | None:
@@ -179,10 +200,11 @@ def is_own(tool: Tool) -> bool:
 
 
 def _own(tool: Tool, dialect: Dialect) -> Tool:
-    if not dialect.has_tool(str(tool.get("type"))):
+    kind = tool.get("type")
+    if not dialect.has_tool(kind):
         raise OptionError(
-            f"tools: '{tool.get('type')}' is a tool that services have themselves, and those that speak "
-            f"'{dialect.name}' have none of that type"
+            f"tools: '{next(iter(tool)) if kind is None else kind}' is a tool that services have themselves, "
+            f"and those that speak '{dialect.name}' have none of that type"
         )
     return _public(tool)
 

@@ -109,7 +109,7 @@ def _check_ollama(body: Body, own: Container[str]) -> None:
 
 def _check_pairs(body: Body, own: Container[str]) -> None:
     """Check names, ids, and that each call has its result behind it."""
-    _check_names([tool["function"]["name"] for tool in body.get("tools", ())], OPENAI)
+    _check_names([tool["function"]["name"] for tool in body.get("tools", ()) if "function" in tool], OPENAI)
     waiting: list[str] = []
     for message in body["messages"]:
         if message["role"] == "tool":
@@ -125,7 +125,7 @@ def _check_pairs(body: Body, own: Container[str]) -> None:
 
 def _check_messages(body: Body, own: Container[str]) -> None:
     _check_types(ANTHROPIC, body["messages"])
-    _check_names([tool["name"] for tool in body.get("tools", ())], ANTHROPIC)
+    _check_names([tool["name"] for tool in body.get("tools", ()) if "name" in tool], ANTHROPIC)
     assert body["messages"][0]["role"] == "user"
     waiting: list[str] = []
     role = ""
@@ -147,7 +147,7 @@ def _check_messages(body: Body, own: Container[str]) -> None:
 
 def _check_responses(body: Body, own: Container[str]) -> None:
     _check_types(RESPONSES, body["input"])
-    _check_names([tool["name"] for tool in body.get("tools", ())], OPENAI)
+    _check_names([tool["name"] for tool in body.get("tools", ()) if "name" in tool], OPENAI)
     calls: list[str] = []
     for item in body["input"]:
         if item["type"] == "function_call":

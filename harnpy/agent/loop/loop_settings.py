@@ -378,8 +378,9 @@ def read_settings(
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
     rules = runtime.context().rules.for_options(options, caller).placed(runtime.workplace.real_root)
     surface = {key: options.value(key) for key in ("tools", "policy", "approval_policy", "tool_search")}
-    tools = checked_tools(runtime, surface, rules, system, message, caller)
     loop_options = read_loop_options(options, profile, caller, default_format)
+    is_native = loop_options.tool_format == "native"
+    tools = checked_tools(runtime, surface, rules, system, message, caller, is_native)
     skills, matching = inherited_skills(runtime, options.value("skills"), options.value("skill_match"))
     ledger, messages = options.mapping("task_ledger"), options.value("messages")
     return LoopSettings(
@@ -413,7 +414,13 @@ def inherited_skills(runtime: Runtime, skills: Any, matching: Any) -> tuple[Any,
 
 
 def checked_tools(
-    runtime: Runtime, surface: Dict, rules: Rules, system: str | None, message: str, caller: str
+    runtime: Runtime,
+    surface: Dict,
+    rules: Rules,
+    system: str | None,
+    message: str,
+    caller: str,
+    is_native: bool,
 ) -> list[Dict]:
     """Return the entries of ``surface.tools``; refuse those that can't be run, warn of odd ones.
 
@@ -421,7 +428,7 @@ def checked_tools(
     """
     entries = tool_entries(surface["tools"])
     if entries:
-        refuse_unbacked(entries, caller)
+        refuse_unbacked(entries, caller, is_native)
         shown = {**surface, "tools": entries, "system": system, "prompt": message}
         validate_surface(shown, rules, caller, runtime.world.warn)
     return entries

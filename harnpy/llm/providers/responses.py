@@ -87,9 +87,7 @@ def _format(output: Output) -> dict[str, Any]:
 
 def _tool(tool: Item) -> Item:
     made = openai_tool(tool, RESPONSES)
-    if is_own(tool):
-        return made
-    return {"type": "function", **made["function"], "strict": False}
+    return made if is_own(tool) else {"type": "function", **made["function"], "strict": False}
 
 
 def _choice(choice: Any) -> Any:

@@ -118,7 +118,7 @@ def loop_settings(runtime: Runtime, node: Node, session_id: str, prompt: str) ->
     surface = {
         "tools": node["tools"], "policy": capability, "approval_policy": approval, "tool_search": None
     }  # fmt: skip
-    tools = checked_tools(runtime, surface, rules, system, prompt, _CALLER)
+    tools = checked_tools(runtime, surface, rules, system, prompt, _CALLER, format == "native")
     skills, matching = inherited_skills(runtime, policy.get("skills"), policy.get("skill_match"))
     window = runtime.models.config.known_models.context_window(request.model, request.provider)
     return LoopSettings(
