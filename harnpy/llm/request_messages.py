@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.faults import OptionError
 from harnpy.formats.json import compact_json, json_problem
 from harnpy.formats.media import TEXTS, left_out
+from harnpy.formats.tool_messages import late_results_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,8 +56,8 @@ def _spelled_as_ours(message: Message) -> Message:
 
 
 def request_messages(given: Iterable[Any]) -> list[Message]:
-    """The messages of an option or a session; anything but a dict is dropped."""
-    return [request_message(message) for message in given if isinstance(message, dict)]
+    """The messages of an option; anything but a dict is dropped, and late results move up to their calls."""
+    return late_results_up([request_message(message) for message in given if isinstance(message, dict)])
 
 
 def strings_in(value: Any) -> list[str]:

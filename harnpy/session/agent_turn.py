@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.formats.dicts import detached
 from harnpy.formats.json import compact_json
+from harnpy.formats.tool_messages import calls_of
 from harnpy.session import events as kinds
 from harnpy.session.agents import YIELDED, Pairing, Reply, messages_of, problem_of_use, unexpected
 from harnpy.session.arguments import function
@@ -20,7 +21,6 @@ from harnpy.session.errors import AgentError, ApprovalDenied, InvalidArgument, T
 from harnpy.session.events import EventDraft
 from harnpy.session.guards import Guards, check_budget
 from harnpy.session.lifecycle import tool_key
-from harnpy.session.messages import calls_of
 from harnpy.session.prompt import SYSTEM, known_to_all, memo_message
 from harnpy.session.turns import Fact, usage
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from harnpy.formats.dicts import detached
 from harnpy.formats.options import expected
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session.errors import AgentError, InvalidArgument
-from harnpy.session.messages import calls_of, has_payload, results_of
+from harnpy.session.messages import has_payload
 from harnpy.world.clock import is_rfc3339
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.display import display
 from harnpy.formats.text_size import byte_length, cut_bytes, tokens_of
+from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session.errors import ResizeError
 from harnpy.session.messages import Pairs
-from harnpy.session.transcript import RESULT_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import ValidationError, convert
 
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import drafting, rewind
 from harnpy.session import events as kinds
 from harnpy.session.errors import EventRejected
 from harnpy.session.events import Payload
-from harnpy.session.messages import calls_of, has_payload, results_of
+from harnpy.session.messages import has_payload
 from harnpy.session.payload_types import by_type
 from harnpy.session.registers import check_transition
 

@@ -10,17 +10,16 @@ import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from harnpy.formats.tool_messages import RESULT_ROLES, calls_of
 from harnpy.session import hooks
 from harnpy.session.arguments import instance, mapping
 from harnpy.session.errors import InvalidArgument, SessionExists
 from harnpy.session.history import ANY, message_drafts
 from harnpy.session.hooks import EventBus
 from harnpy.session.log import Session
-from harnpy.session.messages import calls_of
 from harnpy.session.registers import Level
 from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy
-from harnpy.session.transcript import RESULT_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -9,7 +9,16 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import paced
-from harnpy.session.transcript import RESULT_ROLES
+from harnpy.formats.tool_messages import (
+    RESULT_ROLES,
+    Call,
+    LateResults,
+    calls_of,
+    matched,
+    results_of,
+    with_calls,
+    with_results,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,82 +58,11 @@ def tool(name: str, tool_id: str, content: str | list[Any]) -> Message:
     return {"role": "tool", "name": name, "tool_call_id": tool_id, "content": content}
 
 
-# The tool calls and results that a message holds, in every shape that messages have. Spec: 10 §C5.
-#
-# Calls are ``tool_calls`` or content blocks of type ``tool_use`` or ``tool_call``; a result is a message of
-# role ``tool`` or ``tool_result``, or a ``tool_result`` block of a user message.
-
-
-_RESULT_IDS = ("tool_call_id", "tool_use_id", "tool_id")
-_CALL_BLOCKS = ("tool_use", "tool_call")
-
-
-class Call(NamedTuple):
-    """``id`` is None for a call that nobody could answer by name."""
-
-    id: str | None
-    name: str | None
-    block: bool
-
-
 def as_dict(message: Any) -> Any:
     """Return a message object, which has a role and a content, as a dict; all else as it is."""
     if not isinstance(message, dict) and hasattr(message, "role") and hasattr(message, "content"):
         return {"role": message.role, "content": message.content}
     return message
-
-
-def calls_of(message: Message) -> list[Call]:
-    """Return an assistant's calls, in order."""
-    if message.get("role") != "assistant":
-        return []
-    listed = [Call(_text(call.get("id")), _name(call), False) for call in _dicts(message.get("tool_calls"))]
-    blocks = (block for block in _dicts(message.get("content")) if block.get("type") in _CALL_BLOCKS)
-    return [*listed, *(Call(_text(block.get("id")), _name(block), True) for block in blocks)]
-
-
-def with_calls(message: Message, kept: Sequence[bool]) -> Message:
-    """Return the message with those of its calls that are ``kept``."""
-    if all(kept):
-        return message
-    made = dict(message)
-    flags = iter(kept)
-    listed = [call for call in _list(message.get("tool_calls")) if not isinstance(call, dict) or next(flags)]
-    if listed:
-        made["tool_calls"] = listed
-    else:
-        made.pop("tool_calls", None)
-    return _with_blocks(made, lambda block: block.get("type") not in _CALL_BLOCKS or next(flags))
-
-
-def results_of(message: Message) -> list[str | None] | None:
-    """Return the ids of the calls that a message answers, None for an answer without id; None unless it is
-    a result."""
-    role = message.get("role")
-    if role in RESULT_ROLES:
-        return [_result_id(message)]
-    if role != "user":
-        return None
-    found = [_result_id(block) for block in _dicts(message.get("content")) if _is_result(block)]
-    return found or None
-
-
-def with_results(message: Message, answered: Sequence[str | None]) -> Message | None:
-    """Return the message with the results that answer a call, under the id of that call, which is empty when
-    the call has none; None when nothing is left of it."""
-    if message.get("role") in RESULT_ROLES:
-        id = answered[0]
-        if not id or id == _result_id(message):
-            return message if id is not None else None
-        return {**message, "tool_call_id": id}
-    if None in answered:
-        flags = iter(answered)
-        message = _with_blocks(message, lambda block: not _is_result(block) or next(flags) is not None)
-    ids = iter([id for id in answered if id is not None])
-    content = [_identified(block, ids) for block in message["content"]]
-    if not content:
-        return None
-    return message if content == message["content"] else {**message, "content": content}
 
 
 def result_of_call(call: Call, text: str) -> Message:
@@ -141,7 +79,7 @@ def has_payload(message: Message) -> bool:
         return True
     if any(_is_said(message.get(key)) for key in ("content", "reasoning")):
         return True
-    return any(_is_said(part.get("text")) for part in _dicts(message.get("parts")))
+    return any(_is_said(part.get("text")) for part in _pairs_dicts(message.get("parts")))
 
 
 def _is_said(content: Any) -> bool:
@@ -152,46 +90,6 @@ def _is_said(content: Any) -> bool:
             if isinstance(part, str | dict)
         )
     return isinstance(content, str) and bool(content.strip())
-
-
-def _identified(block: Any, ids: Any) -> Any:
-    """Return a result's block under its call's id."""
-    if not isinstance(block, dict) or not _is_result(block):
-        return block
-    id = next(ids)
-    return block if not id or _result_id(block) == id else {**block, "tool_use_id": id}
-
-
-def _with_blocks(message: Message, kept: Callable[[Message], bool]) -> Message:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return {**message, "content": [part for part in content if not isinstance(part, dict) or kept(part)]}
-
-
-def _is_result(block: Message) -> bool:
-    return block.get("type") == "tool_result"
-
-
-def _result_id(result: Message) -> str | None:
-    return next((text for key in _RESULT_IDS if (text := _text(result.get(key)))), None)
-
-
-def _name(call: Message) -> str | None:
-    function = call.get("function")
-    return _text(function.get("name") if isinstance(function, dict) else call.get("name"))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dicts(value: Any) -> list[Message]:
-    return [item for item in _list(value) if isinstance(item, dict)]
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 # Tool repair: every call of a conversation gets its result right behind it, or goes. Spec: 10 §A1.8, §C5.
@@ -245,7 +143,7 @@ def rounds(
     number ``end``.
     """
     found: list[Any] = []
-    late = _LateResults(messages if moves_up else ())
+    late = LateResults(messages if moves_up else ())
     at = 0
     while at < len(messages):
         message = messages[at]
@@ -270,10 +168,10 @@ def _round(
     at: int,
     end: int,
     calls: list[Call],
-    late: _LateResults,
+    late: LateResults,
     lookup: Callable[[int, int], dict[str, Record]],
 ) -> Round:
-    matches = _matches(calls, [results_of(messages[number]) or [] for number in range(at + 1, end)])
+    matches = matched(calls, [results_of(messages[number]) or [] for number in range(at + 1, end)])
     answered = {call for match in matches for call in match if call is not None}
     missing = [n for n, call in enumerate(calls) if n not in answered and call.id is not None]
     answers: list[tuple[int, Answer]] = []
@@ -300,69 +198,6 @@ def _round(
     answers.sort(key=lambda item: item[0])
     message = with_calls(messages[at], [number in answered for number in range(len(calls))])
     return Round(message, [answer for _, answer in answers], end)
-
-
-class _LateResults:
-    """The results of a conversation by the ids of their calls, for calls that have none right behind them."""
-
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-        self._numbers: dict[str, list[tuple[int, int | None]]] | None = None
-
-    def take(self, id: str, at: int, end: int) -> tuple[Message, int] | None:
-        """Return the result, from message ``end`` on, of a call in message ``at``, and its message's number.
-
-        None when there is none before another call of that id.
-        """
-        if self._numbers is None:
-            self._numbers = self._found()
-        places = self._numbers.get(id, [])
-        for place, (number, column) in enumerate(places):
-            if number > at and column is None:
-                return None
-            if number >= end and column is not None:
-                del places[place]
-                return self._alone(number, column), number
-        return None
-
-    def _found(self) -> dict[str, list[tuple[int, int | None]]]:
-        """Return by id where it is a result's, with the number of that in its message, or a call's."""
-        places: dict[str, list[tuple[int, int | None]]] = {}
-        for number, message in enumerate(self._messages):
-            ids = results_of(message)
-            if ids is not None:
-                for column, id in enumerate(ids):
-                    if id is not None:
-                        places.setdefault(id, []).append((number, column))
-                continue
-            for call in calls_of(message):
-                if call.id is not None:
-                    places.setdefault(call.id, []).append((number, None))
-        return places
-
-    def _alone(self, number: int, column: int) -> Message:
-        message = self._messages[number]
-        if message.get("role") in RESULT_ROLES:
-            return message
-        results = [block for block in _dicts(message["content"]) if _is_result(block)]
-        return {**message, "content": [results[column]]}
-
-
-def _matches(calls: list[Call], results: list[list[str | None]]) -> list[list[int | None]]:
-    """Return which call each result answers: by id, first come first used; without id by position."""
-    waiting = list(range(len(calls)))
-    found: list[list[int | None]] = [[None] * len(ids) for ids in results]
-    for row, ids in enumerate(results):
-        for column, id in enumerate(ids):
-            number = next((n for n in waiting if id is not None and calls[n].id == id), None)
-            if number is not None:
-                waiting.remove(number)
-                found[row][column] = number
-    for row, ids in enumerate(results):
-        for column, id in enumerate(ids):
-            if id is None and waiting:
-                found[row][column] = waiting.pop(0)
-    return found
 
 
 # Which result answers which tool call, in every shape that messages have.

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.formats.json import compact_json
+from harnpy.formats.tool_messages import RESULT_ROLES, calls_of, results_of
 from harnpy.session import events as kinds
 from harnpy.session.events import Payload, Summary
-from harnpy.session.messages import Record, Round, calls_of, has_payload, results_of, rounds
+from harnpy.session.messages import Record, Round, has_payload, rounds
 from harnpy.session.rewind import standing
-from harnpy.session.transcript import RESULT_ROLES
 from harnpy.session.window import is_prefix_context
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import events as kinds
 from harnpy.session.errors import InvalidArgument, RewindError
 from harnpy.session.events import Payload
-from harnpy.session.messages import calls_of, results_of
 from harnpy.session.window_rewriting import key_of
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from harnpy.faults import paced
 from harnpy.formats.dicts import detached
 from harnpy.formats.json import pretty_json
+from harnpy.formats.tool_messages import RESULT_ROLES, calls_of, results_of
 from harnpy.session import compaction
 from harnpy.session import events as kinds
 from harnpy.session.arguments import checked
@@ -26,10 +27,9 @@ from harnpy.session.compaction import (
 from harnpy.session.cuts import RESIZE, Cut
 from harnpy.session.errors import ResizeError, SessionConflict
 from harnpy.session.events import ARTIFACT_RECORDED, BRANCH_SUMMARY, EventDraft, Summary
-from harnpy.session.messages import Pairs, as_dict, calls_of, results_of
+from harnpy.session.messages import Pairs, as_dict
 from harnpy.session.resize_policy import CLEAR, Size
 from harnpy.session.rewind import pinned_entries
-from harnpy.session.transcript import RESULT_ROLES
 from harnpy.session.window_rewriting import Rewritten, key_of, rewritten
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
+from harnpy.formats.tool_messages import results_of
 from harnpy.session import arguments
 from harnpy.session import events as kinds
 from harnpy.session.arguments import check_session, checked
@@ -17,7 +18,6 @@ from harnpy.session.child_records import child_runs
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.events import read_stamp
-from harnpy.session.messages import results_of
 from harnpy.session.prompt import entry_of
 from harnpy.session.rewind import active
 from harnpy.session.transfer.shapes import shape_of

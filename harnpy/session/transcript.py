@@ -14,8 +14,6 @@ from harnpy.formats.media import TEXTS
 if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
 
-#: Roles of messages that answer a tool call.
-RESULT_ROLES = ("tool", "tool_result")
 #: Kinds of the events that are messages.
 MESSAGE_KINDS = ("message", "tool_result")
 #: Kinds of the events that say who was attached, and what they decided. Spec: 08 §1.10.

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.display import display
+from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session import compaction as engine
 from harnpy.session.compaction import merged_summary
 from harnpy.session.errors import InvalidTranscript
 from harnpy.session.lifecycle import note_of
-from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES, lifecycle_event, message_event, transcript
+from harnpy.session.transcript import MESSAGE_KINDS, lifecycle_event, message_event, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

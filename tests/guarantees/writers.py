@@ -21,12 +21,12 @@ from importlib import import_module
 from typing import Any
 from zlib import crc32
 
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import EventDraft, SessionRuntime, metadata
 from harnpy.session.actions import Fork
 from harnpy.session.errors import SessionConflict
 from harnpy.session.events import Event
 from harnpy.session.info import SessionInfo
-from harnpy.session.messages import calls_of, results_of
 from harnpy.session.runtime import SessionQuery
 from harnpy.session.view import replay
 from harnpy.storage.errors import StorageError

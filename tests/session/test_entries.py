@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import Event, EventDraft, Session
 from harnpy.session import events as kinds
 from harnpy.session.compaction import Compaction
-from harnpy.session.messages import calls_of, has_payload, results_of
+from harnpy.session.messages import has_payload
 from harnpy.session.prompt import known_to_all, working_set
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

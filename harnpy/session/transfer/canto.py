@@ -12,6 +12,7 @@ from msgspec.json import encode as to_json
 
 from harnpy.faults import shape_problem
 from harnpy.formats.mismatch import unread
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import events as kinds
 from harnpy.session.cuts import foreign_cut, joined
 from harnpy.session.errors import TransferError
@@ -24,7 +25,6 @@ from harnpy.session.events import (
     read_stamp,
     stamp,
 )
-from harnpy.session.messages import calls_of, results_of
 from harnpy.session.prompt import entries_in_log_order
 from harnpy.session.rewind import LeafMoved, active
 from harnpy.session.transfer import admission

@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from harnpy.formats.media import TEXTS, left_out
-from harnpy.session.transcript import RESULT_ROLES
+from harnpy.formats.tool_messages import RESULT_ROLES
 
 Json = dict[str, Any]
 

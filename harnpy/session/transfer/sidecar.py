@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.dicts import boolean, count, string
 from harnpy.formats.json import parse_json
+from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session import events as kinds
 from harnpy.session.events import EventDraft
 from harnpy.session.messages import Pairs
-from harnpy.session.transcript import RESULT_ROLES
 from harnpy.session.verbs import check, not_blank, read_options
 from harnpy.world.files import system_reason
 

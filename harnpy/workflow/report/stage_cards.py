@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
 from harnpy.formats.json import compact_json
 from harnpy.formats.media import TEXTS
-from harnpy.session.transcript import MESSAGE_KINDS, RESULT_ROLES
+from harnpy.formats.tool_messages import RESULT_ROLES
+from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.workflow.records.observability import verdict_of
 from harnpy.workflow.report import markup
 from harnpy.workflow.report.markup import Markup, count, duration, elapsed, element, joined, money, plural

@@ -20,10 +20,10 @@ import pytest
 
 from harnpy import AgentDef, LoopFactory, Tool
 from harnpy.adapters.openai_agents import items_of
+from harnpy.formats.tool_messages import calls_of
 from harnpy.llm.request import Request
 from harnpy.session.aio import AsyncSessionRuntime
 from harnpy.session.log import Session
-from harnpy.session.messages import calls_of
 from harnpy.session.view import replay
 from tests.clock import SimulatedClock
 from tests.counts import COUNT

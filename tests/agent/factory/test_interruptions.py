@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from harnpy import Tool
+from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.llm.request import Request
 from harnpy.session import AgentDef, SessionRuntime
 from harnpy.session.calling import LoopCaller, ThreadCaller
 from harnpy.session.live import LiveSession
-from harnpy.session.messages import calls_of, results_of
 from harnpy.storage.errors import StorageError
 
 from .agents import Provider, loops_with, said
