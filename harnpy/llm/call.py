@@ -15,7 +15,7 @@ from harnpy.llm.configuration.known_models import Configured
 from harnpy.llm.errors import BudgetSpent, CallError, retryable
 from harnpy.llm.experiments import VARIABLE as EXPERIMENT
 from harnpy.llm.experiments import read_experiment
-from harnpy.llm.native_tools import NativeSearch, native_style, read_tool_search, resolve_search, tool_entries
+from harnpy.llm.native_tools import NativeSearch, read_tool_search, resolve_search, tool_entries
 from harnpy.llm.providers import Connections
 from harnpy.llm.providers.mock import MOCK_NAME as MOCK
 from harnpy.llm.providers.mock import MockProvider
@@ -112,7 +112,8 @@ class Models:
         """
         config = self.config
         route = self.router.route(options)
-        request = read_request(prompt, system, options, route, config.known_models, **defaults)
+        style = config.known_providers.style(route.first.provider)
+        request = read_request(prompt, system, options, route, config.known_models, style=style, **defaults)
         request.transport = read_transport(options, self._env)
         given = options.value("structural_experiment")
         request.experiment = read_experiment(given, self._env(EXPERIMENT))
@@ -132,9 +133,11 @@ class Models:
         provider, model = request.provider, request.model
         can = self.config.capabilities.of(provider, model)
         forced = self.options(options.value(provider)).flag("force_native_tool_search")
-        native = NativeSearch(provider, model, can.tool_search if can.defer_loading else (), forced)
+        native = NativeSearch(
+            provider, model, can.tool_search if can.defer_loading else (), forced, request.style
+        )
         request.search = resolve_search(option, entries, native)
-        request.tools = request.search.tools(entries, native_style(provider, model))
+        request.tools = request.search.tools(entries, request.style)
 
     @property
     def router(self) -> Router:

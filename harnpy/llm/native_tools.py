@@ -92,13 +92,8 @@ def _service_type(entry: Entry) -> str | None:
     return keys[0] if is_keyed else None
 
 
-def native_style(provider: str, model: str) -> str:
-    """Whose format the provider's tools, calls and results have: "anthropic", "ollama" or "openai"."""
-    return provider if provider in ("anthropic", "ollama") else "openai"
-
-
 def native_tools(entries: Iterable[Entry], style: str) -> list[dict[str, Any]]:
-    """The entries as native tool JSON; ``style`` is as `native_style` has it; Ollama's is OpenAI's."""
+    """The entries as native tool JSON; ``style`` is as `Request` has it; Ollama's is OpenAI's."""
     shaped = _anthropic if style == "anthropic" else _openai
     return [_of_service(entry) if is_service_tool(entry) else shaped(entry) for entry in entries]
 
@@ -298,12 +293,14 @@ class ToolSearch:
 
 @dataclass(frozen=True, slots=True)
 class NativeSearch:
-    """The searches of a model's provider: their ``kinds``, ``forced`` by one of the provider's options."""
+    """The searches of a model's provider: their ``kinds``, ``forced`` by one of the provider's options;
+    ``style`` is as `Request` has it."""
 
     provider: str
     model: str
     kinds: Sequence[str] = ()
     forced: bool = False
+    style: str = "openai"
 
     @property
     def available(self) -> bool:
@@ -312,7 +309,7 @@ class NativeSearch:
     def tool(self, search: ToolSearch, deferred: Sequence[Entry]) -> dict[str, Any]:
         """The provider's own tool for the search."""
         variant = search.variant
-        if self.provider == "anthropic" or (self.provider == "mock" and variant in self.kinds):
+        if self.style == "anthropic" or (self.provider == "mock" and variant in self.kinds):
             return {"type": f"tool_search_tool_{variant}_20251119", "name": f"tool_search_tool_{variant}"}
         spaces = sorted({entry["namespace"] for entry in deferred if isinstance(entry.get("namespace"), str)})
         return {"type": "tool_search", "mode": "hosted", **({"namespaces": spaces} if spaces else {})}

@@ -24,7 +24,7 @@ from harnpy.llm.call_options import (
 from harnpy.llm.configuration.known_providers import MOCK
 from harnpy.llm.configuration.prices import Price
 from harnpy.llm.experiments import Experiment, apply
-from harnpy.llm.native_tools import native_style, native_tools, tool_entries
+from harnpy.llm.native_tools import native_tools, tool_entries
 from harnpy.llm.request_messages import IMAGES, request_messages
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Shown(Protocol):
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
     ``segment`` is where a loop records its calls; ``output`` is the format that the reply must have;
+    ``style``: whose format calls and results are recorded in, "anthropic", "ollama" or "openai";
     ``route`` says why the provider was chosen, and which providers follow when it fails; ``search`` is how
     deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
     describes one that did; ``betas`` are the beta features to request from Anthropic; ``retried`` is called
@@ -97,6 +98,7 @@ class Request:
     transport: Transport = field(default_factory=Transport)
     price: Price | None = None
     tool_format: str = "text"
+    style: str = "openai"
     route: Route | None = None
     experiment: Experiment | None = None
     experiment_note: dict[str, Any] | None = None
@@ -125,13 +127,14 @@ def read_request(
     route: Route,
     known_models: KnownModels,
     *,
+    style: str = "openai",
     retries: int = RETRIES,
     backoff_ms: int = BACKOFF_MS,
     schema_retries: int | None = None,
 ) -> Request:
     """Make a request from the arguments of a call; the last three are the caller's defaults.
 
-    ``route`` names the provider and the model.
+    ``route`` names the provider and the model, ``style`` is the provider's.
     """
     if "transcript" in options:
         raise OptionError(TRANSCRIPT_REMOVED)
@@ -144,7 +147,7 @@ def read_request(
         provider=provider,
         model=model,
         max_tokens=options.count("max_tokens", MAX_TOKENS),
-        tools=native_tools(tool_entries(options.value("tools")), native_style(provider, model)) or None,
+        tools=native_tools(tool_entries(options.value("tools")), style) or None,
         tool_choice=options.value("tool_choice"),
         thinking=read_thinking(options),
         cache=options.flag("cache"),
@@ -156,6 +159,7 @@ def read_request(
         output=read_output(options, schema_retries),
         price=known_models.price(model, provider),
         tool_format=options.string("tool_format") or known_models.tool_format(model, provider),
+        style=style,
         route=route,
         betas=_betas(options),
     )

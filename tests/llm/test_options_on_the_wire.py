@@ -188,3 +188,38 @@ def test_a_retry_waits_for_the_backoff(protocol: str, tmp_path: Path) -> None:
         Vm(world=host).run_source('llm_call("hi", nil, {llm_retries: 2, llm_backoff_ms: 100})')
     assert len(wire.requests) == 3
     assert time.monotonic() - started >= 0.6
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ([], {"max_tokens": 9, "reasoning_effort": "medium", "reasoning": ABSENT}),
+        (
+            ["max_completion_tokens", "reasoning", "cache_control"],
+            {"max_completion_tokens": 9, "max_tokens": ABSENT, "reasoning": {"enabled": True}},
+        ),
+    ],
+)
+def test_what_is_sent_follows_the_configuration(
+    features: list[str], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    can = 'thinking_modes = [\\"enabled\\"]\nprompt_caching = true'.replace("\n", "\\n")
+    source = 'llm_call("hi", nil, {max_tokens: 9, thinking: true, cache: true, model: "claude-x"})'
+    with Wire(OPENAI, Say("ok")) as wire:
+        host = WireHost(environment(wire, tmp_path))
+        with (tmp_path / "providers.toml").open("a", encoding="utf-8") as file:
+            file.write(f"features = {features}\n")
+        Vm(world=host).run_source(_CAN.format(can) + source)
+        body = wire.requests[0].body
+    assert among(body, expected)
+    assert isinstance(body["messages"][0]["content"], list) == bool(features)
+
+
+def test_a_tool_has_the_style_of_the_protocol(tmp_path: Path) -> None:
+    source = f"""llm_mock({{text: "ok"}})
+    llm_call("hi", nil, {TOOL}tool_format: "native"}})
+    println(llm_mock_calls()[0].tools[0].keys().contains("input_schema"))
+    """
+    for protocol in (OPENAI, ANTHROPIC):
+        with Wire(protocol, Say("ok")) as wire:
+            assert program(wire, tmp_path, source) == f"{str(protocol == ANTHROPIC).lower()}\n"

@@ -28,7 +28,6 @@ from harnpy.agent.rules.permissions import ApprovalLog
 from harnpy.agent.toolbox import Toolbox
 from harnpy.llm.account import project
 from harnpy.llm.errors import OVERFLOW, BudgetExceeded, CallError
-from harnpy.llm.native_tools import native_style
 from harnpy.llm.structured import nudge_text, read_answer, record_retry
 from harnpy.llm.text_format import visible_text
 from harnpy.session.conversation import Conversation, SessionConversation
@@ -86,9 +85,10 @@ class Loop:
         self.skills = ActiveSkills(settings.skills, settings.matching, id, world, note, emit, held, found)
         entries = settings.tools
         deferred = _deferred(request, options, entries)
-        style = native_style(request.provider, request.model)
         active = self.ledger.active
-        self.offer = ModelOffer(options, entries, request.system, style, active, self.skills, deferred)
+        self.offer = ModelOffer(
+            options, entries, request.system, request.style, active, self.skills, deferred
+        )
         self.toolbox = Toolbox(entries, rules.policy, self.servers.clients if self.servers else {})
         if deferred is not None:
             self.toolbox.internal[deferred.name] = searcher(deferred, note, emit)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.json import ordered_json
-from harnpy.llm.native_tools import native_style
 from harnpy.llm.reply import Reply
 from harnpy.llm.request_messages import CALL_KEYS, read_arguments, request_message
 from harnpy.session import events as kinds
@@ -130,8 +129,7 @@ def assistant_message(reply: Reply, style: str) -> Dict:
 
 def call_transcript(request: Request, reply: Reply, world: World, **details: Any) -> Dict:
     """Return the transcript of one call: request and reply; ``details`` as in `completed_step`."""
-    style = native_style(request.provider, request.model)
-    messages = [*request.messages, assistant_message(reply, style)]
+    messages = [*request.messages, assistant_message(reply, request.style)]
     new_id = world.ids.new
     events = [message_event(message, new_id()) for message in messages]
     events += [{"id": new_id(), **event} for event in reply_events(reply, **details)]

@@ -135,6 +135,7 @@ class ProviderConfig:
     timeout: float = _TIMEOUT_SECONDS
     protocol: str = "openai"
     cloud: Cloud = field(default_factory=Cloud)
+    features: tuple[str, ...] = ()
 
     def secrets(self) -> list[str]:
         """Return the secrets, which nothing may show, without those in headers."""
@@ -205,6 +206,14 @@ class KnownProviders:
         if entry is None or entry.cost_per_1k_in is None or entry.cost_per_1k_out is None:
             return None
         return Price(entry.cost_per_1k_in * 1000, entry.cost_per_1k_out * 1000)
+
+    def style(self, name: str) -> str:
+        """Return whose format the provider's tools, calls and results are recorded in: "anthropic", "ollama"
+        or "openai"."""
+        entry = self.find(name)
+        if entry is not None and entry.protocol == "anthropic":
+            return "anthropic"
+        return "ollama" if entry is not None and "ollama_messages" in entry.features else "openai"
 
     def url(self, name: str) -> str:
         """Return a provider's address, "" when it has none."""
@@ -299,6 +308,7 @@ class KnownProviders:
             auth_header=entry.auth_header,
             protocol=protocol_of(entry.protocol, model),
             cloud=self._cloud(name, entry, style),
+            features=entry.features,
         )
 
     def _cloud(self, name: str, entry: ProviderEntry, style: str) -> Cloud:

@@ -52,7 +52,8 @@ class ProviderEntry:
     ``auth_style``: ``bearer``, ``header`` (the one that ``auth_header`` names), ``none``, or a cloud's own.
     ``auth_envs``: variables that may hold its key. ``protocol``: what it speaks, ``openai``, ``anthropic`` …
     (07 §1.19). ``extra_body``: what the body of each call has beside the call's own. A call that names no
-    model uses the first of ``default_model_envs`` that is set, else ``default_model``.
+    model uses the first of ``default_model_envs`` that is set, else ``default_model``. ``features``: what its
+    service has beside the protocol (07 §1.19).
 
     Of clouds: ``region``, ``project`` and ``api_version`` with the variables that come before them;
     ``token_envs``: variables that may hold a bearer token instead of a key; ``credentials_env``: one that may
@@ -261,12 +262,14 @@ _PROVIDERS = {
         auth_envs=("OPENAI_API_KEY",),
         default_model="gpt-4o",
         display_name="OpenAI",
+        features=("max_completion_tokens",),
     ),
     "openrouter": ProviderEntry(
         "https://openrouter.ai/api/v1",
         auth_envs=("OPENROUTER_API_KEY",),
         default_model="anthropic/claude-sonnet-4.6",
         display_name="OpenRouter",
+        features=("reasoning", "cache_control"),
     ),
     "gemini": ProviderEntry(
         "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -313,6 +316,7 @@ _PROVIDERS = {
         default_model="llama3.2",
         base_url_env="OLLAMA_HOST",
         display_name="Ollama",
+        features=("ollama_messages",),
     ),
     "local": ProviderEntry(
         "http://localhost:8000",

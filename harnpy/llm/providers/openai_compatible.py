@@ -86,7 +86,7 @@ class OpenAIProvider(Remote):
     @property
     def limit(self) -> str:
         """The name of the limit of tokens."""
-        return "max_completion_tokens" if self.config.name == "openai" else "max_tokens"
+        return "max_completion_tokens" if "max_completion_tokens" in self.config.features else "max_tokens"
 
     def model_id(self, model: str) -> str:
         """Return the service's name for a model."""
@@ -105,11 +105,11 @@ class OpenAIProvider(Remote):
 
     def _wants_marks(self, request: Request) -> bool:
         """Return True if marks for the cache are sent: OpenRouter passes them on to Anthropic."""
-        return self.config.name == "openrouter" and "claude" in request.model
+        return "cache_control" in self.config.features and "claude" in request.model
 
     def _thinking(self, thinking: dict[str, Any]) -> dict[str, Any]:
         mode = thinking["mode"]
-        if self.config.name == "openrouter" and mode != "disabled":
+        if "reasoning" in self.config.features and mode != "disabled":
             if mode == "effort":
                 return {"reasoning": {"effort": thinking["level"]}}
             budget = thinking.get("budget_tokens")

@@ -29,7 +29,7 @@ from harnpy.agent.loop.transcript_entries import assistant_message, record_reply
 from harnpy.formats.dicts import Options, not_negative
 from harnpy.formats.json import pretty_json
 from harnpy.llm.call_result import result_dict
-from harnpy.llm.native_tools import native_style, tool_entries
+from harnpy.llm.native_tools import tool_entries
 from harnpy.llm.request_messages import request_message
 from harnpy.session.artifacts import recorded
 from harnpy.session.compaction import CompactPolicy
@@ -245,7 +245,7 @@ class Stage:
             except BaseException as error:
                 conversation.fail(error)
                 raise
-            self._record(conversation, reply, native_style(request.provider, request.model))
+            self._record(conversation, reply, request.style)
             conversation.store()
             transcript = conversation.transcript("active")
             conversation.end("completed", steps=1)

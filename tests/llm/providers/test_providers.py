@@ -188,7 +188,9 @@ def test_the_body_of_a_chat_completion() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    assert sent(OPENAI, request(max_tokens=9), name="openai")["max_completion_tokens"] == 9
+    assert (
+        sent(OPENAI, request(max_tokens=9), features=("max_completion_tokens",))["max_completion_tokens"] == 9
+    )
 
 
 def test_the_body_of_an_anthropic_message() -> None:
@@ -540,7 +542,7 @@ def test_thinking(thinking: Any, openai: Any, openrouter: Any, anthropic: Any) -
 
     asked = request(thinking=thinking)
     assert about_thinking(sent(OPENAI, asked)) == openai
-    assert about_thinking(sent(OPENAI, asked, name="openrouter")) == openrouter
+    assert about_thinking(sent(OPENAI, asked, features=("reasoning",))) == openrouter
     assert about_thinking(sent(ANTHROPIC, asked)) == anthropic
     if thinking["mode"] == "enabled":
         newer = replace(asked, model="claude-opus-4-7")
@@ -631,13 +633,13 @@ def test_openrouter_passes_marks_on_to_anthropic() -> None:
         model="anthropic/claude-sonnet-4.6",
         cache=True,
     )
-    system, one, two, three, result = sent(OPENAI, asked, name="openrouter")["messages"]
+    system, one, two, three, result = sent(OPENAI, asked, features=("cache_control",))["messages"]
     assert system["content"] == [{"type": "text", "text": "S", **mark}]
     assert (one["content"], result["content"]) == ("one", "r")
     assert two["content"] == [{"type": "text", "text": "two", **mark}]
     assert three["content"] == [{"type": "text", "text": "three", **mark}]
     other = replace(asked, model="qwen/qwen3")
-    assert "cache_control" not in str(sent(OPENAI, other, name="openrouter"))
+    assert "cache_control" not in str(sent(OPENAI, other, features=("cache_control",)))
 
 
 def output(**options: Any) -> Output:

@@ -54,7 +54,7 @@ def _provider(style: str) -> Any:
     from harnpy.llm.providers.openai_compatible import OpenAIProvider
 
     kind: Any = AnthropicProvider if style == ANTHROPIC else OpenAIProvider
-    return kind(SimpleNamespace(name=style, base_url=""), None)
+    return kind(SimpleNamespace(name=style, base_url="", features=()), None)
 
 
 def _check_openai(messages: list[Dict]) -> None:
