@@ -120,7 +120,9 @@ class Models:
         self._defer_tools(request, options)
         if not self.mock.queued and request.provider not in self.provided:
             config.known_providers.require_known(request.provider)
-            check_gates(options, request, config.capabilities.of(request.provider, request.model))
+            can = config.capabilities.of(request.provider, request.model)
+            check_gates(options, request, can)
+            request.sees = not can.is_blind
             config.known_providers.require(request.provider)
         return request.rewritten() if once else request
 
@@ -195,7 +197,7 @@ class Models:
                 raise
             for stop in request.route.fallbacks:
                 try:
-                    return self._ask(request.at(stop, self.config.known_models), iteration, answer)
+                    return self._ask(request.at(stop, self.config), iteration, answer)
                 except BudgetSpent:
                     raise
                 except (CallError, OptionError):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from harnpy.formats.dicts import Options
     from harnpy.llm.configuration.capabilities import Capabilities
-    from harnpy.llm.configuration.known_models import KnownModels
+    from harnpy.llm.configuration.known_models import Configured, KnownModels
     from harnpy.llm.native_tools import Search
     from harnpy.llm.reply import Reply
     from harnpy.llm.routing import Route, Stop
@@ -68,6 +68,7 @@ class Shown(Protocol):
 class Request:
     """``messages`` and ``tools`` are as the provider gets them; ``sampling`` holds what the caller set;
     ``segment`` is where a loop records its calls; ``output`` is the format that the reply must have;
+    ``sees``: whether images are sent;
     ``style``: whose format calls and results are recorded in, "anthropic", "ollama" or "openai";
     ``route`` says why the provider was chosen, and which providers follow when it fails; ``search`` is how
     deferred tools are found; ``experiment`` rewrites the prompt before it is sent, and ``experiment_note``
@@ -99,6 +100,7 @@ class Request:
     price: Price | None = None
     tool_format: str = "text"
     style: str = "openai"
+    sees: bool = True
     route: Route | None = None
     experiment: Experiment | None = None
     experiment_note: dict[str, Any] | None = None
@@ -107,10 +109,12 @@ class Request:
     retried: Callable[[Request, int, str], None] | None = None
     shown: Shown | None = None
 
-    def at(self, stop: Stop, known_models: KnownModels) -> Request:
+    def at(self, stop: Stop, config: Configured) -> Request:
         """The same request to another provider."""
         provider, model = stop
-        return replace(self, provider=provider, model=model, price=known_models.price(model, provider))
+        sees = not config.capabilities.of(provider, model).is_blind
+        price = config.known_models.price(model, provider)
+        return replace(self, provider=provider, model=model, price=price, sees=sees)
 
     def rewritten(self, iteration: int | None = None) -> Request:
         """The request as its experiment, if any, wants it sent; ``iteration`` is the agent loop's."""

@@ -401,6 +401,23 @@ def source_of(block: Block) -> Source:
     return Source(data, media_type, url)
 
 
+_BLIND = ": the model takes no images"
+
+
+def without_images(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages with words where an image was, for a model that takes none."""
+    return [_blind(message) for message in messages]
+
+
+def _blind(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") in IMAGES:
+        return {"type": "text", "text": _left_out(part, _BLIND), **mark_of(part)}
+    content = part.get("content")
+    return {**part, "content": list(map(_blind, content))} if isinstance(content, list) else part
+
+
 def read_arguments(given: Any) -> dict[str, Any]:
     """The arguments of a call as an object, which every service takes."""
     if isinstance(given, str) and given.strip():

@@ -50,6 +50,11 @@ class Capabilities:
     reasoning_effort_supported: bool = False
     structured_output: bool = False
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether a row says that the model takes no images."""
+        return self is not NOTHING and not self.vision_supported
+
     def as_dict(self, provider: str, model: str) -> dict[str, Any]:
         """Return the result of `provider_capabilities`."""
         shown = {key: value for key, value in asdict(self).items() if key not in _NEVER_SHOWN}

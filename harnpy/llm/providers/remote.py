@@ -33,7 +33,7 @@ from harnpy.llm.providers.service_errors import (
     unusable_key,
 )
 from harnpy.llm.reply import BROKEN, CUT, Reply
-from harnpy.llm.request_messages import Origin
+from harnpy.llm.request_messages import Origin, without_images
 from harnpy.world.clock import RealClock
 from harnpy.world.egress import EgressBlocked
 from harnpy.world.http import Unreachable
@@ -181,6 +181,11 @@ class Remote(OfProcess, ABC):
     def body(self, request: Request) -> dict[str, Any]:
         """The request in the service's format. Raises `OptionError`."""
 
+    def _body(self, request: Request) -> dict[str, Any]:
+        if not request.sees:
+            request = replace(request, messages=without_images(request.messages))
+        return self.body(request)
+
     def headers(self, request: Request) -> dict[str, Any]:
         """The further headers of this request."""
         return {}
@@ -239,7 +244,7 @@ class Remote(OfProcess, ABC):
 
     async def complete(self, request: Request) -> Reply:
         """The reply to a request. Raises `CallError` without the SDK's error, which may hold the key."""
-        body = self.body(request)
+        body = self._body(request)
         try:
             async with asyncio.timeout(self._most_seconds(request)):
                 answer = await self._receive(request, body)
@@ -254,7 +259,7 @@ class Remote(OfProcess, ABC):
 
     async def pieces(self, request: Request, answer: Answer) -> AsyncGenerator[str]:
         """The text of a streamed reply, which ``answer`` takes in."""
-        body = self.body(request)
+        body = self._body(request)
         now = asyncio.get_running_loop().time
         until = now() + self._most_seconds(request)
         try:
