@@ -31,6 +31,7 @@ class Reply:
     ``parts`` are the content blocks as the service sent them, in its order, where they are more than a text
     and calls behind it; ``more`` are further keys of its message. Both go back to ``origin``, the service and
     the model that wrote them, and to no other. ``given_blocks`` are those of a mock's reply.
+    ``cache_hour_tokens`` are those of ``cache_write_tokens`` that are kept for an hour.
     ``cached_beside``: whether cached tokens are counted beside ``input_tokens``, as Anthropic does, rather
     than among them; None for where they wouldn't fit among them. ``refusal`` is what the service says of a
     refusal beside its word for it.
@@ -44,6 +45,7 @@ class Reply:
     output_tokens: int
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cache_hour_tokens: int = 0
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     thinking: str | None = None
     thinking_summary: str | None = None
@@ -89,7 +91,9 @@ class Reply:
         read, written = self.cache_read_tokens, self.cache_write_tokens
         if not read and not written:
             return 0.0
-        return None if self.price is None else self.price.cache_savings(self.prompt_tokens, read, written)
+        if self.price is None:
+            return None
+        return self.price.cache_savings(self.prompt_tokens, read, written, self.cache_hour_tokens)
 
     def identify(self, new_id: Callable[[], str]) -> None:
         """Give each call an id that no other has, here and in the parts: results name theirs."""

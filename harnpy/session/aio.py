@@ -315,6 +315,10 @@ class AsyncSession:
         return self.session.total_cost
 
     @property
+    def unpriced_calls(self) -> int:
+        return self.session.unpriced_calls
+
+    @property
     def id(self) -> str:
         return self.session.id
 

@@ -367,6 +367,15 @@ class Session:
         """Return the cost of all events, in USD."""
         return float(sum(event.cost for event in self.stream.read()))
 
+    @property
+    def unpriced_calls(self) -> int:
+        """Return how many model calls have no known price: they add nothing to `total_cost`."""
+        used = (
+            event.body.get("usage") for event in self.stream.read(types=frozenset({kinds.STEP_COMPLETED}))
+        )
+        counts = (each.get("unpriced_calls") for each in used if isinstance(each, dict))
+        return sum(count for count in counts if type(count) is int)
+
     # What it shows: its window, raw and as a model gets it, and its history.
 
     @property

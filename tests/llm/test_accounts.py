@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnpy import Vm
+from harnpy import AgentDef, LoopFactory, Vm, runtime
 from harnpy.llm.account import Trace
 from harnpy.llm.call import Models
 from harnpy.llm.errors import BudgetSpent
@@ -19,6 +20,8 @@ from harnpy.llm.experiments import apply, read_experiment
 from harnpy.llm.streaming import stream_into
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
+from tests.llm.test_real_calls import WireHost, environment
+from tests.llm.wire import OPENAI, Say, Wire
 from tests.worlds import models_with, world_with
 
 _CALLS = """
@@ -252,3 +255,13 @@ def test_a_configured_limit_holds() -> None:
 
     models = models_with({"HARN_PROVIDERS_CONFIG": "/p.toml"}, read_text=read)
     assert [models.rates.rpm("openai"), models.rates.rpm("anthropic")] == [4, None]
+
+
+def test_a_session_says_which_calls_have_no_known_price(tmp_path: Path) -> None:
+    with Wire(OPENAI, Say("ok")) as wire:
+        world = World(environment=WireHost(environment(wire, tmp_path)).environment)
+        with runtime("memory:", agents=LoopFactory(host=world)) as desk:
+            session = desk.create(AgentDef("a", model="acme/m-1"), id="s")
+            results = [desk.send("s", "Go."), desk.send("s", "On.")]
+            assert [(result.cost, result.usage["unpriced_calls"]) for result in results] == [(0.0, 1)] * 2
+            assert (session.unpriced_calls, session.total_cost) == (2, 0.0)

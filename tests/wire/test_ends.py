@@ -78,6 +78,15 @@ def test_an_error_with_status_200(protocol: str, body: Any) -> None:
     assert "Busy." in found.message
 
 
+def test_what_is_cached_for_an_hour_is_told_apart() -> None:
+    written = {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 7}
+    usage = {"input_tokens": 4, "cache_creation_input_tokens": 9, "cache_creation": written}
+    body = json.dumps({**WHOLE_MESSAGE, "usage": usage}).encode()
+    with Wire(ANTHROPIC, Raw(body)) as wire:
+        reply = ask(wire, request(stream=False))
+    assert (reply.cache_write_tokens, reply.cache_hour_tokens) == (9, 7)
+
+
 def _events(*data: Any) -> bytes:
     texts = [each if isinstance(each, str) else json.dumps(each) for each in data]
     return "".join(f"data: {text}\n\n" for text in texts).encode()

@@ -38,7 +38,11 @@ def completed_step(reply: Reply, iteration: int, agent: str = AGENT, **details: 
         usage["cache_read_tokens"] = reply.cache_read_tokens
     if reply.cache_write_tokens:
         usage["cache_creation_tokens"] = reply.cache_write_tokens
+    if reply.cache_hour_tokens:
+        usage["cache_hour_tokens"] = reply.cache_hour_tokens
     usage["total_tokens"] = reply.input_tokens + reply.output_tokens
+    if reply.cost is None:
+        usage["unpriced_calls"] = 1
     kept: Dict = {"text": reply.text, "tool_calls": reply.tool_calls}
     if reply.thinking:
         kept["thinking"] = reply.thinking
@@ -67,6 +71,7 @@ def recorded_reply(step: Dict, request: Request) -> Reply:
         output_tokens=usage["output_tokens"],
         cache_read_tokens=usage.get("cache_read_tokens", 0),
         cache_write_tokens=usage.get("cache_creation_tokens", 0),
+        cache_hour_tokens=usage.get("cache_hour_tokens", 0),
         tool_calls=kept["tool_calls"],
         thinking=kept.get("thinking"),
         thinking_summary=kept.get("thinking_summary"),

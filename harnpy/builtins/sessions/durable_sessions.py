@@ -90,10 +90,11 @@ def revision(call: Call, id: str, opts: Dict) -> int:
     return call.info(id).revision
 
 
-@builtin("__session_cost(id: string, opts?: dict) -> float")
-def cost(call: Call, id: str, opts: Dict) -> float:
-    """Return what a session has cost, in USD."""
-    return call.session(id).total_cost
+@builtin("__session_cost(id: string, opts?: dict) -> float | nil")
+def cost(call: Call, id: str, opts: Dict) -> float | None:
+    """Return what a session has cost, in USD; nil when the price of one of its calls is unknown."""
+    session = call.session(id)
+    return None if session.unpriced_calls else session.total_cost
 
 
 @builtin(

@@ -44,13 +44,19 @@ class Price:
         rates = self._rates(prompt)
         return (prompt * rates.input_per_mtok + output * rates.output_per_mtok) / 1_000_000
 
-    def cache_savings(self, prompt: int, read: int, written: int) -> float:
-        """Return what the cache saves of `cost`; negative where writing it costs more than it saves."""
+    def cache_savings(self, prompt: int, read: int, written: int, for_an_hour: int = 0) -> float:
+        """Return what the cache saves of `cost`; negative where writing it costs more than it saves.
+
+        Of what was ``written``, so many tokens are kept ``for_an_hour``: these cost twice what input costs,
+        where writing has a price at all.
+        """
         rates = self._rates(prompt)
         base = rates.input_per_mtok
         read_price = base if rates.cache_read_per_mtok is None else rates.cache_read_per_mtok
         write_price = base if rates.cache_write_per_mtok is None else rates.cache_write_per_mtok
-        return (read * (base - read_price) + written * (base - write_price)) / 1_000_000
+        hour_price = base if rates.cache_write_per_mtok is None else 2 * base
+        saved = read * (base - read_price) + (written - for_an_hour) * (base - write_price)
+        return (saved + for_an_hour * (base - hour_price)) / 1_000_000
 
     def _rates(self, prompt: int) -> Price | Tier:
         reached = [tier for tier in self.tiers if prompt > tier.above]

@@ -210,6 +210,8 @@ class _Message(Answer):
         self.output_tokens = count(usage, "output_tokens") or self.output_tokens
         self.cache_read = count(usage, "cache_read_input_tokens") or self.cache_read
         self.cache_write = count(usage, "cache_creation_input_tokens") or self.cache_write
+        written = usage.get("cache_creation") if isinstance(usage, dict) else None
+        self.cache_hour = count(written, "ephemeral_1h_input_tokens") or self.cache_hour
 
 
 def _whole(block: Block, text: str) -> Block:

@@ -112,6 +112,7 @@ class Answer(ABC):
         self.output_tokens = 0
         self.cache_read = 0
         self.cache_write = 0
+        self.cache_hour = 0
 
     @abstractmethod
     def add(self, chunk: Any) -> str:
@@ -403,6 +404,7 @@ class Remote(OfProcess, ABC):
             output_tokens=answer.output_tokens,
             cache_read_tokens=answer.cache_read,
             cache_write_tokens=answer.cache_write,
+            cache_hour_tokens=answer.cache_hour,
             tool_calls=calls,
             thinking="".join(answer.thinking) or None,
             parts=[] if _is_plain(parts) else parts,

@@ -32,6 +32,10 @@ def test_claude_opus_with_a_cached_prompt(world: Any) -> None:
     beside = {"input_tokens": 100, "output_tokens": 200, "cached_beside": True}
     written = charged(world, "claude-opus-4-5", cache_write_tokens=150_000, **beside)
     assert written == pytest.approx((100 * 5 + 150_000 * 6.25 + 200 * 25) / 1e6)  # 0.943
+    lasting = charged(
+        world, "claude-opus-4-5", cache_write_tokens=150_000, cache_hour_tokens=100_000, **beside
+    )
+    assert lasting == pytest.approx((100 * 5 + 50_000 * 6.25 + 100_000 * 10 + 200 * 25) / 1e6)
     read = charged(world, "claude-opus-4-5-20251101", cache_read_tokens=150_000, **beside)
     assert read == pytest.approx(0.0805)
 
