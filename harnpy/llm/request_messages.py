@@ -150,6 +150,8 @@ _COMMON = (
 )
 #: The keys with which chat completions send reasoning, and want it back.
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+#: Dialects whose services have a mark for a result that is a failure.
+_MARK_FAILURES = ("anthropic", "gemini")
 #: How messages of other programs call a call's arguments.
 _ARGUMENTS = ("arguments", "input", "args")
 #: The keys of a call that are ours, or are written anew.
@@ -194,11 +196,11 @@ def turns(messages: Iterable[dict[str, Any]], reader: Origin) -> Iterator[Turn]:
         role = str(message.get("role") or "user")
         if role == "tool":
             id = waiting.answered(message.get("tool_call_id"), message.get("tool_name"))
-            yield Turn("user", [_plain_result({**message, "tool_use_id": id})], {})
+            yield Turn("user", [_told(_plain_result({**message, "tool_use_id": id}), reader)], {})
             continue
         own = reader.has_written(message)
         given = _readable(_listed(message.get("content")), own, reader)
-        blocks = [_block(block, waiting, own) for block in given]
+        blocks = [_told(_block(block, waiting, own), reader) for block in given]
         calls = message.get("tool_calls")
         if isinstance(calls, list):
             blocks += [waiting.call(call, own) for call in calls if isinstance(call, dict)]
@@ -339,6 +341,17 @@ def _plain_result(block: Block) -> Block:
     failed = {"is_error": True} if block.get("is_error") is True else {}
     id = block.get("tool_use_id")
     return {"type": "tool_result", "tool_use_id": id, "content": text, **failed, **mark_of(block)}
+
+
+def _told(block: Block, reader: Origin) -> Block:
+    """Return a block; a failed result says so in its text where the service has no mark of it."""
+    if not block.get("is_error") or reader.dialect in _MARK_FAILURES:
+        return block
+    content = block["content"]
+    if re.match(r"\W*error\b", result_text(content), re.IGNORECASE):
+        return block
+    prefix = {"type": "text", "text": "Error:"}
+    return {**block, "content": [prefix, *content] if isinstance(content, list) else f"Error: {content}"}
 
 
 #: What a block is called whose data, base64, is nothing that a model can read as text.

@@ -244,8 +244,12 @@ def _conversation(request: Request, reader: Origin) -> tuple[str, Block, list[di
             blocks.sort(key=lambda block: block.get("type") != "tool_result")
             messages.append({"role": role, "content": blocks})
     if request.prefill and request.prefill.strip():
-        prefill = {"type": "text", "text": request.prefill.rstrip()}
-        messages.append({"role": "assistant", "content": [prefill]})
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": request.prefill}]})
+    if messages and messages[-1]["role"] == "assistant":
+        # A blank at the assistant's end is refused.
+        *before, last = messages[-1]["content"]
+        if last.get("type") == "text":
+            messages[-1]["content"] = [*before, {**last, "text": last["text"].rstrip()}]
     if messages and messages[0]["role"] == "assistant":
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEFT_OUT}]})
     systems.append(_form(request.output))

@@ -23,7 +23,7 @@ from harnpy.llm.request import Request
 from harnpy.llm.waiting import Blocking
 from harnpy.world.clock import RealClock
 from harnpy.world.http import RealHttp
-from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Call, Fail, Raw, Say, Silence, Wire
+from tests.llm.wire import ANTHROPIC, KEY, OPENAI, RESPONSES, Call, Fail, Raw, Say, Silence, Wire
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 EITHER_WAY = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
@@ -215,6 +215,18 @@ def test_the_body_of_an_anthropic_message() -> None:
     }
 
 
+def test_no_blank_is_at_the_assistants_end_for_anthropic() -> None:
+    said = {"role": "assistant", "content": "Once upon \n"}
+    talk = ({"role": "user", "content": "Tell."}, said)
+    (block,) = sent(ANTHROPIC, request(*talk))["messages"][-1]["content"]
+    assert block["text"] == "Once upon"
+    (block,) = sent(ANTHROPIC, request(*talk, {"role": "user", "content": "Go on."}))["messages"][1][
+        "content"
+    ]
+    assert block["text"] == "Once upon \n"
+    assert sent(OPENAI, request(*talk))["messages"][-1] == said
+
+
 def test_the_key_goes_where_the_service_looks_for_it() -> None:
     with Wire(OPENAI, Say("ok")) as wire:
         ask(wire)
@@ -373,8 +385,27 @@ def test_a_picture_in_a_result_is_a_picture_where_the_protocol_has_it(result: di
     ]
     told = sent(OPENAI, request(*talk))["messages"][-1]
     marker = "[image: image/png, 4 bytes, left out: chat completions have only text in a tool's result]"
-    assert (told["role"], told["content"].strip()) == ("tool", f"seen:\n{marker}")
+    assert (told["role"], told["content"].strip()) == ("tool", f"Error:\nseen:\n{marker}")
     assert "is_error" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("no such line", "Error: no such line"),
+        ("errors: none", "Error: errors: none"),
+        ("ERROR: no such line", None),
+        ('{\n  "error": "permission_denied"\n}', None),
+    ],
+)
+def test_a_failure_is_told_in_words_where_the_protocol_has_no_mark(text: str, told: str | None) -> None:
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "f", "arguments": {}}]}
+    result = {"role": "tool", "tool_call_id": "a", "content": text}
+    for failed in (True, False):
+        talk = ({"role": "user", "content": "go"}, call, {**result, "is_error": failed})
+        expected = told if failed and told else text
+        assert sent(OPENAI, request(*talk))["messages"][-1]["content"] == expected
+        assert sent(RESPONSES, request(*talk))["input"][-1]["output"] == expected
 
 
 def test_no_media_in_a_result_is_sent_as_text() -> None:
