@@ -29,7 +29,8 @@ TESTS = """
     tests/adapters tests/builtins tests/cli tests/eventlog tests/formats tests/isolation tests/llm
     tests/mcp tests/net tests/serve tests/session/drafting tests/session/transfer tests/storage
     tests/syntax tests/world
-    tests/test_bench.py tests/test_docs.py tests/test_foreign_words.py tests/test_quality.py
+    tests/test_bench.py tests/test_dialects.py tests/test_docs.py tests/test_foreign_words.py
+    tests/test_quality.py
     conformance/builtins conformance/llm conformance/net conformance/std
 """.split()
 
