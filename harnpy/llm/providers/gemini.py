@@ -33,7 +33,7 @@ _SAMPLING = {
     "frequency_penalty": "frequencyPenalty",
 }
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
-_NO_IMAGES = ": Gemini has only text in a tool's result"
+_IMAGES_BEHIND = " here: it is behind the results"
 #: The key of a part that must come back at its place, and that of the block that holds it.
 _SIGNATURE, _SIGN = "thoughtSignature", "thought_signature"
 #: The key of a call whose id is the service's.
@@ -117,14 +117,22 @@ def _contents(request: Request, reader: Any) -> tuple[list[str], list[Part]]:
     for turn in said:
         calls |= {block["id"]: block for block in turn.of("tool_use")}
         role = "model" if turn.role == "assistant" else "user"
-        parts = [part for block in turn.blocks if (part := _part(block, calls))]
+        blocks = [*turn.blocks, *(image for result in turn.of("tool_result") for image in _images(result))]
+        parts = [part for block in blocks if (part := _part(block, calls))]
         if contents and contents[-1]["role"] == role:
+            # Results belong to the calls before, so they come first.
             contents[-1]["parts"] += parts
+            contents[-1]["parts"].sort(key=lambda part: role == "user" and "functionResponse" not in part)
         elif parts:
             contents.append({"role": role, "parts": parts})
     if request.prefill:
         contents.append({"role": "model", "parts": [{"text": request.prefill}]})
     return systems, contents
+
+
+def _images(result: Block) -> list[Block]:
+    content = result["content"]
+    return [part for part in content if part["type"] != "text"] if isinstance(content, list) else []
 
 
 def _part(block: Block, calls: dict[str, Block]) -> Part | None:
@@ -146,7 +154,7 @@ def _part(block: Block, calls: dict[str, Block]) -> Part | None:
             own = {"id": asked["id"]} if asked.get("more", {}).get(_HAS_ID) else {}
             key, text = (
                 "error" if block.get("is_error") else "output",
-                result_text(block["content"], _NO_IMAGES),
+                result_text(block["content"], _IMAGES_BEHIND),
             )
             name = GEMINI.name_of(str(asked.get("name", "unknown")))
             return {"functionResponse": {**own, "name": name, "response": {key: text}}}

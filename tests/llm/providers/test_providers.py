@@ -23,7 +23,7 @@ from harnpy.llm.request import Request
 from harnpy.llm.waiting import Blocking
 from harnpy.world.clock import RealClock
 from harnpy.world.http import RealHttp
-from tests.llm.wire import ANTHROPIC, KEY, OPENAI, RESPONSES, Call, Fail, Raw, Say, Silence, Wire
+from tests.llm.wire import ANTHROPIC, GEMINI, KEY, OPENAI, RESPONSES, Call, Fail, Raw, Say, Silence, Wire
 
 BOTH = pytest.mark.parametrize("protocol", [OPENAI, ANTHROPIC])
 EITHER_WAY = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
@@ -406,6 +406,19 @@ def test_a_failure_is_told_in_words_where_the_protocol_has_no_mark(text: str, to
         expected = told if failed and told else text
         assert sent(OPENAI, request(*talk))["messages"][-1]["content"] == expected
         assert sent(RESPONSES, request(*talk))["input"][-1]["output"] == expected
+
+
+@pytest.mark.parametrize("result", PICTURES.values(), ids=PICTURES)
+def test_a_picture_in_a_result_is_behind_the_results_for_gemini(result: dict[str, Any]) -> None:
+    calls = [{"id": id, "name": name, "arguments": {}} for id, name in (("a", "f"), ("b", "g"))]
+    other = {"role": "tool", "tool_call_id": "b", "content": "fine"}
+    talk = ({"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": calls})
+    contents = sent(GEMINI, request(*talk, result, other, {"role": "user", "content": "Well?"}))["contents"]
+    first, second, *rest = contents[-1]["parts"]
+    marker = "[image: image/png, 4 bytes, left out here: it is behind the results]"
+    assert first["functionResponse"]["response"]["error"].strip() == f"seen:\n{marker}"
+    assert second["functionResponse"]["response"] == {"output": "fine"}
+    assert rest == [{"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}, {"text": "Well?"}]
 
 
 def test_no_media_in_a_result_is_sent_as_text() -> None:
