@@ -20,16 +20,22 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request_messages import strings_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from harnpy.llm.call import Models
     from harnpy.llm.request import Request
 
 
-def stream_into(send: Callable[[str], bool], models: Models, request: Request) -> None:
+def stream_into(
+    send: Callable[[str], bool],
+    models: Models,
+    request: Request,
+    offer: Callable[[str], bool] = lambda piece: False,
+) -> None:
     """Send the text of the reply as it comes, until ``send`` returns False.
 
-    Raises `CallError`.
+    ``offer`` sends a piece without waiting, where it can: pieces that come together cost one wait, not one
+    each. Raises `CallError`.
     """
     stream: Callable[[Request], AsyncGenerator[str]] | None
     if request.provider == MOCK:
@@ -38,13 +44,17 @@ def stream_into(send: Callable[[str], bool], models: Models, request: Request) -
         all(map(send, paced(words)))
     elif (stream := getattr(models.provider(request), "stream", None)) is not None:
         models.admit(request)
-        _stream_remote(send, models, request, stream(request))
+        _stream_remote(send, models, request, stream(request), offer)
     else:
         send(models.ask(request).text)
 
 
 def _stream_remote(
-    send: Callable[[str], bool], models: Models, request: Request, pieces: AsyncGenerator[str]
+    send: Callable[[str], bool],
+    models: Models,
+    request: Request,
+    pieces: AsyncGenerator[str],
+    offer: Callable[[str], bool],
 ) -> None:
     """Send the pieces, and charge what came of the reply, also when nobody wants more or the call ends."""
     clock = models.world.clock
@@ -61,7 +71,7 @@ def _stream_remote(
             segment.response(reply, ms)
         models.account.charge(reply, call_id, ms)
 
-    receive = partial(_receive, send, models, came)
+    receive = partial(_receive, send, offer, models, came)
     recording, spans = models.recording, models.spans()
     call = receive if recording is None else partial(recording.record, request, receive)
     try:
@@ -75,12 +85,11 @@ def _stream_remote(
     charge(reply)
 
 
-def _receive(send: Callable[[str], bool], models: Models, came: _Came) -> Reply:
-    wait, pieces = models.waiting.wait, came.pieces
-    while (piece := wait(_following(pieces))) is not None:
-        came.text.append(piece)
+def _receive(send: Callable[[str], bool], offer: Callable[[str], bool], models: Models, came: _Came) -> Reply:
+    wait = models.waiting.wait
+    while (piece := wait(came.offered(offer))) is not None:
         if not send(piece):
-            wait(pieces.aclose())
+            wait(came.pieces.aclose())
             break
     return came.reply()
 
@@ -93,6 +102,14 @@ class _Came:
         self.text: list[str] = []
         self._request = request
         self._so_far: Callable[[], Reply] = getattr(pieces, "so_far", self._said)
+
+    async def offered(self, offer: Callable[[str], bool]) -> str | None:
+        """Return the next piece that ``offer`` doesn't take; None at the end."""
+        async for piece in self.pieces:
+            self.text.append(piece)
+            if not offer(piece):
+                return piece
+        return None
 
     @property
     def anything(self) -> bool:
@@ -115,10 +132,6 @@ class _Came:
         """Return what is known of a provider's stream that is only text."""
         request = self._request
         return Reply("".join(self.text), request.model, request.provider, request.model, 0, 0)
-
-
-async def _following(pieces: AsyncIterator[str]) -> str | None:
-    return await anext(pieces, None)
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -225,7 +225,5 @@ class Program:
         return call.caller.ask(request)
 
     def _cancel(self, call: Call) -> None:
-        tasks = self.vm.tasks
-        call.cancel(tasks)
-        if tasks.bridge is not None:
-            tasks.bridge.wake()
+        call.cancel(self.vm.tasks)
+        self.vm.tasks.wake()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 
 from harnpy import Vm
+from harnpy.builtins.bridge.agent_tasks import AgentTasks
 from harnpy.vm.errors import VmError
 from tests.clock import SimulatedClock
-from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Raw, Say, Silence, Wire
+from tests.llm.wire import ANTHROPIC, KEY, OPENAI, Answer, Call, Fail, Played, Raw, Say, Silence, Wire
 from tests.support import PATIENCE, Command
 from tests.worlds import OwnWorld
 
@@ -340,6 +342,29 @@ def test_a_stream_comes_piece_by_piece(protocol: str, tmp_path: Path) -> None:
     assert [first, second, third] == ["abcd", "efgh", "ij"]
     assert error.startswith("error: ")
     assert error.endswith("key [redacted]")
+
+
+def test_pieces_that_come_together_cost_few_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[Any] = []
+    wait = AgentTasks.wait
+
+    def counted(tasks: AgentTasks, awaitable: Any) -> Any:
+        waits.append(awaitable)
+        return wait(tasks, awaitable)
+
+    monkeypatch.setattr(AgentTasks, "wait", counted)
+    chunks = [{"choices": [{"index": 0, "delta": {"content": f"{n} "}}]} for n in range(600)]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    source = """
+    var pieces = []
+    for piece in llm_stream("hi") { pieces = pieces.push(piece) }
+    println(pieces.join(""))
+    """
+    with Wire(OPENAI, Played(body.encode())) as wire:
+        # More than the channel holds: who sends them waits for the program now and then.
+        assert program(wire, tmp_path, source).split() == [str(n) for n in range(600)]
+    assert len(waits) < 60
 
 
 def test_a_fallback_of_the_other_protocol_takes_over(tmp_path: Path) -> None:

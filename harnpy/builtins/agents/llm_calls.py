@@ -375,7 +375,7 @@ def llm_stream(vm: Vm, prompt: str, system: Value, options: Value) -> Channel:
 
     def produce(depth: int) -> None:
         try:
-            stream_into(channel.send, models, request)
+            stream_into(channel.send, models, request, channel.offer)
         except Fault as error:
             channel.send(f"error: {error.message}")
         finally:

@@ -94,8 +94,7 @@ class EventStreams:
 
     def _resume(self, task: Task) -> None:
         self._vm.tasks.resume(task)
-        if self._vm.tasks.bridge is not None:
-            self._vm.tasks.bridge.wake()
+        self._vm.tasks.wake()
 
 
 def streams_of(vm: Vm) -> EventStreams:

@@ -76,13 +76,8 @@ class RequestTasks:
             raise
         task.context = None if self._context is None else self._context.branch()
         task.runtime_context = self._runtime_context
-        self.wake()
+        self._tasks.wake()
         return task
-
-    def wake(self) -> None:
-        """Have the program go on: a task of it may act."""
-        if self._tasks.bridge is not None:
-            self._tasks.bridge.wake()
 
     def is_within(self) -> bool:
         """Return whether the current task handles a request, or one of its ancestors does."""
@@ -140,7 +135,7 @@ class _Running:
     def cancel(self) -> None:
         if self.task is not None and not self.task.done:
             self._tasks._tasks.request_cancel(self.task)
-            self._tasks.wake()
+            self._tasks._tasks.wake()
 
 
 class Services:

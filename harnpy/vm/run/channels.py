@@ -83,6 +83,14 @@ class Channel:
             self.tasks.resume(self.receivers[len(self.items) - 1])
         return True
 
+    def offer(self, item: Value) -> bool:
+        """Add an item from within a coroutine, which can't wait; False where `send` would, or is in vain."""
+        if self.closed or self.room() <= len(self.senders):
+            return False
+        self.send(item)
+        self.tasks.wake()
+        return True
+
     def __iter__(self) -> Channel:
         return self
 

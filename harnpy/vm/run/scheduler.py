@@ -359,6 +359,11 @@ class Scheduler:
     def resume(self, task: Task) -> None:
         self.ready.append(task)
 
+    def wake(self) -> None:
+        """Have the program go on while the asyncio loop runs: a task of it may act."""
+        if self.bridge is not None:
+            self.bridge.wake()
+
     def wake_at(self, task: Task, when: float) -> None:
         self.sequence += 1
         heappush(self.timers, (when, self.sequence, task, task.turn))
