@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Block = dict[str, Any]
 
+#: What a conversation begins with whose first message is the assistant's, where the service wants a user's.
+LEFT_OUT = "(earlier messages are left out)"
+
 
 def request_message(message: Message) -> Message:
     """A script's message as a request carries it; the same object where nothing needs to change."""

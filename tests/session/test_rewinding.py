@@ -17,7 +17,8 @@ from harnpy.session.turns import end_open_turns
 from harnpy.session.window import Window
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
-from tests.session.rules.provider_rules import OPENAI, assert_accepted
+from tests.llm.wire import OPENAI
+from tests.session.rules.provider_rules import assert_accepted
 from tests.session.shapes import calling, said, tool
 
 

@@ -20,6 +20,7 @@ from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, exp
 from harnpy.llm.providers.service_errors import ServiceError
 from harnpy.llm.request_messages import (
     EPHEMERAL,
+    LEFT_OUT,
     MARK,
     joined_text,
     keep_last_marks,
@@ -222,10 +223,6 @@ def _whole(block: Block, text: str) -> Block:
     return {**block, "input": read_arguments(text)} if "input" in block else block
 
 
-#: What a conversation begins with whose first message is the assistant's: services want a user's.
-_LEFT_OUT = "(earlier messages are left out)"
-
-
 def _conversation(request: Request, reader: Origin) -> tuple[str, Block, list[dict[str, Any]]]:
     """The system prompt with its mark for the cache, if any, and messages of alternating roles, a user's
     first: the results of one turn belong together."""
@@ -251,7 +248,7 @@ def _conversation(request: Request, reader: Origin) -> tuple[str, Block, list[di
         if last.get("type") == "text":
             messages[-1]["content"] = [*before, {**last, "text": last["text"].rstrip()}]
     if messages and messages[0]["role"] == "assistant":
-        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEFT_OUT}]})
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": LEFT_OUT}]})
     systems.append(_form(request.output))
     return "\n\n".join(filter(None, systems)), mark, messages
 

@@ -15,7 +15,14 @@ from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
 from harnpy.llm.providers.openai_compatible import OpenAIProvider
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
-from harnpy.llm.request_messages import joined_text, result_text, source_of, turns, without_systems
+from harnpy.llm.request_messages import (
+    LEFT_OUT,
+    joined_text,
+    result_text,
+    source_of,
+    turns,
+    without_systems,
+)
 
 if TYPE_CHECKING:
     from harnpy.llm.request import Request
@@ -127,6 +134,8 @@ def _contents(request: Request, reader: Any) -> tuple[list[str], list[Part]]:
             contents.append({"role": role, "parts": parts})
     if request.prefill:
         contents.append({"role": "model", "parts": [{"text": request.prefill}]})
+    if contents and contents[0]["role"] == "model":
+        contents.insert(0, {"role": "user", "parts": [{"text": LEFT_OUT}]})
     return systems, contents
 
 

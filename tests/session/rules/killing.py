@@ -61,7 +61,8 @@ def _warm_up() -> None:
         import_module(f"harnpy.storage.{name}.store")
     with simulated_time():
         for style in FORMATS:
-            Vm().run_source(program(style, 'go("go")'), args=arguments(style, ""))
+            with requests_told(len, style):
+                Vm().run_source(program(style, 'go("go")'), args=arguments(style, ""))
 
 
 def lived(death: Dict) -> Dict:
@@ -96,7 +97,7 @@ def _loop(death: Dict, tell: Tell) -> None:
     for point in death["points"]:
         _arm(point, death, tell)
     _tell_appends(tell)
-    with simulated_time(), requests_told(lambda messages: tell("asked", messages)):
+    with simulated_time(), requests_told(lambda messages: tell("asked", messages), style):
         vm = Vm()
         vm.sessions.lease_wait = 0.0  # nobody waits for a killed process's lease
         steps = STEPS if death["points"] else (("read_b",), ())

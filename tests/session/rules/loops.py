@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from harnpy.llm.providers.mock import MockProvider
-from tests.session.rules.provider_rules import ANTHROPIC, OPENAI, RESULTS, TEXT
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+from tests.session.rules.provider_rules import RESULTS, TEXT, written
 
 Dict = dict[str, Any]
 
-FORMATS = (OPENAI, ANTHROPIC, TEXT)
+FORMATS = (OPENAI, ANTHROPIC, RESPONSES, GEMINI, TEXT)
 #: The steps of the loop, by the tools that each calls. The first two of the first run side by side.
 STEPS = (("read_a", "read_b", "slow", "fail", "denied", "slow"), ("fail", "read_b"), ())
 
@@ -70,17 +71,25 @@ def _reply(style: str, step: tuple[str, ...]) -> Dict:
 
 
 @contextmanager
-def requests_told(told: Callable[[list[Dict]], object]) -> Iterator[None]:
-    """Inside the block ``told`` is called with the messages of each request."""
+def requests_told(told: Callable[[list[Dict]], object], style: str = OPENAI) -> Iterator[None]:
+    """Inside the block ``told`` is called with the messages of each request, and replies are as services of
+    that ``style`` write them."""
     complete = MockProvider.complete
 
     def telling(mock: MockProvider, request: Any) -> Any:
         told(list(request.messages))
-        return complete(mock, request)
+        return written(complete(mock, request), style)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MockProvider, "complete", telling)
         yield
+
+
+def assert_done(messages: list[Dict]) -> None:
+    """The last message is the model's, and ends the loop."""
+    last = messages[-1]
+    texts = last["content"] if isinstance(last["content"], list) else [{"text": last["content"]}]
+    assert (last["role"], [text["text"] for text in texts if "text" in text]) == ("assistant", ["done"])
 
 
 def assert_settled(events: list[Dict], style: str) -> None:

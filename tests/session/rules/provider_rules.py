@@ -8,15 +8,21 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
+from harnpy.llm.configuration.known_providers import ProviderConfig
+from harnpy.llm.providers import make_provider
+from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.llm.request_messages import request_messages
+from harnpy.world.http import RealHttp
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+from tests.wire.rules import check_request
 
 Dict = dict[str, Any]
 
-OPENAI, ANTHROPIC, TEXT = "openai", "anthropic", "text"
+#: The calls of a session are text, or as a dialect has them.
+TEXT = "text"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CALLS = "<tool_call>"
 #: How the results of calls that are text begin.
@@ -24,11 +30,13 @@ RESULTS = '<runtime_feedback kind="tool_results">'
 
 
 def assert_accepted(messages: list[Dict], style: str) -> None:
-    """Fail unless the service takes a request with these messages: calls and results in the ``style``
-    `OPENAI` or `ANTHROPIC`, or as `TEXT`, which every service must take."""
-    for each in (OPENAI, ANTHROPIC):
-        if style in (each, TEXT):
-            assert_body_accepted(_body(messages, each), each)
+    """Fail unless each service takes a request with these messages, whose calls and results are in that
+    ``style``: also those that the session may move to."""
+    for dialect in (OPENAI, ANTHROPIC):
+        assert_body_accepted(_body(messages, dialect)["messages"], dialect)
+    for dialect in (RESPONSES, GEMINI):
+        if messages:  # no request is made without any
+            check_request(dialect, _body(messages, dialect))
     if style == TEXT:
         _check_text(messages)
 
@@ -41,20 +49,52 @@ def assert_body_accepted(messages: list[Dict], style: str) -> None:
         _check_anthropic(messages)
 
 
-def _body(messages: list[Dict], style: str) -> list[Dict]:
-    request = Request(request_messages(messages), None, style, "model")
-    body: list[Dict] = _provider(style).body(request)["messages"]
+def _body(messages: list[Dict], dialect: str) -> Dict:
+    body: Dict = _provider(dialect).body(Request(request_messages(messages), None, dialect, MODEL))
     return body
 
 
-@cache
-def _provider(style: str) -> Any:
-    """A provider that is asked for bodies alone; only who asks imports the SDKs, which takes seconds."""
-    from harnpy.llm.providers.anthropic import AnthropicProvider
-    from harnpy.llm.providers.openai_compatible import OpenAIProvider
+#: The model of all requests.
+MODEL = "model"
 
-    kind: Any = AnthropicProvider if style == ANTHROPIC else OpenAIProvider
-    return kind(SimpleNamespace(name=style, base_url="", features=()), None)
+
+@cache
+def _provider(dialect: str) -> Any:
+    """A provider that is asked for bodies alone; only who asks imports the SDKs, which takes seconds."""
+    config = ProviderConfig(name=dialect, base_url="", auth_style="none", protocol=dialect)
+    return make_provider(config, RealHttp())
+
+
+def written(reply: Reply, style: str) -> Reply:
+    """Return a reply as that dialect's service writes it: with thinking, and blocks that are kept for it."""
+    if style not in (RESPONSES, GEMINI):
+        return reply
+    answer = _provider(style).new_answer()
+    answer.take((_response if style == RESPONSES else _generated)(reply))
+    made: Reply = _provider(style).reply_so_far(answer, Request([], None, style, MODEL))
+    return made
+
+
+def _response(reply: Reply) -> Dict:
+    thought = {"type": "reasoning", "id": "rs_1", "encrypted_content": "S", "summary": []}
+    content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    calls = [
+        {"type": "function_call", "id": f"fc_{number}", "call_id": call["id"], "name": call["name"]}
+        | {"arguments": json.dumps(call["arguments"]), "status": "completed"}
+        for number, call in enumerate(reply.tool_calls)
+    ]
+    return {"status": "completed", "output": [thought, {**message, "content": content}, *calls]}
+
+
+def _generated(reply: Reply) -> Dict:
+    thought = {"text": "Which one?", "thought": True}
+    calls = [
+        {"functionCall": {"name": call["name"], "args": call["arguments"]}, "thoughtSignature": "S"}
+        for call in reply.tool_calls
+    ]
+    parts = [thought, {"text": reply.text}, *calls]
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
 
 
 def _check_openai(messages: list[Dict]) -> None:

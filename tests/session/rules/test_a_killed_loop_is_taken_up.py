@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.session.rules.provider_rules import OPENAI, assert_accepted
+from tests.llm.wire import OPENAI
+from tests.session.rules.provider_rules import assert_accepted
 from tests.storage.conftest import STORES
 from tests.storage.test_processes import WORKER, wait_for_the_dead
 from tests.support import PATIENCE, ROOT, Popen

@@ -20,7 +20,15 @@ from harnpy.session.view import replay
 from harnpy.storage import Store
 from tests.clock import TICK, SimulatedClock, simulated_time
 from tests.counts import COUNT
-from tests.session.rules.loops import FORMATS, STEPS, arguments, assert_settled, program, requests_told
+from tests.session.rules.loops import (
+    FORMATS,
+    STEPS,
+    arguments,
+    assert_done,
+    assert_settled,
+    program,
+    requests_told,
+)
 from tests.session.rules.provider_rules import assert_accepted
 
 Dict = dict[str, Any]
@@ -41,7 +49,7 @@ def chances_on(url: str, style: str) -> Iterator[int]:
     """The numbers, from 1 on, of the chances that are taken: all of them, or a sample."""
     if COUNT.campaign:
         return count(1)
-    return count(1 + FORMATS.index(style), 9 if url == "memory:" else 36)
+    return count(1 + FORMATS.index(style), len(FORMATS) * (3 if url == "memory:" else 12))
 
 
 class Signal(KeyboardInterrupt):
@@ -72,7 +80,7 @@ class Life:
 
     def run(self, body: str, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
         self.asked.clear()
-        with requests_told(self.asked.append):
+        with requests_told(self.asked.append, self.style):
             self.vm.run_source(program(self.style, body), args=arguments(self.style, self.url, steps))
 
     @property
@@ -94,7 +102,7 @@ class Life:
         session = self.session
         assert session is not None
         assert_accepted(session.messages(), self.style)
-        assert session.messages()[-1] == {"role": "assistant", "content": "done"}
+        assert_done(session.messages())
         assert_settled(shown(session), self.style)
         assert replay(session.events()).transcript("s") == session.view.transcript("s")
 

@@ -20,7 +20,7 @@ import pytest
 from harnpy.storage import Store
 from tests.counts import COUNT
 from tests.session.rules.killing import EVERYWHERE, POINTS, fact
-from tests.session.rules.loops import FORMATS, assert_settled
+from tests.session.rules.loops import FORMATS, assert_done, assert_settled
 from tests.session.rules.provider_rules import assert_accepted
 from tests.storage.conftest import STORES
 from tests.support import ROOT
@@ -104,7 +104,7 @@ def go_on(live: Live, style: str, acknowledged: dict[int, Any]) -> None:
     assert told(life, "asked")
     [messages] = told(life, "messages")
     assert_accepted(messages, style)
-    assert messages[-1] == {"role": "assistant", "content": "done"}
+    assert_done(messages)
     [events] = told(life, "events")
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     found = {seq: known for seq, *known in map(fact, events)}

@@ -20,8 +20,9 @@ from harnpy.storage import Store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.clock import simulated_time
+from tests.llm.wire import OPENAI
 from tests.session.rules.loops import requests_told
-from tests.session.rules.provider_rules import OPENAI, assert_accepted
+from tests.session.rules.provider_rules import assert_accepted
 from tests.session.shapes import said
 from tests.storage.conftest import STORES
 

@@ -12,8 +12,9 @@ from harnpy.session import Session, SessionRuntime, ToolAmbiguous, Turn
 from harnpy.session.agents import TurnResult
 from harnpy.storage import Store
 from tests.counts import COUNT
+from tests.llm.wire import OPENAI
 from tests.session.rules.mortal import Killed, mortal
-from tests.session.rules.provider_rules import OPENAI, assert_accepted
+from tests.session.rules.provider_rules import assert_accepted
 from tests.storage.conftest import opened, store, url
 
 __all__ = ["opened", "store", "url"]

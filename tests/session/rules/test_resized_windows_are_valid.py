@@ -1,22 +1,27 @@
-"""Whatever a session went through, what a strategy leaves of it is valid for a provider. Spec: 10 §C8."""
+"""Whatever a session went through, what is left of it is valid for each service. Spec: 10 §C5, §C8."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnpy.session import EventDraft, Session
+from harnpy.agent.loop.transcript_entries import calls_message
+from harnpy.llm.reply import Reply
+from harnpy.session import EventDraft, RewindError, Session
 from harnpy.session import events as kinds
 from harnpy.session.resize import SUMMARIZE
 from harnpy.session.strategies import BUILT_IN
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from tests.counts import COUNT
+from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from tests.session.resize.test_resize_on_stores import Artifacts
-from tests.session.rules.provider_rules import ANTHROPIC, OPENAI, assert_accepted
+from tests.session.rules.provider_rules import MODEL, assert_accepted, written
 
 Message = dict[str, Any]
 
@@ -32,7 +37,7 @@ class Talk:
     def __init__(self, style: str) -> None:
         self.session = Session.create("s", MemoryStore(), World())
         self.style = style
-        self.calls = 0
+        self.numbers = count()
 
     def play(self, kind: str, text: str, steps: list[Any]) -> None:
         session = self.session
@@ -50,19 +55,12 @@ class Talk:
             session.record(kinds.TURN_COMPLETED, end, turn)
 
     def step(self, turn: Any, calls: int, answered: int, says: bool, text: str) -> None:
-        ids = [f"c{self.calls + number}" for number in range(calls)]
-        self.calls += calls
-        said = {"role": "assistant", "content": text}
-        if ids and self.style == OPENAI:
-            functions = [{"name": "f", "arguments": '{"path": "/x"}'}] * calls
-            pairs = zip(ids, functions, strict=True)
-            said["tool_calls"] = [{"id": id, "type": "function", "function": f} for id, f in pairs]
-        elif ids:
-            blocks = [{"type": "tool_use", "id": id, "name": "f", "input": {"path": "/x"}} for id in ids]
-            said["content"] = [{"type": "text", "text": text}, *blocks]
-        self.add(said, turn)
-        done = ids[:answered]
-        if self.style == OPENAI:
+        made = [{"id": "", "name": "f", "arguments": {"path": "/x"}}] * calls
+        reply = written(Reply(text, MODEL, self.style, MODEL, 0, 0, tool_calls=made), self.style)
+        reply.identify(lambda: str(next(self.numbers)))
+        self.add(calls_message(reply, text, reply.tool_calls, self.style), turn)
+        done = [call["id"] for call in reply.tool_calls[:answered]]
+        if self.style != ANTHROPIC:
             for id in done:
                 self.add({"role": "tool", "tool_call_id": id, "content": text}, turn)
         elif done:
@@ -89,14 +87,16 @@ OPTIONS: dict[str, Any] = {
 }
 #: A strategy of the user's that shows no consideration at all.
 EVERY_SECOND = "every second message"
+#: What else may become of a session: it is taken up from one of its events, or its last turn is taken back.
+FORK, REWIND = "fork", "rewind"
 
 
-@pytest.mark.parametrize("style", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("style", [OPENAI, ANTHROPIC, RESPONSES, GEMINI])
 def test_after_every_strategy_the_window_is_accepted(style: str) -> None:
     @settings(max_examples=COUNT.examples(12), deadline=None)
     @given(
         st.lists(TURNS, min_size=1, max_size=6),
-        st.lists(st.sampled_from([*BUILT_IN, EVERY_SECOND]), min_size=1, max_size=3),
+        st.lists(st.sampled_from([*BUILT_IN, EVERY_SECOND, FORK, REWIND]), min_size=1, max_size=3),
         st.integers(1, 3000),
         st.integers(0, 6),
     )
@@ -104,16 +104,22 @@ def test_after_every_strategy_the_window_is_accepted(style: str) -> None:
         talk = Talk(style)
         for turn in turns:
             talk.play(*turn)
-        session = talk.session
-        session.policy.strategy(EVERY_SECOND, lambda full, window, *_: (None, window[::2], None))
         limits = {"max_length": max_length, "keep_last": keep, "min_keep_turns": keep % 4}
         for name in strategies:
+            session = talk.session
             before = session.history()
-            artifacts = Artifacts() if name in ("offload", SUMMARIZE) else None
-            session.resize(name, artifacts=artifacts, **limits, **OPTIONS)
-            assert session.history() == before, "only the window changes"
-            assert_accepted(prompt(session), style)
+            if name == FORK:
+                talk.session = session.fork(at=1 + max_length % session.version)
+            elif name == REWIND:
+                with suppress(RewindError):  # there may be no turn
+                    session.rewind()
+            else:
+                session.policy.strategy(EVERY_SECOND, lambda full, window, *_: (None, window[::2], None))
+                artifacts = Artifacts() if name in ("offload", SUMMARIZE) else None
+                session.resize(name, artifacts=artifacts, **limits, **OPTIONS)
+                assert session.history() == before, "only the window changes"
+            assert_accepted(prompt(talk.session), style)
             talk.play("turn", "go on", [(1, 1, True, "yes")])
-            assert_accepted(prompt(session), style)
+            assert_accepted(prompt(talk.session), style)
 
     check()
