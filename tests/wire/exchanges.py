@@ -1,8 +1,9 @@
 """Recorded exchanges as data: what a service sent, what it means, and what it must get back.
 
-A case is a file of `cases/`: its ``dialect``, the ``events`` of a stream, the ``whole`` reply where the
+A case is a file of `cases/`: its ``kind``, one of README.md's, its ``dialect``, the ``events`` of a stream, the ``whole`` reply where the
 service sends one, and what becomes of it: ``text``, ``calls`` that are run, ``unrun`` ones with a word
-of why, the ``finish_reason``, and the assistant's message that ``goes_back`` with the results.
+of why, the ``finish_reason``, the ``tokens`` in and out, read from the cache and written to it, and the
+assistant's message that ``goes_back`` with the results.
 """
 
 from __future__ import annotations
@@ -81,16 +82,17 @@ def _chat_stream(deltas: list[Any]) -> bytes:
 
 
 def _message_stream(events: list[Any]) -> bytes:
-    """A stream of Anthropic's messages: blocks as [block, deltas …], and the stop reason last, or what the
-    last delta has."""
+    """A stream of Anthropic's messages: blocks as [block, deltas …], last the stop reason, or what the last
+    delta has, or what its whole event says."""
     *blocks, stop = events
     said: list[dict[str, Any]] = [{"type": "message_start", "message": {"model": "m", "content": []}}]
     for index, (block, *deltas) in enumerate(blocks):
         said.append({"type": "content_block_start", "index": index, "content_block": block})
         said += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         said.append({"type": "content_block_stop", "index": index})
-    end = stop if isinstance(stop, dict) else {"stop_reason": stop}
-    said.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 3}})
+    delta = stop if isinstance(stop, dict) else {"stop_reason": stop}
+    end = delta if "delta" in delta else {"delta": delta, "usage": {"output_tokens": 3}}
+    said.append({"type": "message_delta", **end})
     said.append({"type": "message_stop"})
     rows = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in said]
     return "".join(rows).encode()
@@ -107,13 +109,13 @@ def _response_stream(events: list[Any]) -> bytes:
 
 
 def _generated_stream(chunks: list[Any]) -> bytes:
-    """A stream of Gemini's: the parts of each chunk, and the reason why it ends; a dict is a chunk."""
+    """A stream of Gemini's: the parts of each chunk, last the reason why it ends, or the last chunk."""
     *parts, reason = chunks
     said: list[dict[str, Any]] = [
         {"candidates": [{"content": {"role": "model", "parts": each}}]} for each in parts
     ]
     last = reason if isinstance(reason, dict) else {"candidates": [{"finishReason": reason}]}
-    said.append({**last, "usageMetadata": {"promptTokenCount": 4}})
+    said.append({"usageMetadata": {"promptTokenCount": 4}, **last})
     return "".join(f"data: {json.dumps(each, ensure_ascii=False)}\r\n\r\n" for each in said).encode()
 
 
