@@ -250,6 +250,25 @@ def _harmless_block(block: Block) -> Block:
     return {**block, "content": said}
 
 
+def in_call_order(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """Return the turns with results in the order of their calls, for a service that pairs them by name."""
+    order: dict[str, int] = {}
+    results: list[Turn] = []
+
+    def place(block: Block) -> int:
+        return order.get(block.get("tool_use_id", ""), len(order))
+
+    for turn in turns:
+        if turn.of("tool_result"):
+            results.append(turn._replace(blocks=sorted(turn.blocks, key=place)))
+            continue
+        yield from sorted(results, key=lambda turn: place(turn.blocks[0]))
+        results.clear()
+        order |= {block["id"]: len(order) + n for n, block in enumerate(turn.of("tool_use"))}
+        yield turn
+    yield from sorted(results, key=lambda turn: place(turn.blocks[0]))
+
+
 def _readable(blocks: list[Any], own: bool | None, reader: Origin) -> list[Any]:
     """Return the blocks without those that the reader doesn't understand. Thinking of unknown origin is
     believed to be of the dialect that has such blocks."""

@@ -1,9 +1,9 @@
 """Recorded exchanges as data: what a service sent, what it means, and what it must get back.
 
-A case is a file of `cases/`: its ``kind``, one of README.md's, its ``dialect``, the ``events`` of a stream, the ``whole`` reply where the
-service sends one, and what becomes of it: ``text``, ``calls`` that are run, ``unrun`` ones with a word
-of why, the ``finish_reason``, the ``tokens`` in and out, read from the cache and written to it, and the
-assistant's message that ``goes_back`` with the results.
+A case is a file of `cases/`: its ``kind``, one of README.md's, its ``dialect``, the ``events`` of a stream,
+the ``whole`` reply where the service sends one, and what becomes of it: ``text``, ``calls`` that are run,
+``unrun`` ones with a word of why, the ``finish_reason``, the ``tokens`` in and out, read from the cache and
+written to it, and the assistant's message that ``goes_back`` with the results.
 """
 
 from __future__ import annotations

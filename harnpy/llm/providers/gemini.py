@@ -17,6 +17,7 @@ from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.request_messages import (
     LEFT_OUT,
+    in_call_order,
     joined_text,
     result_text,
     source_of,
@@ -121,7 +122,7 @@ def _contents(request: Request, reader: Any) -> tuple[list[str], list[Part]]:
     systems = list(filter(None, (request.system, *(joined_text(turn.blocks) for turn in first))))
     contents: list[Part] = []
     calls: dict[str, Block] = {}
-    for turn in said:
+    for turn in in_call_order(said):
         calls |= {block["id"]: block for block in turn.of("tool_use")}
         role = "model" if turn.role == "assistant" else "user"
         blocks = [*turn.blocks, *(image for result in turn.of("tool_result") for image in _images(result))]

@@ -115,7 +115,8 @@ def _items(turn: Turn) -> Iterator[Item]:
         kind = block.get("type")
         item: Item | None = block.get(_ITEM)
         if kind == "text" and item is None:
-            yield _message("assistant", block["text"])
+            if block["text"]:
+                yield _message("assistant", block["text"])
         elif kind == "text" and item is not None:
             content = block["content"]
             content = content if "refusal" in content else {"text": block["text"], **content}
