@@ -1,12 +1,13 @@
 """What does a model call cost beside the model's own time, and beside the same call by the official SDK?
 
-    python bench/calls.py [--rounds N] [--calls N] [--profile ROW] [--check]
+    python bench/calls.py [--rounds N] [--calls N] [--apart MS] [--profile DIALECT] [--check]
 
 A server on loopback, in a process of its own, sends recorded replies at once, so that all time is the
-client's: 200 words, whole, and streamed with a word a chunk. A Harn program and the SDK make the same calls
-in turn, each on one connection that stays open. The budget is a multiple of the SDK's asynchronous client,
-which lets others go on meanwhile, as a Harn program does; its blocking one stands beside it. A row has the
-medians of the rounds: processor time of this process, and ratios of that and of time on the clock.
+client's: 200 words, whole, and streamed with a word a chunk; `--apart` has the chunks come one by one, as
+services send them. A Harn program and the SDK make the same calls in turn, each on one connection that stays
+open. The budget is a multiple of the SDK's asynchronous client, which lets others go on meanwhile, as a Harn
+program does; its blocking one stands beside it. A row has the medians of the rounds: processor time of this
+process, and ratios of that and of time on the clock.
 """
 
 from __future__ import annotations
@@ -334,28 +335,28 @@ DIALECTS = {
 # The server.
 
 
-def answers() -> dict[tuple[str, bool], bytes]:
-    """The bytes of each dialect's responses, by its path and whether they are streamed."""
+def answers() -> dict[tuple[str, bool], list[bytes]]:
+    """The pieces of each dialect's responses, by its path and whether they are streamed."""
     made = {}
     for dialect in DIALECTS.values():
         body = json.dumps(dialect.whole).encode()
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-        made[dialect.path, False] = head + body
+        made[dialect.path, False] = [head + body]
         rows = [
             (f"event: {event['type']}\n" if dialect.named else "") + f"data: {json.dumps(event)}\n\n"
             for event in dialect.events
         ]
         chunks = [row.encode() for row in (*rows, dialect.end) if row]
-        made[dialect.path, True] = (
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-            + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
-            + b"0\r\n\r\n"
-        )
+        made[dialect.path, True] = [
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+            *(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks),
+            b"0\r\n\r\n",
+        ]
     return made
 
 
-async def serve() -> None:
-    """Answer on a free port, which is printed, until the process ends."""
+async def serve(apart: float) -> None:
+    """Answer on a free port, which is printed, until the process ends; ``apart``: ms between two pieces."""
     made = answers()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -366,7 +367,10 @@ async def serve() -> None:
                 body = json.loads(await reader.readexactly(int(rows["content-length"])))
                 path = head.split(" ", 2)[1]
                 [place] = [dialect.path for dialect in DIALECTS.values() if path.startswith(dialect.path)]
-                writer.write(made[place, bool(body.get("stream")) or "alt=sse" in path])
+                for piece in made[place, bool(body.get("stream")) or "alt=sse" in path]:
+                    writer.write(piece)
+                    if apart:
+                        await asyncio.sleep(apart / 1000)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
@@ -376,9 +380,9 @@ async def serve() -> None:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(apart: float = 0.0) -> Iterator[str]:
     """The URL of the server."""
-    command = [sys.executable, __file__, "--serve"]
+    command = [sys.executable, __file__, "--serve", "--apart", str(apart)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -479,13 +483,14 @@ def configured(url: str) -> Iterator[None]:
 def main() -> None:
     arguments = parser(__doc__, rounds=7)
     arguments.add_argument("--calls", type=int, default=50, help="how many calls a side makes in a round")
+    arguments.add_argument("--apart", type=float, default=0.0, help="ms between two chunks")
     arguments.add_argument("--profile", choices=DIALECTS, help="show where both sides spend their time")
     arguments.add_argument("--serve", action="store_true", help="be the server")
     given = arguments.parse_args()
     if given.serve:
-        asyncio.run(serve())
+        asyncio.run(serve(given.apart))
         return
-    with serving() as url, configured(url):
+    with serving(given.apart) as url, configured(url):
         if given.profile:
             profiles(given.profile, url, given.calls)
             return
