@@ -35,6 +35,8 @@ from harnpy import Vm
 WORDS = [f"word{number} " for number in range(200)]
 TEXT = "".join(WORDS)
 SYSTEM, PROMPT, MODEL, MOST = "You are brief.", "Say two hundred words.", "m-1", 16384
+#: Calls before those that are measured.
+WARM = 5
 #: At most so many times the SDK's time.
 MUST = 1.3
 
@@ -57,7 +59,7 @@ pipeline main(task) {
     }
   }
   fn measure(form, provider, n) {
-    form(provider, 1)
+    form(provider, WARM)
     start()
     form(provider, n)
     stop()
@@ -426,7 +428,8 @@ def by_sdk(sdk: Sdk, url: str, streamed: bool, calls: int, watch: Watch) -> None
             made = sdk.ask(client, streamed)
             check("".join([sdk.piece(each) or "" for each in made]) if streamed else sdk.text(made))
 
-        call()
+        for _ in range(WARM):
+            call()
         watch.start()
         for _ in range(calls):
             call()
@@ -440,7 +443,8 @@ async def by_sdk_waiting(sdk: Sdk, url: str, streamed: bool, calls: int, watch: 
             made = await sdk.ask(client, streamed)
             check("".join([sdk.piece(each) or "" async for each in made]) if streamed else sdk.text(made))
 
-        await call()
+        for _ in range(WARM):
+            await call()
         watch.start()
         for _ in range(calls):
             await call()
@@ -453,7 +457,7 @@ def by_harnpy(provider: str, form: str, calls: int, watch: Watch) -> None:
     vm.register("start() -> nil", watch.start)
     vm.register("stop() -> nil", lambda: watch.stop(calls))
     text = PROGRAM.replace("MODEL", MODEL).replace("PROMPT", PROMPT).replace("SYSTEM", SYSTEM)
-    functions = vm.run_source(text)
+    functions = vm.run_source(text.replace("WARM", str(WARM)))
     vm.call(functions["measure"], functions[form], provider, calls)
 
 
