@@ -16,7 +16,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.llm.request_messages import request_messages
 from harnpy.world.http import RealHttp
-from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES
+from tests.llm.wire import ANTHROPIC, DEEPSEEK, GEMINI, OLLAMA, OPENAI, RESPONSES
 from tests.wire.rules import check_request
 
 Dict = dict[str, Any]
@@ -34,9 +34,10 @@ def assert_accepted(messages: list[Dict], style: str) -> None:
     ``style``: also those that the session may move to."""
     for dialect in (OPENAI, ANTHROPIC):
         assert_body_accepted(_body(messages, dialect)["messages"], dialect)
-    for dialect in (RESPONSES, GEMINI):
-        if messages:  # no request is made without any
-            check_request(dialect, _body(messages, dialect))
+    if not messages or messages[-1]["role"] == "assistant":
+        messages = [*messages, {"role": "user", "content": "go on"}]  # else nobody would ask
+    for dialect in (RESPONSES, GEMINI, DEEPSEEK, OLLAMA):
+        check_request(dialect, _body(messages, dialect))
     if style == TEXT:
         _check_text(messages)
 
