@@ -15,12 +15,6 @@ import pytest
 from harnpy import runtime
 from tests.support import ROOT
 
-#: Rows in which something is still lost without a word. There may only be fewer.
-OPEN = {
-    "a system message in the middle, Anthropic",
-    "a refusal",
-}
-
 
 @pytest.fixture(scope="module")
 def bench() -> dict[str, Any]:
@@ -38,7 +32,7 @@ def seen(bench: dict[str, Any]) -> dict[str, str]:
 
 def test_nothing_is_lost_invented_or_run_in_silence(bench: dict[str, Any], seen: dict[str, str]) -> None:
     lost = {row.title for row in bench["ROWS"] if row.mark(seen[row.title]) not in ("✓", "○")}
-    assert lost == OPEN
+    assert lost == set()
 
 
 def test_the_page_shows_what_is_seen(bench: dict[str, Any], seen: dict[str, str]) -> None:
