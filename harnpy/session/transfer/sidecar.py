@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats.dicts import boolean, count, string
@@ -30,6 +31,8 @@ RESPONSES_ONLY = "provider_responses_only"
 
 _REQUESTS = ("provider_call_request", "request", "llm_request")
 _RESPONSES = ("provider_call_response", "response", "llm_response")
+#: How the types of OpenAI's items end, which a sidecar doesn't have.
+_ITEMS = ("_call", "_output", "reasoning")
 _KEPT_WHEN_SET = ("tool_calls", "tool_call_id", "name", "tool_use_id")
 _TOOL_BLOCKS = ("tool_use", "tool_call", "tool_result")
 
@@ -232,7 +235,7 @@ def seed_from_jsonl(registry: Registry, jsonl_path: str, opts: Dict | None = Non
         if source.format is not None:
             known["source_format"] = source.format
         if options.get("validate", True):
-            _validate(source, options)
+            _validate(source, rows.records, options)
         messages, truncated = _chosen(source, options)
         id = _new_id(registry, options)
     except SidecarError as error:
@@ -287,8 +290,15 @@ def _seed(registry: Registry, id: str, source: Source, messages: list[Dict], see
     registry.admit(session)
 
 
-def _validate(source: Source, options: Dict) -> None:
+def _validate(source: Source, records: list[Dict], options: Dict) -> None:
     """Raise `SidecarError` unless the source is exact and of the requested provider and model."""
+    items = Counter(kind for row in records if (kind := str(row.get("type"))).endswith(_ITEMS))
+    if items:
+        told = ", ".join(f"{number} {kind}" for kind, number in sorted(items.items()))
+        raise SidecarError(
+            f"source has items that are no messages ({told}): import it with session_import, "
+            "or pass validate: false to leave them out"
+        )
     if source.format == RESPONSES_ONLY:
         raise SidecarError(
             "source has only provider responses; pass validate: false for a best-effort import"
