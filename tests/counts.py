@@ -57,6 +57,7 @@ class Counts:
     secret_rounds = Size(2, 5)
     harmless_strings = Size(2_000, 10_000)
     broken_replies = Size(500, 50_000)
+    damaged_messages = Size(40, 5_000)
     #: One of so many prefixes of a program.
     prefix_share = Size(9, 1)
 

@@ -207,10 +207,12 @@ def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | No
                 report = import_sessions([path], store, format, on_conflict=on_conflict, world=world)
                 return _report(report)
             text = world.files.read_text(path)
+    source = text if path == "the text" else path
     if key_path is not None:
         text, path, format = _part(text, key_path, path, format), "part.json", AUTO
+        source = text
     chosen = format_of(path, text, format).name
-    session = import_(text, store, chosen, id=opts.get("id"), on_conflict=on_conflict, world=world)
+    session = import_(source, store, chosen, id=opts.get("id"), on_conflict=on_conflict, world=world)
     return None if session is None else session.id
 
 

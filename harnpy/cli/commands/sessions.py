@@ -493,6 +493,8 @@ def import_(
 ) -> int:
     """Make sessions of files that `export`, Claude Code, Codex, Canto, Agently or Cognesy wrote.
 
+    Files of messages come in, too: those of OpenAI, Anthropic, Gemini, Ollama and ShareGPT.
+
     A directory is searched: `harnpy sessions import ~/.claude/projects ~/.codex/sessions`. A bad file doesn't
     keep the others out.
     """

@@ -49,10 +49,15 @@ class Loss(NamedTuple):
         return f"{self.session_id}: {self.kind}: {self.detail}"
 
 
-def lost(session: Session, kept: Iterable[str]) -> list[Loss]:
-    """Return what is lost by a format that keeps those kinds, and messages always."""
+def lost(session: Session, kept: Iterable[str], registers: Sequence[str] = ()) -> list[Loss]:
+    """Return what is lost by a format that keeps those kinds, those registers, and messages always."""
     kinds_kept = frozenset(kept)
-    counts = Counter(kind for event in session.events() if (kind := _kind(event)) is not None)
+    counts = Counter(
+        kind
+        for event in session.events()
+        if not (event.type == kinds.REGISTER_SET and event.body["key"] in registers)
+        and (kind := _kind(event)) is not None
+    )
     found = [(kind, count, "event") for kind, count in counts.items() if kind not in kinds_kept]
     # Of cuts, only what they did is a loss.
     dropped = len(session.every_message()) - len(session.history())

@@ -16,13 +16,14 @@ from harnpy.session.errors import InvalidArgument, SessionError, SessionExists, 
 from harnpy.session.events import read_stamp
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer import admission, claude_code, codex, foreign
+from harnpy.session.transfer import admission, claude_code, codex, foreign, messages
 from harnpy.session.transfer.canto import ancestry_of, read_log
 from harnpy.session.transfer.cognesy import cognesy_id
 from harnpy.session.transfer.formats import (
     ANCESTRY,
     AUTO,
     ERROR,
+    MESSAGES,
     RENAME,
     SKIP,
     TOOLS,
@@ -34,9 +35,11 @@ from harnpy.session.transfer.formats import (
     tool_of,
 )
 from harnpy.session.transfer.logs import load_rows
+from harnpy.session.transfer.message_formats import FAMILIES
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name
+from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 from harnpy.world.files import plain_reason
 from harnpy.world.walk import walk
@@ -87,6 +90,7 @@ def save_ancestry(record: dict[str, Any], store: Store, world: World) -> bool:
 
 
 _LINES: Final = ".jsonl"
+_SEARCHED: Final = (_LINES, ".json")
 _SUFFIXES = (".jsonl", ".json", ".json5", ".yaml", ".yml")
 #: What a store's own directory has (10 §C6.1).
 _STORES = "FORMAT"
@@ -210,6 +214,8 @@ class _Import:
         self._transcripts: dict[str, _Transcript] = {}
         #: The session whose conversation first had an entry, by the entry's id.
         self._owners: dict[str, str] = {}
+        #: The file of messages whose conversation each session is.
+        self._files: dict[str, str] = {}
 
     def take(self, path: str) -> None:
         """Look at a file or a folder; what other formats have in it is imported at once."""
@@ -222,7 +228,7 @@ class _Import:
             return None
         self._take_files(_files_of(path, self._world))
         for found in walk(files, path):
-            if found.is_file and found.depth > 1 and found.path.endswith(_LINES):
+            if found.is_file and found.depth > 1 and found.path.endswith(_SEARCHED):
                 self._look(found.path)
         return None
 
@@ -230,8 +236,13 @@ class _Import:
         """Import the transcripts, in the order in which they were begun."""
         for found in sorted(self._transcripts.values(), key=lambda each: (each.began, each.path)):
             try:
-                for conversation in self._conversations(found):
-                    self._admit(found.path, conversation)
+                conversations = self._conversations(found)
+                if len(conversations) > 1:
+                    # All of them or none: each is tried before the first is stored.
+                    for each in conversations:
+                        foreign.load(each, MemoryStore(), self._world)
+                for each in conversations:
+                    self._admit(found.path, each)
             except _BAD as error:
                 self._report.errors.append((found.path, _reason(error)))
 
@@ -246,23 +257,42 @@ class _Import:
         """Return whether a file is a transcript of a tool, which is imported later."""
         if self._format != AUTO and self._format not in TOOLS:
             return False
-        if not path.endswith(_LINES) and self._format == AUTO:
+        if not path.endswith(_SEARCHED) and self._format == AUTO:
             return False
         try:
-            lines = lines_of(self._world.files.read_text(path))
+            text = self._world.files.read_text(path)
         except (OSError, UnicodeDecodeError):
             return False
-        tool = tool_of(lines) if self._format == AUTO else self._format
-        if tool is None:
-            return False
-        self._transcripts[path] = _Transcript(path, tool, next(filter(None, map(_began, lines)), 0))
+        lines = lines_of(text)
+        tool = self._format
+        if tool == AUTO:
+            known = tool_of(lines) if path.endswith(_LINES) else MESSAGES if messages.is_file(text) else None
+            if known is None:
+                return False
+            tool = known
+        is_told = tool in (claude_code.TOOL, codex.TOOL)
+        began = next(filter(None, map(_began, lines)), 0) if is_told else 0
+        self._transcripts[path] = _Transcript(path, tool, began)
         return True
 
     def _conversations(self, found: _Transcript) -> list[Conversation]:
+        if found.tool in (MESSAGES, *FAMILIES):
+            return self._of_messages(found)
         rows = self._rows(found.path)
         if found.tool == codex.TOOL:
             return [codex.conversation(rows, lambda id: self._rollout(found.path, id))]
         return [self._descended(each) for each in claude_code.conversations(rows)]
+
+    def _of_messages(self, found: _Transcript) -> list[Conversation]:
+        text = self._world.files.read_text(found.path)
+        made = messages.conversations(text, found.path, found.tool, self._partial)
+        for each in made:
+            other = self._files.setdefault(each.id, found.path)
+            if other != found.path:
+                raise TransferError(
+                    f"{each.id} is the session of {other}: give this file's another id (--id)"
+                )
+        return made
 
     def _rows(self, path: str) -> foreign.Rows:
         return foreign.Rows(lines_of(self._world.files.read_text(path)), self._partial)

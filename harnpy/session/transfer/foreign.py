@@ -16,6 +16,7 @@ from harnpy.session import events as kinds
 from harnpy.session.cuts import Created
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, SESSION_CREATED, Event, EventDraft, Origin
+from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
@@ -40,8 +41,8 @@ _AGAIN = "~"
 class Entry(NamedTuple):
     """An event of a conversation: ``after`` is the id of the entry before it, None at the beginning.
 
-    ``time`` is in microseconds since 1970. ``data`` is a payload, or a function that makes one when it is
-    told the numbers of other entries and the last number before its own.
+    ``time`` is in microseconds since 1970, 0 when nobody knows. ``data`` is a payload, or a function that
+    makes one when it is told the numbers of other entries and the last number before its own.
     """
 
     id: str
@@ -55,8 +56,8 @@ class Entry(NamedTuple):
 class Conversation(NamedTuple):
     """A conversation of another tool. ``id`` is its session's; ``parent`` that of the one it came from.
 
-    ``facts`` are of the session's creation, ``metadata`` is the session's. ``losses`` say what of the file
-    isn't in it.
+    ``facts`` are of the session's creation, ``metadata`` and ``system``, its prompt, are the session's.
+    ``losses`` say what of the file isn't in it.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Conversation(NamedTuple):
     metadata: Json
     losses: Sequence[Loss]
     parent: str | None = None
+    system: str | None = None
 
 
 def load(conversation: Conversation, store: Store, world: World, id: str | None = None) -> StoredSession:
@@ -75,11 +77,12 @@ def load(conversation: Conversation, store: Store, world: World, id: str | None 
     name = conversation.id if id is None else id
     above = None if conversation.parent is None else Origin(conversation.parent, world)
     origin = Origin(name, world, above)
-    begin = min((entry.time for entry in conversation.entries), default=round(world.clock.now() * MICROS))
-    log = _Growth(origin, begin)
+    now = round(world.clock.now() * MICROS)
+    log = _Growth(origin, min((entry.time for entry in conversation.entries if entry.time), default=now))
     log.add(SESSION_CREATED, Created(above, facts=conversation.facts))
     for key, value in conversation.metadata.items():
         log.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
+    log.instruct(conversation.system)
     log.root = log.leaf
     log.extend(conversation.entries)
     return admit(log.finished(), origin, store)
@@ -90,7 +93,8 @@ def grown(
 ) -> StoredSession | None:
     """Add to the session of a conversation what it doesn't have yet; return None when it has all of it.
 
-    Raises `SessionConflict` when somebody else writes meanwhile.
+    Raises `SessionConflict` when somebody else writes meanwhile, and `TransferError` for the session of
+    another conversation.
     """
     session = StoredSession.load(conversation.id if id is None else id, store, world)
     if session is None:
@@ -98,7 +102,13 @@ def grown(
     log = _Growth(session.origin, 0)
     for event in session.events():
         log.note(event)
+    if not log.shares(conversation.entries):
+        raise TransferError(
+            f"the session {session.id} is another conversation: import it with another id (--id), "
+            "or with --on-conflict rename"
+        )
     log.extend(conversation.entries)
+    log.instruct(conversation.system)
     events = log.finished()
     if events:
         session.commit(events)
@@ -117,6 +127,8 @@ class _Growth:
         self._entry = [0]
         #: The entries by what they stand behind and by their ids.
         self._known: dict[tuple[int, str], int] = {}
+        #: The system prompts that it has had.
+        self._systems: dict[str, int] = {}
         self.leaf = 0
         self.root = 0
 
@@ -127,6 +139,17 @@ class _Growth:
         self._grow(event.type, event.body, None if id is None else id.partition(_AGAIN)[0])
         if id is not None:
             self._ids.add(id)
+
+    def shares(self, entries: Sequence[Entry]) -> bool:
+        """Return whether entries are a conversation that the log has, as it was once."""
+        known = {id for _, id in self._known}
+        return not known or any(entry.id in known for entry in entries)
+
+    def instruct(self, system: str | None) -> None:
+        """Set the system prompt, if the log never had that one."""
+        if system is not None and system not in self._systems:
+            version = max(self._systems.values(), default=0) + 1
+            self.add(kinds.REGISTER_SET, {"key": SYSTEM, "value": system, "version": version})
 
     def add(self, type: str, data: Any, time: int = 0, id: str | None = None, metadata: Any = None) -> None:
         """Write an event; ``id`` is that of its entry."""
@@ -168,6 +191,8 @@ class _Growth:
 
     def _grow(self, type: str, body: Any, id: str | None) -> None:
         number = len(self._entry)
+        if type == kinds.REGISTER_SET and body["key"] == SYSTEM:
+            self._systems[str(body["value"])] = body["version"]
         if type == kinds.LEAF_MOVED:
             self.leaf = body.target
             self._entry.append(self._entry[self.leaf])

@@ -11,10 +11,21 @@ from harnpy.formats.json import lines_of
 from harnpy.session.arguments import check_session
 from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.log import Session
-from harnpy.session.transfer import admission, agently, canto, claude_code, codex, cognesy, documents, foreign
+from harnpy.session.transfer import (
+    admission,
+    agently,
+    canto,
+    claude_code,
+    codex,
+    cognesy,
+    documents,
+    foreign,
+    messages,
+)
 from harnpy.session.transfer.canto import are_cantos, read_log
 from harnpy.session.transfer.documents import JSON, YAML, load_document, path_or_text_of
 from harnpy.session.transfer.logs import dump_log, load_rows, rows_of
+from harnpy.session.transfer.message_formats import FAMILIES
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 
@@ -78,7 +89,9 @@ AUTO = "auto"
 #: How many lines are looked at to find out which tool wrote a file.
 _LOOKED_AT = 20
 #: The formats of other tools, whose conversations can be imported again.
-TOOLS = (claude_code.TOOL, codex.TOOL)
+TOOLS = (claude_code.TOOL, codex.TOOL, *FAMILIES)
+#: Messages of one of `FAMILIES`, which is seen when the file is read.
+MESSAGES = "messages"
 #: Where a directory of Canto says which session was forked from which.
 ANCESTRY = "ancestry.jsonl"
 
@@ -96,13 +109,14 @@ class Parsed(NamedTuple):
 
 
 class Format(NamedTuple):
-    """``parse(text, record)`` reads a file; ``record`` is its session's in an ancestry."""
+    """``parse(text, record, path)`` reads a file, or a text, whose path is empty; ``record`` is its session's
+    in an ancestry."""
 
     name: str
     suffix: str
     dumps: Callable[[Session], str]
     lost: Callable[[Session], Sequence[Loss]]
-    parse: Callable[[str, Json | None], Parsed]
+    parse: Callable[[str, Json | None, str], Parsed]
 
 
 def format_called(name: str) -> Format:
@@ -121,7 +135,8 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
     suffix = posixpath.splitext(path)[1].lower()
     if suffix == ".jsonl":
         lines = lines_of(text)
-        return format_called("canto" if are_cantos(lines) else tool_of(lines) or "jsonl")
+        tool = "canto" if are_cantos(lines) else tool_of(lines) or "jsonl"
+        return format_called(messages.format_in(text) or "jsonl" if tool == MESSAGES else tool)
     language = _FORMATS_LANGUAGES.get(suffix)
     if language is not None:
         keys = _value(text, language)
@@ -129,6 +144,8 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
             return format_called("cognesy")
         if isinstance(keys, dict) and "full_context" in keys:
             return format_called("agently-json" if language == JSON else "agently-yaml")
+        if language == JSON and (found := messages.format_in(text)) is not None:
+            return format_called(found)
     raise TransferError(f"cannot tell the format of {path}: name it by `format` or `--format`")
 
 
@@ -143,6 +160,8 @@ def tool_of(lines: Iterable[str]) -> str | None:
             return codex.TOOL
         if isinstance(row, dict) and claude_code.is_transcript(row):
             return claude_code.TOOL
+        if messages.is_row(row):
+            return MESSAGES
     return None
 
 
@@ -161,7 +180,7 @@ def _value(text: str, language: str) -> Any:
 # One of each.
 
 
-def _parse_log(text: str, record: Json | None) -> Parsed:
+def _parse_log(text: str, record: Json | None, path: str) -> Parsed:
     lines = lines_of(text)
     if record is not None or are_cantos(lines):
         rows, losses = read_log(lines, record)
@@ -172,26 +191,26 @@ def _parse_log(text: str, record: Json | None) -> Parsed:
     return Parsed(parent, losses, lambda store, world, id: load_rows(rows, store, world, id))
 
 
-def _parse_cognesy(text: str, record: Json | None) -> Parsed:
+def _parse_cognesy(text: str, record: Json | None, path: str) -> Parsed:
     value = _value(text, JSON)
     header = value.get("header") if isinstance(value, dict) else None
     parent = header.get("parentId") if isinstance(header, dict) else None
     return Parsed(parent, [], lambda store, world, id: cognesy.load_file(value, store, world, id))
 
 
-def _parse_agently(language: str) -> Callable[[str, Json | None], Parsed]:
-    def parse(text: str, record: Json | None) -> Parsed:
+def _parse_agently(language: str) -> Callable[[str, Json | None, str], Parsed]:
+    def parse(text: str, record: Json | None, path: str) -> Parsed:
         value = _value(text, language)
         return Parsed(None, [], lambda store, world, id: agently.load_state(value, store, world, id))
 
     return parse
 
 
-def _parse_claude_code(text: str, record: Json | None) -> Parsed:
+def _parse_claude_code(text: str, record: Json | None, path: str) -> Parsed:
     return parsed_conversation(claude_code.conversations(foreign.Rows(lines_of(text)))[0])
 
 
-def _parse_codex(text: str, record: Json | None) -> Parsed:
+def _parse_codex(text: str, record: Json | None, path: str) -> Parsed:
     return parsed_conversation(codex.conversation(foreign.Rows(lines_of(text)), lambda id: None))
 
 
@@ -199,6 +218,24 @@ def parsed_conversation(conversation: foreign.Conversation) -> Parsed:
     """Return what was read of another tool's file."""
     load, grow = partial(foreign.load, conversation), partial(foreign.grown, conversation)
     return Parsed(conversation.parent, conversation.losses, load, grow)
+
+
+def _messages(name: str) -> Format:
+    def parse(text: str, record: Json | None, path: str) -> Parsed:
+        found = messages.conversations(text, path, name)
+        if len(found) != 1:
+            raise TransferError(
+                f"there are {len(found)} conversations in it: import_sessions makes a session of each"
+            )
+        return parsed_conversation(found[0])
+
+    return Format(
+        name,
+        ".json",
+        lambda session: messages.dumps(session, name),
+        lambda session: messages.lost(session, name),
+        parse,
+    )
 
 
 def _nothing(session: Session) -> Sequence[Loss]:
@@ -223,6 +260,7 @@ FORMATS = (
     _agently("agently-yaml", ".yaml", YAML),
     Format(claude_code.TOOL, ".jsonl", claude_code.dumps, claude_code.lost, _parse_claude_code),
     Format(codex.TOOL, ".jsonl", codex.dumps, codex.lost, _parse_codex),
+    *map(_messages, FAMILIES),
 )
 
 
@@ -275,8 +313,8 @@ def import_(
     path_or_text = path_or_text_of(path_or_text)
     is_path = "\n" not in path_or_text and world.files.is_file(path_or_text)
     text = world.files.read_text(path_or_text) if is_path else path_or_text
-    path = path_or_text if is_path else "the text"
-    parsed = format_of(path, text, format).parse(text, None)
+    path = path_or_text if is_path else ""
+    parsed = format_of(path or "the text", text, format).parse(text, None, path)
     if strict:
         admission.refuse(parsed.losses)
     return admitted(parsed, store, world, id, on_conflict)
@@ -302,4 +340,4 @@ def parsed_file(path: str, world: World, format: str, records: dict[str, Json]) 
     record = records.get(path)
     if record is not None:
         format = "canto"
-    return format_of(path, text, format).parse(text, record)
+    return format_of(path, text, format).parse(text, record, path)
