@@ -21,6 +21,7 @@ from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, exp
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.providers.streamed_calls import StreamedCalls
 from harnpy.llm.request_messages import (
+    LEFT_OUT,
     MARK,
     REASONING,
     Turn,
@@ -404,6 +405,8 @@ class MistralProvider(OpenAIProvider):
         for message in said:
             if message["role"] in _SYSTEM:
                 continue
+            if not before and message["role"] == "assistant":
+                yield {"role": "user", "content": LEFT_OUT}
             if before == "tool" and message["role"] == "user":
                 yield _PAUSE
             before = message["role"]

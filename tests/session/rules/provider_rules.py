@@ -16,7 +16,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.llm.request_messages import request_messages
 from harnpy.world.http import RealHttp
-from tests.llm.wire import ANTHROPIC, DEEPSEEK, GEMINI, OLLAMA, OPENAI, RESPONSES
+from tests.llm.wire import ANTHROPIC, DEEPSEEK, GEMINI, MISTRAL, OLLAMA, OPENAI, RESPONSES
 from tests.wire.rules import check_request
 
 Dict = dict[str, Any]
@@ -36,7 +36,7 @@ def assert_accepted(messages: list[Dict], style: str) -> None:
         assert_body_accepted(_body(messages, dialect)["messages"], dialect)
     if not messages or messages[-1]["role"] == "assistant":
         messages = [*messages, {"role": "user", "content": "go on"}]  # else nobody would ask
-    for dialect in (RESPONSES, GEMINI, DEEPSEEK, OLLAMA):
+    for dialect in (RESPONSES, GEMINI, DEEPSEEK, MISTRAL, OLLAMA):
         check_request(dialect, _body(messages, dialect))
     if style == TEXT:
         _check_text(messages)
