@@ -210,7 +210,7 @@ def _gates(options: Options, request: Request, can: Capabilities) -> Iterator[tu
         option = "thinking" if options.value("reasoning_effort") is None else "reasoning_effort"
         yield option, mode in can.thinking_modes or (mode == "enabled" and "adaptive" in can.thinking_modes)
     if options.flag("vision") or has_image(request.messages):
-        yield "vision", can.vision_supported
+        yield "vision", bool(can.vision_supported)
     if options.flag("audio"):
         yield "audio", can.audio
     if options.flag("pdf"):

@@ -42,7 +42,8 @@ class Capabilities:
     thinking_modes: tuple[str, ...] = ()
     interleaved_thinking_supported: bool = False
     anthropic_beta_features: tuple[str, ...] = ()
-    vision_supported: bool = False
+    vision_supported: bool | None = False
+    """None in a row of one's own that doesn't say."""
     audio: bool = False
     pdf: bool = False
     preserve_thinking: bool = False
@@ -53,7 +54,7 @@ class Capabilities:
     @property
     def is_blind(self) -> bool:
         """Whether a row says that the model takes no images."""
-        return self is not NOTHING and not self.vision_supported
+        return self is not NOTHING and self.vision_supported is False
 
     def as_dict(self, provider: str, model: str) -> dict[str, Any]:
         """Return the result of `provider_capabilities`."""
@@ -64,6 +65,7 @@ class Capabilities:
             "model": model,
             "thinking": bool(self.thinking_modes),
             **shown,
+            "vision_supported": bool(self.vision_supported),
             **lists,
         }
 
@@ -162,6 +164,7 @@ def _read_rule(table: dict[str, Any], where: str, key: str) -> Rule:
     table = dict(table)
     if "vision" in table:  # the name of the option of a call
         table["vision_supported"] = table.pop("vision")
+    table.setdefault("vision_supported", None)
     if isinstance(table.get("model_match"), str):
         table["model_match"] = table["model_match"].lower()
     return read_entry(Rule, table, where, key)
