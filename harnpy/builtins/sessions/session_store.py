@@ -19,7 +19,17 @@ from harnpy.session.events import ARTIFACT_RECORDED, Origin
 from harnpy.session.log import KIND
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.documents import JSON, YAML, part_of, read_text, write_text
-from harnpy.session.transfer.formats import AUTO, ERROR, RENAME, SKIP, UPDATE, export, format_of, import_
+from harnpy.session.transfer.formats import (
+    AUTO,
+    ERROR,
+    RENAME,
+    SKIP,
+    UPDATE,
+    export,
+    format_of,
+    import_,
+    many_of,
+)
 from harnpy.world.effects import STATE
 from harnpy.world.files import PRIVATE, system_reason
 
@@ -191,8 +201,8 @@ def export_(call: Call, id: str, opts: Dict) -> str:
 def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | None:
     """Make a session of a file, or of a text, and return its id; nil when it was skipped.
 
-    Of a directory all of them, and return what became of each. Options: `format`, `session_key_path`, `id`,
-    `on_conflict` (`update`, `error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
+    Of a directory or a database all of them, and return what became of each. Options: `format`,
+    `session_key_path`, `id`, `on_conflict` (`update`, `error`, `skip`, `rename`). Spec: 10 §C6, §C9, §C17.
     """
     format, on_conflict = opts.get("format", AUTO), opts.get("on_conflict")
     if on_conflict is not None and on_conflict not in _ON_CONFLICT:
@@ -203,7 +213,7 @@ def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | No
     if _is_path(text_or_path):
         path = path_at_work(call.vm, text_or_path)
         with _files(call, text_or_path):
-            if world.files.is_dir(path):
+            if world.files.is_dir(path) or many_of(path, world) is not None:
                 report = import_sessions([path], store, format, on_conflict=on_conflict, world=world)
                 return _report(report)
             text = world.files.read_text(path)

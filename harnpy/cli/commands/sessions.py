@@ -38,6 +38,7 @@ from harnpy.session.transfer.formats import (
     AUTO,
     ERROR,
     FORMATS,
+    READ,
     RENAME,
     SKIP,
     UPDATE,
@@ -49,7 +50,7 @@ from harnpy.session.transfer.formats import (
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
-from harnpy.storage.opening import parse_url
+from harnpy.storage.opening import parse_url, shown
 from harnpy.storage.upgrading import upgrade_store
 from harnpy.world import World
 from harnpy.world.files import plain_reason
@@ -470,7 +471,7 @@ def _refuse_record(id: str) -> None:
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", type=click.Choice((AUTO, *_NAMES)), default=AUTO, show_default=True)
+@click.option("--format", type=click.Choice((AUTO, *_NAMES, *READ)), default=AUTO, show_default=True)
 @click.option("--id", metavar="ID", help="The session's id, in place of its own.")
 @click.option(
     "--on-conflict",
@@ -491,7 +492,7 @@ def import_(
     partial: bool,
     strict: bool,
 ) -> int:
-    """Make sessions of files that `export`, Claude Code, Codex, Canto, Agently or Cognesy wrote.
+    """Make sessions of files that `export`, other tools and frameworks wrote: docs/import.md says which.
 
     Files of messages come in, too: those of OpenAI, Anthropic, Gemini, Ollama and ShareGPT.
 
@@ -507,7 +508,7 @@ def import_(
                 report = import_sessions(
                     [path], store, format, on_conflict=on_conflict, partial=partial, strict=strict
                 )
-                status |= _say_report(as_json, path, report)
+                status |= _say_report(as_json, shown(path), report)
             else:
                 _import_one(store, as_json, path, format, id, on_conflict, strict)
         except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:

@@ -16,22 +16,27 @@ from harnpy.session.errors import InvalidArgument, SessionError, SessionExists, 
 from harnpy.session.events import read_stamp
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer import admission, claude_code, codex, foreign, messages
+from harnpy.session.transfer import admission, claude_code, codex, foreign, listed, messages
 from harnpy.session.transfer.canto import ancestry_of, read_log
 from harnpy.session.transfer.cognesy import cognesy_id
 from harnpy.session.transfer.formats import (
     ANCESTRY,
     AUTO,
     ERROR,
+    MANY_SUFFIXES,
     MESSAGES,
+    READ,
     RENAME,
     SKIP,
     TOOLS,
     UPDATE,
     admitted,
     format_called,
+    list_in,
+    many_of,
     parsed_conversation,
     parsed_file,
+    threads_of,
     tool_of,
 )
 from harnpy.session.transfer.logs import load_rows
@@ -40,6 +45,7 @@ from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name
 from harnpy.storage.memory import MemoryStore
+from harnpy.storage.opening import shown
 from harnpy.world import World
 from harnpy.world.files import plain_reason
 from harnpy.world.walk import walk
@@ -178,7 +184,7 @@ def import_sessions(
     when something of harnpy's, Canto's, Agently's or Cognesy's files can't be read, before any of them is
     stored. Raises it for an unknown format or option, too.
     """
-    if format != AUTO and format not in TOOLS:
+    if format != AUTO and format not in (*TOOLS, *READ):
         format_called(format)
     if on_conflict not in (None, UPDATE, ERROR, SKIP, RENAME):
         raise TransferError(f"on_conflict is one of update, error, skip, rename, got {on_conflict!r}")
@@ -226,16 +232,29 @@ class _Import:
             for ours, theirs in zip(self._report, _copied(self._store, path), strict=True):
                 ours.extend(theirs)  # type: ignore[attr-defined]
             return None
-        self._take_files(_files_of(path, self._world))
+        lists = _files_of(path, self._world)
         for found in walk(files, path):
             if found.is_file and found.depth > 1 and found.path.endswith(_SEARCHED):
-                self._look(found.path)
-        return None
+                if not self._look(found.path) and self._is_list(found.path):
+                    lists.append(found.path)
+            elif found.is_file and found.path.endswith(MANY_SUFFIXES):
+                self._look_inside(found.path)
+        return self._take_files(lists)
+
+    def _is_list(self, path: str) -> bool:
+        """Return whether a framework wrote a list of messages to a file."""
+        try:
+            return path.endswith(".json") and list_in(self._world.files.read_text(path)) is not None
+        except (OSError, UnicodeDecodeError):
+            return False
 
     def finish(self) -> None:
         """Import the transcripts, in the order in which they were begun."""
         for found in sorted(self._transcripts.values(), key=lambda each: (each.began, each.path)):
             try:
+                if found.tool in READ:
+                    self._admit_threads(found)
+                    continue
                 conversations = self._conversations(found)
                 if len(conversations) > 1:
                     # All of them or none: each is tried before the first is stored.
@@ -244,7 +263,7 @@ class _Import:
                 for each in conversations:
                     self._admit(found.path, each)
             except _BAD as error:
-                self._report.errors.append((found.path, _reason(error)))
+                self._report.errors.append((shown(found.path), _reason(error)))
 
     def _take_files(self, paths: Sequence[str]) -> None:
         others = [path for path in paths if not self._look(path)]
@@ -253,8 +272,31 @@ class _Import:
                 self._store, others, self._report, self._format, self._on_conflict, self._strict, self._world
             )
 
+    def _look_inside(self, path: str) -> bool:
+        """Return whether a file holds many conversations, which are imported later."""
+        if self._format != AUTO and self._format not in READ:
+            return False
+        try:
+            tool = many_of(path, self._world) if self._format == AUTO else self._format
+        except TransferError as error:
+            self._report.errors.append((shown(path), _reason(error)))
+            return True
+        if tool is not None:
+            self._transcripts[path] = _Transcript(path, tool, 0)
+        return tool is not None
+
+    def _admit_threads(self, found: _Transcript) -> None:
+        """Import the conversations of a file, each as a whole or not at all."""
+        for thread in threads_of(found.path, found.tool, self._world):
+            try:
+                self._admit(f"{shown(found.path)}: {thread.id}", listed.understood(thread.read))
+            except _BAD as error:
+                self._report.errors.append((f"{shown(found.path)}: {thread.id}", _reason(error)))
+
     def _look(self, path: str) -> bool:
         """Return whether a file is a transcript of a tool, which is imported later."""
+        if self._look_inside(path):
+            return True
         if self._format != AUTO and self._format not in TOOLS:
             return False
         if not path.endswith(_SEARCHED) and self._format == AUTO:
@@ -267,7 +309,7 @@ class _Import:
         tool = self._format
         if tool == AUTO:
             known = tool_of(lines) if path.endswith(_LINES) else MESSAGES if messages.is_file(text) else None
-            if known is None:
+            if known is None or (known == MESSAGES and list_in(text) is not None):
                 return False
             tool = known
         is_told = tool in (claude_code.TOOL, codex.TOOL)
@@ -404,7 +446,7 @@ _BAD = (SessionError, StorageError, OSError, UnicodeDecodeError)
 
 
 def _reason(error: Exception) -> str:
-    return plain_reason(error)
+    return plain_reason(error).replace("\n", " ")
 
 
 def _copied(store: Store, directory: str) -> ImportReport:

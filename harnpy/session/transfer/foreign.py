@@ -67,6 +67,8 @@ class Conversation(NamedTuple):
     losses: Sequence[Loss]
     parent: str | None = None
     system: str | None = None
+    #: Whether the id is the tool's own: it is the same conversation, whatever became of it.
+    is_named: bool = False
 
 
 def load(conversation: Conversation, store: Store, world: World, id: str | None = None) -> StoredSession:
@@ -102,7 +104,7 @@ def grown(
     log = _Growth(session.origin, 0)
     for event in session.events():
         log.note(event)
-    if not log.shares(conversation.entries):
+    if not conversation.is_named and not log.shares(conversation.entries):
         raise TransferError(
             f"the session {session.id} is another conversation: import it with another id (--id), "
             "or with --on-conflict rename"

@@ -14,13 +14,20 @@ from harnpy.session.log import Session
 from harnpy.session.transfer import (
     admission,
     agently,
+    ai_sdk,
     canto,
     claude_code,
     codex,
     cognesy,
+    databases,
     documents,
     foreign,
+    inspect_ai,
+    langchain,
+    listed,
     messages,
+    otel,
+    pydantic_ai,
 )
 from harnpy.session.transfer.canto import are_cantos, read_log
 from harnpy.session.transfer.documents import JSON, YAML, load_document, path_or_text_of
@@ -30,7 +37,7 @@ from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.session.stored import StoredSession
     from harnpy.session.transfer.admission import Loss
@@ -92,6 +99,10 @@ _LOOKED_AT = 20
 TOOLS = (claude_code.TOOL, codex.TOOL, *FAMILIES)
 #: Messages of one of `FAMILIES`, which is seen when the file is read.
 MESSAGES = "messages"
+#: What is only read: files that hold many conversations.
+READ = (databases.LANGGRAPH, databases.AGENTS, inspect_ai.TOOL, otel.TOOL)
+#: How such files are named that a folder is searched for, beside JSON.
+MANY_SUFFIXES = (*databases.SUFFIXES, inspect_ai.SUFFIX)
 #: Where a directory of Canto says which session was forked from which.
 ANCESTRY = "ancestry.jsonl"
 
@@ -122,6 +133,10 @@ class Format(NamedTuple):
 def format_called(name: str) -> Format:
     """Return the format of that name. Raises `TransferError`."""
     found = next((format for format in FORMATS if format.name == name), None)
+    if found is None and name in READ:
+        raise TransferError(
+            f"a file of {name} holds many conversations: it is imported by its path, and not as one"
+        )
     if found is None:
         known = ", ".join(format.name for format in FORMATS)
         raise TransferError(f"unknown format '{name}' (known: {known})")
@@ -144,6 +159,9 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
             return format_called("cognesy")
         if isinstance(keys, dict) and "full_context" in keys:
             return format_called("agently-json" if language == JSON else "agently-yaml")
+        found = next((name for is_one, name in _LISTS if language == JSON and is_one(keys)), None)
+        if found is not None:
+            return format_called(found)
         if language == JSON and (found := messages.format_in(text)) is not None:
             return format_called(found)
     raise TransferError(f"cannot tell the format of {path}: name it by `format` or `--format`")
@@ -160,9 +178,42 @@ def tool_of(lines: Iterable[str]) -> str | None:
             return codex.TOOL
         if isinstance(row, dict) and claude_code.is_transcript(row):
             return claude_code.TOOL
+        if otel.is_export(row):
+            return otel.TOOL
         if messages.is_row(row):
             return MESSAGES
     return None
+
+
+#: Formats of frameworks, by what a JSON value is.
+_LISTS: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (pydantic_ai.is_history, pydantic_ai.TOOL),
+    (ai_sdk.is_chat, ai_sdk.TOOL),
+    (langchain.is_dump, langchain.TOOL),
+)
+
+
+def list_in(text: str) -> str | None:
+    """Return which framework wrote a list of messages; None for none of them."""
+    try:
+        value = foreign.read_line(text)
+    except (ValueError, RecursionError):
+        return None
+    return next((name for is_one, name in _LISTS if is_one(value)), None)
+
+
+def many_of(path: str, world: World) -> str | None:
+    """Return which format of many conversations a file has; None for none of them."""
+    if path.endswith(inspect_ai.SUFFIX):
+        return inspect_ai.TOOL
+    return None if path.endswith(".jsonl") else otel.tool_of(path, world) or databases.tool_of(path, world)
+
+
+def threads_of(path: str, format: str, world: World) -> Iterator[listed.Thread]:
+    """Yield the conversations of a file. Raises `TransferError`."""
+    if format == inspect_ai.TOOL:
+        return inspect_ai.threads(path, world)
+    return otel.threads(path, world) if format == otel.TOOL else databases.threads(format, path, world)
 
 
 _FORMATS_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML}
@@ -214,6 +265,13 @@ def _parse_codex(text: str, record: Json | None, path: str) -> Parsed:
     return parsed_conversation(codex.conversation(foreign.Rows(lines_of(text)), lambda id: None))
 
 
+def _parse_list(read: Callable[[str], foreign.Conversation]) -> Callable[[str, Json | None, str], Parsed]:
+    def parse(text: str, record: Json | None, path: str) -> Parsed:
+        return parsed_conversation(listed.understood(read, text))
+
+    return parse
+
+
 def parsed_conversation(conversation: foreign.Conversation) -> Parsed:
     """Return what was read of another tool's file."""
     load, grow = partial(foreign.load, conversation), partial(foreign.grown, conversation)
@@ -261,6 +319,11 @@ FORMATS = (
     Format(claude_code.TOOL, ".jsonl", claude_code.dumps, claude_code.lost, _parse_claude_code),
     Format(codex.TOOL, ".jsonl", codex.dumps, codex.lost, _parse_codex),
     *map(_messages, FAMILIES),
+    Format(
+        pydantic_ai.TOOL, ".json", pydantic_ai.dumps, pydantic_ai.lost, _parse_list(pydantic_ai.conversation)
+    ),
+    Format(ai_sdk.TOOL, ".json", ai_sdk.dumps, ai_sdk.lost, _parse_list(ai_sdk.conversation)),
+    Format(langchain.TOOL, ".json", langchain.dumps, langchain.lost, _parse_list(langchain.conversation)),
 )
 
 

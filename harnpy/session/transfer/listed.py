@@ -1,0 +1,338 @@
+"""Conversations that a file holds as a list of messages: reading the list, and what each framework shares.
+
+An entry's id is the message's own, if the format has one, else its place; behind it is a digest of what was
+said up to there, so that a message that was changed is another one. Spec: 10 §C17.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from msgspec import DecodeError
+from msgspec.json import decode as from_json
+
+from harnpy.faults import shape_problem
+from harnpy.session import events as kinds
+from harnpy.session.errors import TransferError
+from harnpy.session.events import read_stamp
+from harnpy.session.transfer import claude_code, codex
+from harnpy.session.transfer.admission import Loss, lost
+from harnpy.session.transfer.foreign import Conversation, Entry
+from harnpy.session.transfer.shapes import shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from harnpy.session.log import Session
+    from harnpy.session.transfer.foreign import Json
+
+Made = TypeVar("Made")
+
+#: How frameworks name the services whose thinking they keep: the dialect, and the usual address.
+_SERVICES = {
+    "anthropic": ("anthropic", claude_code.ADDRESS),
+    "openai": ("responses", codex.ADDRESS),
+    "google": ("gemini", "https://generativelanguage.googleapis.com/v1beta"),
+}
+_ALIASES = {"google-gla": "google", "google_genai": "google", "openai-responses": "openai"}
+#: Where Gemini's signature of a part stands.
+SIGNATURE = "thought_signature"
+#: Kinds of blocks that only the service understands that wrote them.
+THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+#: What an id may not have: a log's own mark of branches.
+_MARK = "~"
+
+
+class Thread(NamedTuple):
+    """A conversation of a file that holds many, which is read when it is asked for."""
+
+    id: str
+    read: Callable[[], Conversation]
+
+
+class Listing:
+    """The entries of a list so far, each behind the one before, and what isn't taken over."""
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._entries: list[Entry] = []
+        self._left_out: Counter[str] = Counter()
+        self._told: set[tuple[str, str]] = set()
+        #: The entry that the next one stands behind, which place it has, and a digest of all up to there.
+        self._last: str | None = None
+        self._place = 0
+        self._digest = b""
+        self._known: set[str] = set()
+        #: What a conversation without an id is called: the digest of its beginning, to the first answer.
+        self._opening = ""
+
+    def lose(self, kind: str, count: int = 1, what: Any = None) -> None:
+        """Count what the log has no place for; ``what`` it is, if it may be told again."""
+        if what is not None:
+            told = (kind, json.dumps(what, sort_keys=True))
+            count = 0 if told in self._told else count
+            self._told.add(told)
+        self._left_out[kind] += count
+
+    def say(self, message: Json, id: Any = None, time: int = 0, metadata: Json | None = None) -> None:
+        """Add a message; ``id`` is its own, or None."""
+        if message["role"] == "assistant" and not message.get("content") and len(message) == 2:
+            return self.lose("empty answers")
+        return self._add(kinds.MESSAGE_ADDED, message, id, time, metadata)
+
+    def tell(self, text: str, id: Any = None, time: int = 0) -> None:
+        """Add what the program told its model: a system prompt."""
+        data = {"content": text, "kind": "harness", "placement": "history"}
+        self._add(kinds.CONTEXT_ADDED, data, id, time, None)
+
+    def note(self, type: str, data: Json, time: int = 0) -> None:
+        """Add an event of another kind."""
+        self._add(type, data, None, time, None)
+
+    def rewind(self) -> None:
+        """Begin at the beginning again: what is said from there as before is there already."""
+        self._last, self._place, self._digest = None, 0, b""
+
+    def _add(self, type: str, data: Json, id: Any, time: int, metadata: Json | None) -> None:
+        written = json.dumps(data, sort_keys=True).encode()
+        self._digest = sha256(self._digest + written).digest()
+        self._place += 1
+        own = self._place if id in (None, "") else id
+        after, self._last = self._last, f"{own}".replace(_MARK, "-") + f":{self._digest.hex()[:12]}"
+        if not self._opening and data.get("role") == "assistant":
+            self._opening = self._digest.hex()[:16]
+        if self._last not in self._known:
+            self._known.add(self._last)
+            self._entries.append(Entry(self._last, after, time, type, data, metadata))
+
+    def conversation(self, id: Any = None, metadata: Json | None = None) -> Conversation:
+        """Return what was read; ``id`` is the conversation's own. One without has that of its beginning, to
+        the first answer: the file may grow."""
+        name = f"{self._tool}-{id or self._opening or self._digest.hex()[:16]}"
+        losses = [Loss(name, kind, str(count)) for kind, count in sorted(self._left_out.items())]
+        told = {"source": self._tool, **(metadata or {})}
+        return Conversation(name, self._entries, {}, told, losses, is_named=True)
+
+
+def read_document(text: str | bytes, listing: Listing | None = None) -> Any:
+    """Return the value of a JSON text; numbers that JSON lacks are words, which ``listing`` counts.
+
+    Raises `TransferError`.
+    """
+
+    def word(number: str) -> str:
+        if listing is not None:
+            listing.lose("numbers that JSON lacks")
+        return number
+
+    def read(number: str) -> Any:
+        value = float(number)
+        return word(number) if value in (float("inf"), float("-inf")) else value
+
+    try:
+        return from_json(text)
+    except (DecodeError, RecursionError):
+        pass
+    try:
+        return _whole(json.loads(text, parse_constant=word, parse_float=read))
+    except RecursionError:
+        raise TransferError("the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise TransferError(f"this isn't JSON: {error}") from None
+
+
+def _whole(value: Any) -> Any:
+    """Return a value with U+FFFD for half characters."""
+    if isinstance(value, str):
+        return (
+            value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return {_whole(key): _whole(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def understood(read: Callable[..., Made], *given: Any) -> Made:
+    """Return what ``read`` makes of what it is given. Raises `TransferError` for all that it can't be."""
+    try:
+        return read(*given)
+    except TransferError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise TransferError(f"the messages make no sense: {shape_problem(error)}") from error
+
+
+def objects_of(value: Any, what: str) -> list[Json]:
+    """Return a list of objects as it is. Raises `TransferError`; ``what`` says of what it is one."""
+    if not isinstance(value, list):
+        raise TransferError(f"{what} are no list")
+    for number, each in enumerate(value, 1):
+        if not isinstance(each, dict):
+            raise TransferError(f"{what}: number {number} is no object")
+    return value
+
+
+def time_of(value: Any) -> int:
+    """Return a time stamp in microseconds since 1970, 0 for one that can't be read."""
+    try:
+        return read_stamp(value)
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        return 0
+
+
+def origin_of(provider: Any, model: Any) -> Json | None:
+    """Return who wrote a message, by a framework's name of the service; None when it isn't told."""
+    name = _ALIASES.get(provider, provider) if isinstance(provider, str) else None
+    if name not in _SERVICES or not isinstance(model, str) or not model:
+        return None
+    dialect, address = _SERVICES[name]
+    return {"dialect": dialect, "base_url": address, "model": model}
+
+
+def provider_of(origin: Any) -> str | None:
+    """Return a framework's name of the service that wrote a message; None for another one."""
+    told = (origin.get("dialect"), origin.get("base_url")) if isinstance(origin, dict) else None
+    return next((name for name, service in _SERVICES.items() if service == told), None)
+
+
+def as_text(value: Any) -> str:
+    """Return a value as a text: one as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def simple(blocks: list[Json]) -> Any:
+    """Return a content: the text of one text block, else the blocks."""
+    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
+        return blocks[0]["text"]
+    return blocks
+
+
+def answer(blocks: list[Json], thoughts: Sequence[str], origin: Json | None) -> Json:
+    """Return a model's message. Thoughts that nobody signed are a text of it, which goes to no service."""
+    message: Json = {"role": "assistant", "content": simple(blocks) if blocks else ""}
+    if thoughts:
+        message["reasoning"] = "\n\n".join(thoughts)
+    return message if origin is None else {**message, "origin": origin}
+
+
+def reasoning(text: str, id: Any, encrypted: str) -> Json:
+    """Return a block of OpenAI's Responses API."""
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    named = {"id": id} if id else {}
+    return {"type": "reasoning", **named, "summary": summary, "encrypted_content": encrypted}
+
+
+def summary_of(block: Json) -> str:
+    """Return what can be read of a block of thinking."""
+    if isinstance(block.get("thinking"), str):
+        return str(block["thinking"])
+    parts = [*_dicts(block.get("summary")), *_dicts(block.get("content"))]
+    return "\n\n".join(str(part.get("text", "")) for part in parts)
+
+
+def _dicts(value: Any) -> list[Json]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def arguments_of(given: Any) -> Json:
+    """Return a call's arguments; ones that can't be read as their text."""
+    if isinstance(given, str):
+        try:
+            given = from_json(given) if given.strip() else {}
+        except (DecodeError, RecursionError):
+            return {"__unreadable": given}
+    return given if isinstance(given, dict) else {} if given is None else {"__unreadable": as_text(given)}
+
+
+def media(kind: str, media_type: Any, data: Any = None, url: Any = None) -> Json:
+    """Return a block of an image, or of another kind of file, by its data in base64 or its address."""
+    typed = {"media_type": media_type} if isinstance(media_type, str) else {}
+    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
+        head, _, data = url.partition(";base64,")
+        typed, url = {"media_type": head.removeprefix("data:")}, None
+    if kind == "image":
+        return {"type": "image", **typed, **({"base64": data} if url is None else {"url": url})}
+    told = {"data": data} if url is None else {"url": url}
+    return {"type": kind, "source": {"type": "base64" if url is None else "url", **typed, **told}}
+
+
+def file_of(block: Json) -> tuple[str | None, str | None, str | None] | None:
+    """Return the type, data and address of an image or another file; None for a block that is none."""
+    if block.get("type") not in ("image", "document", "audio", "video"):
+        return None
+    source = block.get("source")
+    told = source if isinstance(source, dict) else block
+    data, url = told.get("base64", told.get("data")), told.get("url")
+    if not isinstance(data, str) and not isinstance(url, str):
+        return None
+    return told.get("media_type"), data if isinstance(data, str) else None, url
+
+
+def kind_of(media_type: Any) -> str:
+    """Return what a block of a file is called, by its type."""
+    kind = str(media_type).partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "document"
+
+
+# Writing.
+
+
+def blocks_of(message: Json) -> list[Json]:
+    """Return the blocks of a message of any shape; a result has its text or its blocks as ``content``."""
+    shape, content = shape_of(message), message.get("content")
+    if shape.role == "tool":
+        [result] = shape.results
+        failed = {"is_error": True} if result.is_error else {}
+        given = content if isinstance(content, (str, list)) else result.text
+        return [{"type": "tool_result", "tool_use_id": result.id, "content": given, **failed}]
+    given = content if isinstance(content, list) else [content] if content else []
+    blocks = [each if isinstance(each, dict) else {"type": "text", "text": as_text(each)} for each in given]
+    said = {block.get("id") for block in blocks}
+    first = message.get("thinking_blocks")
+    if isinstance(message.get("reasoning"), str):
+        blocks.insert(0, {"type": "thinking", "thinking": message["reasoning"]})
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call.arguments)}
+        for call in shape.calls
+        if call.id not in said
+    ]
+    return [*_dicts(first), *blocks, *calls]
+
+
+#: What of a block every format holds.
+_HELD = {
+    "text": {"type", "text", SIGNATURE},
+    "tool_use": {"type", "id", "name", "input", SIGNATURE},
+    "tool_result": {"type", "tool_use_id", "content", "is_error", "name"},
+}
+
+
+def count_own(blocks: list[Json], left_out: Counter[str]) -> None:
+    """Count the blocks that have keys of their service's own, such as citations, which no list has."""
+    own = sum(bool(block.keys() - _HELD.get(str(block.get("type")), block.keys())) for block in blocks)
+    if own:
+        left_out["keys of a service's own"] += own
+
+
+def parts_of(content: Any) -> list[Json]:
+    """Return the blocks of a result's content."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    given = content if isinstance(content, list) else []
+    return [each if isinstance(each, dict) else {"type": "text", "text": as_text(each)} for each in given]
+
+
+def text_of(blocks: Iterable[Json]) -> str:
+    """Return the texts of blocks, joined; others as JSON."""
+    return "\n".join(
+        str(block.get("text", "")) if block.get("type") == "text" else as_text(block) for block in blocks
+    )
+
+
+def losses(session: Session, left_out: Counter[str]) -> list[Loss]:
+    """Return what of a session a list of messages doesn't hold: ``left_out``, and what is no message."""
+    more = [Loss(session.id, kind, str(count)) for kind, count in sorted(left_out.items())]
+    return [*lost(session, ()), *more]
