@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from functools import partial
-from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from harnpy.formats.compression import zstd_decompressed
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer import listed
 from harnpy.session.transfer.listed import Listing, Thread
+from harnpy.world.unpacking import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,6 @@ SUFFIX = ".eval"
 _SAMPLES = "samples/"
 _START = "_journal/start.json"
 _ATTACHED = re.compile(r"attachment://([0-9a-f]{32})")
-_PIECE = 1 << 20
 #: How a member is packed that Python reads from 3.14 on.
 _ZSTD = 93
 _HEAD = struct.Struct("<26xHH")
@@ -73,15 +72,10 @@ def _unpacked(data: bytes, member: ZipInfo) -> bytes:
     if member.compress_type != _ZSTD:
         raise TransferError(f"{member.filename} of the log is packed in an unknown way")
     try:
-        zstd: Any = import_module("zstandard")
-    except ImportError:
-        raise TransferError("the log is packed with zstd; to read it, pip install 'harnpy[import]'") from None
-    try:
         start = member.header_offset + _HEAD.size + sum(_HEAD.unpack_from(data, member.header_offset))
         packed = data[start : start + member.compress_size]
-        reader = zstd.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-        text = b"".join(iter(partial(reader.read, _PIECE), b""))
-    except (zstd.ZstdError, struct.error, MemoryError):
+        text = b"".join(zstd_decompressed([packed]))
+    except (DataError, struct.error):
         raise TransferError(f"{member.filename} of the log is damaged") from None
     return text
 

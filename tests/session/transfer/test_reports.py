@@ -42,8 +42,6 @@ def load(id: str, store: Store) -> StoredSession:
 
 @pytest.mark.parametrize("log", [LOG, DEFLATED])
 def test_samples_of_a_log_of_inspect(log: Path) -> None:
-    if log is LOG:
-        pytest.importorskip("zstandard", reason="the log is packed with zstd")
     store, report = imported(log)
     assert (len(report.imported), report.errors, report.losses) == (2, [], [])
     session = load(report.imported[0], store)
