@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -243,9 +244,19 @@ def of_threads(url: str) -> Texts:
                     found.parent_config,
                     [[task, channel, repr(value)] for task, channel, value in found.pending_writes or ()],
                 ]
-                for found in HarnpySaver(store).list(None)
+                for found in _by_thread(HarnpySaver(store).list(None))
             )
         }
+
+
+def _by_thread(found: Iterable[Any]) -> list[Any]:
+    """Checkpoints by thread and graph, in each the newest first: the first builds listed them so."""
+    newest: dict[tuple[str, str], list[Any]] = {}
+    for each in found:
+        place = each.config["configurable"]
+        newest.setdefault((place["thread_id"], place["checkpoint_ns"]), []).append(each)
+    oldest = {key: each[-1].checkpoint["id"] for key, each in newest.items()}
+    return [each for key in sorted(newest, key=lambda key: (key[0], oldest[key])) for each in newest[key]]
 
 
 def of_project(project: Path) -> Texts:
