@@ -24,6 +24,9 @@ from tests.support import PATIENCE, ROOT, Command, Popen
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Programs that are waited for, or killed, print into pipes, where Python would keep lines back.
+os.environ["PYTHONUNBUFFERED"] = "1"
+
 # What trusts a project is the test's.
 os.environ.pop("HARN_TRUST", None)
 
