@@ -6,7 +6,6 @@ have their results in them: a step is a message here, and each result another on
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -195,14 +194,12 @@ def _has_image(output: Any) -> bool:
 
 def dumps(session: Session) -> str:
     """Return what a model is shown of a session, as a list of UIMessages."""
-    return json.dumps(_messages(session, Counter()), indent=2, ensure_ascii=False) + "\n"
+    return listed.written(session, _messages)
 
 
 def lost(session: Session) -> list[Loss]:
     """Return what of a session its UIMessages don't hold."""
-    left_out: Counter[str] = Counter()
-    _messages(session, left_out)
-    return listed.losses(session, left_out)
+    return listed.losses(session, _messages)
 
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:

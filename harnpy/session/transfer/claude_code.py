@@ -14,11 +14,11 @@ from harnpy.formats.json import ordered_json
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut, joined
 from harnpy.session.errors import TransferError
-from harnpy.session.events import MICROS, read_stamp, stamp
+from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
 from harnpy.session.transfer.blocks import from_anthropic, is_foreign, text_of, to_anthropic
-from harnpy.session.transfer.foreign import Conversation, Entry
+from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,7 +104,7 @@ class _Chain:
         if uuid in self._entry:
             self._left_out["lines twice"] += 1
             return
-        time = _time(number, row)
+        time = time_of(number, row)
         behind = self._behind(row)
         message = row.get("message")
         if kind in ("user", "assistant"):
@@ -158,11 +158,11 @@ class _Chain:
         if row["type"] == "system":
             yield Entry(last["uuid"], behind, time, kinds.COMPACTION_TRIGGERED, self._compaction(*lines))
         elif row["type"] == "attachment":
-            data = {"content": _file(row), "kind": "harness", "placement": "history"}
+            data = context(_file(row) or "")
             yield Entry(first, behind, time, kinds.CONTEXT_ADDED, data)
         elif row.get("isMeta"):
             text = text_of(row["message"].get("content"))
-            data = {"content": text, "kind": "harness", "placement": "history"}
+            data = context(text)
             yield Entry(first, behind, time, kinds.CONTEXT_ADDED, data)
         else:
             message = _message(lines)
@@ -236,13 +236,6 @@ def _sort(row: Json) -> str:
     if isinstance(given, dict):
         return f"{given.get('type')} {kind}"
     return f"{row['subtype']} {kind}" if row.get("subtype") else kind
-
-
-def _time(number: int, row: Json) -> int:
-    try:
-        return read_stamp(row["timestamp"])
-    except (KeyError, ValueError):
-        raise TransferError(f"line {number} has no time stamp") from None
 
 
 # Writing. A model's message is a line for each of its blocks, as Claude Code has them.

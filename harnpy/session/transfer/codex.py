@@ -13,7 +13,7 @@ from harnpy.formats.json import ordered_json
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError
-from harnpy.session.events import MICROS, read_stamp, stamp
+from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
 from harnpy.session.transfer.blocks import (
@@ -23,7 +23,7 @@ from harnpy.session.transfer.blocks import (
     to_response_items,
 )
 from harnpy.session.transfer.claude_code import uuid_of
-from harnpy.session.transfer.foreign import Conversation, Entry
+from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +144,7 @@ class _Rollout:
         payload = row.get("payload")
         if not isinstance(payload, dict):
             raise TransferError(f"line {number} has no payload")
-        kind, time = row.get("type"), _time(number, row)
+        kind, time = row.get("type"), time_of(number, row)
         if kind == "response_item":
             self._item(f"{self.thread}:{row.get('ordinal', number)}", time, payload)
         elif kind == "compacted":
@@ -200,7 +200,7 @@ class _Rollout:
             said = {"role": "user", "content": from_response_parts(parts)}
             return self._add(id, time, kinds.MESSAGE_ADDED, said)
         text = "\n\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
-        data = {"content": text, "kind": "harness", "placement": "history"}
+        data = context(text)
         return self._add(id, time, kinds.CONTEXT_ADDED, data)
 
     def _event(self, payload: Json) -> None:
@@ -256,13 +256,6 @@ def _is_codexs(item: Json, parts: Sequence[Any]) -> bool:
     if isinstance(given, list) and given:
         return not any(str(kind).startswith("user") for kind in given)
     return all(isinstance(part, dict) and str(part.get("text", "")).startswith(_MARKS) for part in parts)
-
-
-def _time(number: int, row: Json) -> int:
-    try:
-        return read_stamp(row["timestamp"])
-    except (KeyError, ValueError):
-        raise TransferError(f"line {number} has no time stamp") from None
 
 
 # Writing.

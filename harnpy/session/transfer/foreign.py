@@ -15,7 +15,7 @@ from msgspec.json import decode as from_json
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Created
 from harnpy.session.errors import TransferError
-from harnpy.session.events import MICROS, SESSION_CREATED, Event, EventDraft, Origin
+from harnpy.session.events import MICROS, SESSION_CREATED, Event, EventDraft, Origin, read_stamp
 from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.rewind import LeafMoved
@@ -206,6 +206,19 @@ class _Growth:
             self._known[behind, id] = number
         self.leaf = number
         self._entry.append(behind if id is None else number)
+
+
+def context(text: str) -> Json:
+    """Return the data of what a tool itself told its model."""
+    return {"content": text, "kind": "harness", "placement": "history"}
+
+
+def time_of(number: int, row: Json) -> int:
+    """Return the time of a line, in microseconds since 1970. Raises `TransferError`."""
+    try:
+        return read_stamp(row["timestamp"])
+    except (KeyError, ValueError):
+        raise TransferError(f"line {number} has no time stamp") from None
 
 
 class Rows:

@@ -6,7 +6,6 @@ flat, as LangGraph's server shows it. Spec: 10 §C17.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -261,14 +260,12 @@ def _thought(listing: Listing, part: Json, origin: Json | None) -> Json | None:
 
 def dumps(session: Session) -> str:
     """Return what a model is shown of a session, as `messages_from_dict` of LangChain reads it."""
-    return json.dumps(_messages(session, Counter()), indent=2, ensure_ascii=False) + "\n"
+    return listed.written(session, _messages)
 
 
 def lost(session: Session) -> list[Loss]:
     """Return what of a session LangChain's messages don't hold."""
-    left_out: Counter[str] = Counter()
-    _messages(session, left_out)
-    return listed.losses(session, left_out)
+    return listed.losses(session, _messages)
 
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:

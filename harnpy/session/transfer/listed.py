@@ -20,7 +20,7 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import read_stamp
 from harnpy.session.transfer import claude_code, codex
 from harnpy.session.transfer.admission import Loss, lost
-from harnpy.session.transfer.foreign import Conversation, Entry
+from harnpy.session.transfer.foreign import Conversation, Entry, context
 from harnpy.session.transfer.shapes import shape_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from harnpy.session.log import Session
     from harnpy.session.transfer.foreign import Json
+
+    #: Makes a session's list of messages, and counts what that has no place for.
+    Messages = Callable[[Session, Counter[str]], list[Json]]
 
 Made = TypeVar("Made")
 
@@ -85,8 +88,7 @@ class Listing:
 
     def tell(self, text: str, id: Any = None, time: int = 0) -> None:
         """Add what the program told its model: a system prompt."""
-        data = {"content": text, "kind": "harness", "placement": "history"}
-        self._add(kinds.CONTEXT_ADDED, data, id, time, None)
+        self._add(kinds.CONTEXT_ADDED, context(text), id, time, None)
 
     def note(self, type: str, data: Json, time: int = 0) -> None:
         """Add an event of another kind."""
@@ -332,7 +334,14 @@ def text_of(blocks: Iterable[Json]) -> str:
     )
 
 
-def losses(session: Session, left_out: Counter[str]) -> list[Loss]:
-    """Return what of a session a list of messages doesn't hold: ``left_out``, and what is no message."""
+def written(session: Session, messages: Messages) -> str:
+    """Return the text of a session's list of messages."""
+    return json.dumps(messages(session, Counter()), indent=2, ensure_ascii=False) + "\n"
+
+
+def losses(session: Session, messages: Messages) -> list[Loss]:
+    """Return what of a session its list of messages doesn't hold, and what of it is no message."""
+    left_out: Counter[str] = Counter()
+    messages(session, left_out)
     more = [Loss(session.id, kind, str(count)) for kind, count in sorted(left_out.items())]
     return [*lost(session, ()), *more]

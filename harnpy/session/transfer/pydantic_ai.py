@@ -6,7 +6,6 @@ results, each of which is an entry; a response is one. Spec: 10 §C17.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -229,14 +228,12 @@ _KINDS = {"image": "image-url", "audio": "audio-url", "video": "video-url", "doc
 
 def dumps(session: Session) -> str:
     """Return what a model is shown of a session, as a message history that pydantic-ai takes."""
-    return json.dumps(_messages(session, Counter()), indent=2, ensure_ascii=False) + "\n"
+    return listed.written(session, _messages)
 
 
 def lost(session: Session) -> list[Loss]:
     """Return what of a session its message history doesn't hold."""
-    left_out: Counter[str] = Counter()
-    _messages(session, left_out)
-    return listed.losses(session, left_out)
+    return listed.losses(session, _messages)
 
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
