@@ -102,13 +102,38 @@ _KEY = "$same"
 
 def shortened(values: list[Any]) -> list[Any]:
     """Return the data of an append's events, each with references to those before it."""
+    sources, changing = _repeats(values)
+    if not changing:
+        return values
     seen: dict[str, tuple[int, str]] = {}
-    written = []
+    for place in sorted(sources):
+        _note_texts(values[place], "", place, seen)
+    return [
+        _shortened(value, place, seen) if place in changing else value for place, value in enumerate(values)
+    ]
+
+
+def _repeats(values: list[Any]) -> tuple[set[int], set[int]]:
+    """Return the places of the values that have a long text first, and of those that have it again, or that
+    look like a reference."""
+    first: dict[str, int] = {}
+    sources: set[int] = set()
+    changing: set[int] = set()
     for place, value in enumerate(values):
-        written.append(_shortened(value, place, seen))
-        if place + 1 < len(values):
-            _note_texts(value, "", place, seen)
-    return written
+        found = [value]
+        for item in found:
+            kind = type(item)
+            if kind is str:
+                if len(item) >= LONG and (source := first.setdefault(item, place)) != place:
+                    sources.add(source)
+                    changing.add(place)
+            elif kind is dict:
+                if len(item) == 1 and _marker(item) is not None:
+                    changing.add(place)
+                found += item.values()
+            elif kind is list:
+                found += item
+    return sources, changing
 
 
 def is_plain(text: str) -> bool:
@@ -134,7 +159,7 @@ def _shortened(value: Any, place: int, seen: dict[str, tuple[int, str]]) -> Any:
 
     def short(text: str) -> Any:
         known = seen.get(text) if len(text) >= LONG else None
-        return text if known is None else {_KEY: [place - known[0], known[1]]}
+        return text if known is None or known[0] == place else {_KEY: [place - known[0], known[1]]}
 
     return _changed(value, change, short)
 

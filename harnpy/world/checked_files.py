@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from harnpy.world.effects import DELETE, LIST, READ, WRITE
 from harnpy.world.files import USUAL, RealFiles, private_files
@@ -265,6 +265,10 @@ class _Checked:
     def read_bytes(self, path: str, most: int | None = None) -> bytes:
         with self._at(path, READ) as (files, name):
             return files.read_bytes(name, most)
+
+    def reader(self, path: str) -> BinaryIO:
+        with self._at(path, READ) as (files, name):
+            return files.reader(name)
 
     def read_text(self, path: str, errors: str = "strict") -> str:
         with self._at(path, READ) as (files, name):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from io import FileIO
-    from typing import Protocol
+    from typing import BinaryIO, Protocol
 
     class Files(Protocol):
         """Relative paths are relative to `cwd`. What is not said to be fine raises OSError."""
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
             Raises TooLarge for a file of more than ``most`` bytes.
             """
+
+        def reader(self, path: str) -> BinaryIO:
+            """Open a file whose bytes or lines are read as they are needed. The caller closes it."""
 
         def read_text(self, path: str, errors: str = "strict") -> str:
             """The text of a UTF-8 file as it is. Raises UnicodeDecodeError unless ``errors`` is "replace"."""
@@ -201,6 +204,21 @@ class RealFiles:
         except OSError as error:
             error.filename = path
             raise
+
+    def reader(self, path: str) -> BinaryIO:
+        try:
+            file = open(path, "rb", opener=self._open_at_once)  # noqa: SIM115
+        except OSError as error:
+            error.filename = path
+            raise
+        if S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        from io import BytesIO
+
+        from harnpy.world.file_io import read_endless
+
+        with file:
+            return BytesIO(read_endless(file.fileno(), self._look))
 
     def read_text(self, path: str, errors: str = "strict") -> str:
         return self.read_bytes(path).decode("utf-8", errors)

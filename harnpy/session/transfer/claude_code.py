@@ -117,14 +117,14 @@ class _Chain:
             said = message.get("id") if kind == "assistant" else None
             first = self._answers.setdefault(said, uuid) if isinstance(said, str) else uuid
             self._entry[uuid] = first
-            self._groups.setdefault(first, []).append({**row, "after": behind, "time": time})
+            self._groups.setdefault(first, []).append(_line(row, behind, time))
         elif kind == "system" and row.get("subtype") == _COMPACTED:
             self._entry[uuid] = uuid
             self._cuts.add(uuid)
-            self._groups[uuid] = [{**row, "after": behind, "time": time}]
+            self._groups[uuid] = [_line(row, behind, time)]
         elif kind == "attachment" and _file(row) is not None:
             self._entry[uuid] = uuid
-            self._groups[uuid] = [{**row, "after": behind, "time": time}]
+            self._groups[uuid] = [_line(row, behind, time)]
         else:
             self._left_out[_sort(row)] += 1
             self._entry[uuid] = behind
@@ -191,6 +191,14 @@ class _Chain:
 
 #: Lines about the tool's own state, which say nothing of the conversation.
 _SILENT = frozenset({"queue-operation", "mode", "last-prompt", "file-history-snapshot", "permission-mode"})
+
+
+def _line(row: Json, behind: str | None, time: int) -> Json:
+    """Return what is kept of a line: its results are there twice, for the model and for the terminal."""
+    return {**{key: row[key] for key in _KEPT if key in row}, "after": behind, "time": time}
+
+
+_KEPT = ("type", "uuid", "isMeta", "message", "attachment", "compactMetadata")
 
 
 def _message(lines: list[Json]) -> Json:

@@ -302,28 +302,37 @@ class _Import:
         if not path.endswith(_SEARCHED) and self._format == AUTO:
             return False
         try:
-            text = self._world.files.read_text(path)
+            tool = self._format if self._format != AUTO else self._tool_of(path)
+            if tool is None:
+                return False
+            began = self._beginning(path) if tool in (claude_code.TOOL, codex.TOOL) else 0
         except (OSError, UnicodeDecodeError):
             return False
-        lines = lines_of(text)
-        tool = self._format
-        if tool == AUTO:
-            known = tool_of(lines) if path.endswith(_LINES) else MESSAGES if messages.is_file(text) else None
-            if known is None or (known == MESSAGES and list_in(text) is not None):
-                return False
-            tool = known
-        is_told = tool in (claude_code.TOOL, codex.TOOL)
-        began = next(filter(None, map(_began, lines)), 0) if is_told else 0
         self._transcripts[path] = _Transcript(path, tool, began)
         return True
+
+    def _tool_of(self, path: str) -> str | None:
+        """Return which tool wrote a file; None for none whose conversations can be imported again."""
+        if path.endswith(_LINES):
+            with self._world.files.reader(path) as lines:
+                tool = tool_of(lines)
+            if tool != MESSAGES:
+                return tool
+        text = self._world.files.read_text(path)
+        return MESSAGES if messages.is_file(text) and list_in(text) is None else None
+
+    def _beginning(self, path: str) -> int:
+        with self._world.files.reader(path) as lines:
+            return next(filter(None, map(_began, lines)), 0)
 
     def _conversations(self, found: _Transcript) -> list[Conversation]:
         if found.tool in (MESSAGES, *FAMILIES):
             return self._of_messages(found)
-        rows = self._rows(found.path)
-        if found.tool == codex.TOOL:
-            return [codex.conversation(rows, lambda id: self._rollout(found.path, id))]
-        return [self._descended(each) for each in claude_code.conversations(rows)]
+        with self._world.files.reader(found.path) as lines:
+            rows = foreign.Rows(lines, self._partial)
+            if found.tool == codex.TOOL:
+                return [codex.conversation(rows, lambda id: self._rollout(found.path, id))]
+            return [self._descended(each) for each in claude_code.conversations(rows)]
 
     def _of_messages(self, found: _Transcript) -> list[Conversation]:
         text = self._world.files.read_text(found.path)
@@ -336,16 +345,13 @@ class _Import:
                 )
         return made
 
-    def _rows(self, path: str) -> foreign.Rows:
-        return foreign.Rows(lines_of(self._world.files.read_text(path)), self._partial)
-
     def _rollout(self, path: str, id: str) -> foreign.Rows | None:
         """Return the lines of another rollout: of those that are imported, else of the folder beside."""
         near = [entry.name for entry in self._world.files.entries(posixpath.dirname(path) or ".")]
         beside = [posixpath.join(posixpath.dirname(path), name) for name in near]
         for other in (*self._transcripts, *beside):
             if other.endswith(f"{id}{_LINES}"):
-                return self._rows(other)
+                return foreign.Rows(self._world.files.read_text(other), self._partial)
         return None
 
     def _descended(self, conversation: Conversation) -> Conversation:
@@ -369,7 +375,7 @@ class _Import:
         self._report.losses.extend(conversation.losses)
 
 
-def _began(line: str) -> int | None:
+def _began(line: bytes) -> int | None:
     """Return the time of a line, None if it has none."""
     try:
         return read_stamp(foreign.read_line(line)["timestamp"])

@@ -7,6 +7,7 @@ log grows at its end, and its leaf moves to where the tool went back.
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import DecodeError
@@ -228,21 +229,20 @@ class Rows:
     no sense to `each` or its caller, who reports them to `skip`.
     """
 
-    def __init__(self, lines: Sequence[str], partial: bool = False) -> None:
-        self._lines = lines
+    def __init__(self, lines: Iterable[bytes] | str, partial: bool = False) -> None:
+        self._lines = BytesIO(lines.encode(errors="surrogatepass")) if isinstance(lines, str) else lines
         self._partial = partial
         self.notes: list[str] = []
 
     def each(self) -> Iterator[Row]:
         """Yield the rows. Raises `TransferError` for a line that is no JSON object."""
-        last = len(self._lines)
         for number, line in enumerate(self._lines, 1):
             if not line.strip():
                 continue
             try:
                 row = read_line(line)
             except ValueError:
-                if number == last and not line.endswith("\n"):
+                if not line.endswith(b"\n"):
                     self.notes.append(f"line {number} was cut off")
                     return
                 self.skip(f"line {number} isn't JSON")
@@ -259,7 +259,7 @@ class Rows:
         self.notes.append(reason)
 
 
-def read_line(line: str) -> Any:
+def read_line(line: str | bytes) -> Any:
     """Return the value of a line, half characters that some writers leave included. Raises ValueError."""
     try:
         return from_json(line)

@@ -167,7 +167,7 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
     raise TransferError(f"cannot tell the format of {path}: name it by `format` or `--format`")
 
 
-def tool_of(lines: Iterable[str]) -> str | None:
+def tool_of(lines: Iterable[str | bytes]) -> str | None:
     """Return which other tool wrote these lines, by the first of them; None for none that is known."""
     for line in islice(lines, _LOOKED_AT):
         try:
@@ -258,11 +258,11 @@ def _parse_agently(language: str) -> Callable[[str, Json | None, str], Parsed]:
 
 
 def _parse_claude_code(text: str, record: Json | None, path: str) -> Parsed:
-    return parsed_conversation(claude_code.conversations(foreign.Rows(lines_of(text)))[0])
+    return parsed_conversation(claude_code.conversations(foreign.Rows(text))[0])
 
 
 def _parse_codex(text: str, record: Json | None, path: str) -> Parsed:
-    return parsed_conversation(codex.conversation(foreign.Rows(lines_of(text)), lambda id: None))
+    return parsed_conversation(codex.conversation(foreign.Rows(text), lambda id: None))
 
 
 def _parse_list(read: Callable[[str], foreign.Conversation]) -> Callable[[str, Json | None, str], Parsed]:

@@ -78,7 +78,7 @@ def format_in(text: str) -> str | None:
 
     Raises `TransferError` if it is of several, between which its messages mean something else.
     """
-    rows = Rows(lines_of(text), partial=True)
+    rows = Rows(text, partial=True)
     try:
         documents = _documents(text, "", rows)
     except TransferError:
@@ -93,7 +93,7 @@ def conversations(text: str, path: str, format: str, partial: bool = False) -> l
     Where there is no id in it, ids are made of the name in ``path``; it is empty for a text that comes from
     no file. ``partial``: leave out what can't be read, and list it. Raises `TransferError`.
     """
-    rows = Rows(lines_of(text), partial)
+    rows = Rows(text, partial)
     documents = _documents(text, path, rows)
     torn = list(rows.notes)
     chosen = format if format in FAMILIES else _format_of(documents)

@@ -165,8 +165,13 @@ def tool_key(key: str | None) -> bytes | None:
 def insert(cursor: Cursor, sid: int, rows: Sequence[Row]) -> None:
     """Write the rows of a stream."""
     base = sid << SHIFT
-    for seq, type, time, data, more, turn, cost, key, rest in rows:
-        cursor.execute(_INSERT, (base + seq, type, time, data, more, turn, cost, tool_key(key), rest))
+    cursor.executemany(
+        _INSERT,
+        [
+            (base + seq, type, time, data, more, turn, cost, tool_key(key), rest)
+            for seq, type, time, data, more, turn, cost, key, rest in rows
+        ],
+    )
 
 
 def head_columns(data: Mapping[str, Any]) -> tuple[str, str, str]:
