@@ -538,8 +538,7 @@ def _import_one(
     parsed = parsed_file(path, World(), format, {})
     if strict:
         refuse(parsed.losses)
-    session = admitted(parsed, store, World(), id, on_conflict)
-    _say_imported(as_json, path, None if session is None else session.id)
+    _say_imported(as_json, path, admitted(parsed, store, World(), id, on_conflict))
     _say_lost(parsed.losses)
 
 

@@ -7,7 +7,8 @@ what a model answered at once is several lines of one `message.id`. Spec: 10 §C
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from harnpy.formats.json import ordered_json
@@ -47,7 +48,7 @@ def conversations(rows: Rows) -> list[Conversation]:
 
     Raises `TransferError`.
     """
-    chains: defaultdict[str | None, _Chain] = defaultdict(_Chain)
+    chains: defaultdict[str | None, _Chain] = defaultdict(lambda: _Chain(rows))
     whole: str | None = None
     for number, row in rows.each():
         if whole is None and isinstance(row.get("sessionId"), str):
@@ -66,14 +67,26 @@ def conversations(rows: Rows) -> list[Conversation]:
     return found
 
 
-class _Chain:
-    """One chain of lines, which is read to its end before anything is made of it."""
+class _Line(NamedTuple):
+    """What is kept of a line: ``at`` is where it is in the file, and is read again."""
 
-    def __init__(self) -> None:
+    at: int
+    uuid: str
+    type: str
+    is_meta: bool
+    after: str | None
+    time: int
+
+
+class _Chain:
+    """One chain of lines, which is read to its end before anything is made of it: then it yields entries."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self._left_out: Counter[str] = Counter()
         self._facts: Json = {}
         #: The lines of each entry, by the id of the first of them.
-        self._groups: dict[str, list[Json]] = {}
+        self._groups: dict[str, list[_Line]] = {}
         #: The entry that a line is of, or stands behind if it is of none; None for the beginning.
         self._entry: dict[str, str | None] = {}
         #: The last entry of the results of one answer.
@@ -85,12 +98,27 @@ class _Chain:
 
     def conversation(self, id: str, parent: str | None, notes: Sequence[str]) -> Conversation:
         losses = [Loss(id, "lines", note) for note in notes]
-        entries = [entry for first, lines in self._groups.items() for entry in self._entries(first, lines)]
         if self._left_out:
             kinds_left = ", ".join(f"{count} {kind}" for kind, count in sorted(self._left_out.items()))
             losses.append(Loss(id, "lines that are no messages", kinds_left))
         facts = {"agent_label": self._facts.pop("title")} if self._facts.get("title") else {}
-        return Conversation(id, entries, facts, {"source": TOOL, **self._facts}, losses, parent)
+        return Conversation(id, self, facts, {"source": TOOL, **self._facts}, losses, parent)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __contains__(self, entry: object) -> bool:
+        return any(each == entry for each in self)
+
+    def __iter__(self) -> Iterator[Entry]:
+        for lines in self._groups.values():
+            first, last = lines[0], lines[-1]
+            type, data, told = kinds.CONTEXT_ADDED, partial(self._data, lines), None
+            if first.type == "system":
+                type = kinds.COMPACTION_TRIGGERED
+            elif first.type != "attachment" and not first.is_meta:
+                type, told = kinds.MESSAGE_ADDED, partial(self._told, last.at)
+            yield Entry(last.uuid, self._name(first.after), first.time, type, data, told)
 
     def take(self, number: int, row: Json) -> None:
         """Find the entry that a line is of. Raises `TransferError` for a line that makes no sense."""
@@ -106,25 +134,26 @@ class _Chain:
             return
         time = time_of(number, row)
         behind = self._behind(row)
+        line = _Line(self._rows.at, uuid, str(kind), bool(row.get("isMeta")), behind, time)
         message = row.get("message")
         if kind in ("user", "assistant"):
             if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
                 raise TransferError(f"line {number} has type '{kind}', and no message")
             if row.get("isCompactSummary") and behind is not None and behind in self._cuts:
                 self._entry[uuid] = behind
-                self._groups[behind].append(row)
+                self._groups[behind].append(line)
                 return
             said = message.get("id") if kind == "assistant" else None
             first = self._answers.setdefault(said, uuid) if isinstance(said, str) else uuid
             self._entry[uuid] = first
-            self._groups.setdefault(first, []).append(_line(row, behind, time))
+            self._groups.setdefault(first, []).append(line)
         elif kind == "system" and row.get("subtype") == _COMPACTED:
             self._entry[uuid] = uuid
             self._cuts.add(uuid)
-            self._groups[uuid] = [_line(row, behind, time)]
+            self._groups[uuid] = [line]
         elif kind == "attachment" and _file(row) is not None:
             self._entry[uuid] = uuid
-            self._groups[uuid] = [_line(row, behind, time)]
+            self._groups[uuid] = [line]
         else:
             self._left_out[_sort(row)] += 1
             self._entry[uuid] = behind
@@ -151,66 +180,51 @@ class _Chain:
             entry, self._results[entry] = self._results.get(entry, entry), str(row["uuid"])
         return entry
 
-    def _entries(self, first: str, lines: list[Json]) -> Iterator[Entry]:
-        row, last = lines[0], lines[-1]
-        behind = self._name(row["after"])
-        time: int = row["time"]
-        if row["type"] == "system":
-            yield Entry(last["uuid"], behind, time, kinds.COMPACTION_TRIGGERED, self._compaction(*lines))
-        elif row["type"] == "attachment":
-            data = context(_file(row) or "")
-            yield Entry(first, behind, time, kinds.CONTEXT_ADDED, data)
-        elif row.get("isMeta"):
-            text = text_of(row["message"].get("content"))
-            data = context(text)
-            yield Entry(first, behind, time, kinds.CONTEXT_ADDED, data)
-        else:
-            message = _message(lines)
-            told = {key: last["message"][key] for key in _TOLD if last["message"].get(key)}
-            yield Entry(last["uuid"], behind, time, kinds.MESSAGE_ADDED, message, told)
+    def _data(self, lines: list[_Line], numbers: Numbers, last: int) -> Any:
+        """Return the data of an entry's event."""
+        if lines[0].type == "system":
+            return self._compaction(lines, numbers, last)
+        rows = [self._rows.again(line.at) for line in lines]
+        if lines[0].type == "attachment":
+            return context(_file(rows[0]) or "")
+        return context(text_of(rows[0]["message"].get("content"))) if lines[0].is_meta else _message(rows)
+
+    def _told(self, at: int) -> Json:
+        """Return what the metadata says of a message: its last line does."""
+        message = self._rows.again(at)["message"]
+        return {key: message[key] for key in _TOLD if message.get(key)}
 
     def _name(self, first: str | None) -> str | None:
         """Return the id of an entry: that of its last line, so that one which has grown is another."""
-        return None if first is None else str(self._groups[first][-1]["uuid"])
+        return None if first is None else self._groups[first][-1].uuid
 
-    def _compaction(self, row: Json, *summaries: Json) -> Any:
+    def _compaction(self, lines: list[_Line], numbers: Numbers, last: int) -> Cut:
+        row, *summaries = [self._rows.again(line.at) for line in lines]
         told = row.get("compactMetadata")
         kept = told.get("preservedMessages") if isinstance(told, dict) else None
         listed = kept.get("uuids") if isinstance(kept, dict) else None
         uuids = [uuid for uuid in listed if isinstance(uuid, str)] if isinstance(listed, list) else []
         preserved = [self._name(self._entry.get(uuid)) for uuid in uuids]
-
-        def cut(numbers: Numbers, last: int) -> Cut:
-            known = [number for each in dict.fromkeys(preserved) if each and (number := numbers(each))]
-            items: list[Any] = [{"message": from_anthropic(each["message"])} for each in summaries]
-            items += joined([[number, number] for number in known])
-            return Cut.restored({"strategy": TOOL, "cutoff_seq": last, "entries": items})
-
-        return cut
+        known = [number for each in dict.fromkeys(preserved) if each and (number := numbers(each))]
+        items: list[Any] = [{"message": from_anthropic(each["message"])} for each in summaries]
+        items += joined([[number, number] for number in known])
+        return Cut.restored({"strategy": TOOL, "cutoff_seq": last, "entries": items})
 
 
 #: Lines about the tool's own state, which say nothing of the conversation.
 _SILENT = frozenset({"queue-operation", "mode", "last-prompt", "file-history-snapshot", "permission-mode"})
 
 
-def _line(row: Json, behind: str | None, time: int) -> Json:
-    """Return what is kept of a line: its results are there twice, for the model and for the terminal."""
-    return {**{key: row[key] for key in _KEPT if key in row}, "after": behind, "time": time}
-
-
-_KEPT = ("type", "uuid", "isMeta", "message", "attachment", "compactMetadata")
-
-
-def _message(lines: list[Json]) -> Json:
-    """Return the message that lines of one answer are."""
-    if lines[0]["type"] == "user":
-        return from_anthropic(lines[0]["message"])
+def _message(rows: list[Json]) -> Json:
+    """Return the message that the lines of one answer are."""
+    if rows[0]["type"] == "user":
+        return from_anthropic(rows[0]["message"])
     blocks: list[Any] = []
-    for row in lines:
+    for row in rows:
         content = row["message"].get("content")
         blocks += content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
     message = from_anthropic({"role": "assistant", "content": blocks})
-    model = lines[0]["message"].get("model")
+    model = rows[0]["message"].get("model")
     if isinstance(model, str) and model != _SYNTHETIC:
         message["origin"] = {"dialect": "anthropic", "base_url": ADDRESS, "model": model}
     return message

@@ -52,6 +52,7 @@ from harnpy.world.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import BinaryIO
 
     from harnpy.session.transfer.admission import Loss
     from harnpy.session.transfer.foreign import Conversation
@@ -255,13 +256,11 @@ class _Import:
                 if found.tool in READ:
                     self._admit_threads(found)
                     continue
-                conversations = self._conversations(found)
-                if len(conversations) > 1:
-                    # All of them or none: each is tried before the first is stored.
-                    for each in conversations:
-                        foreign.load(each, MemoryStore(), self._world)
-                for each in conversations:
-                    self._admit(found.path, each)
+                if found.tool in (MESSAGES, *FAMILIES):
+                    self._admit_all(found.path, self._of_messages(found))
+                    continue
+                with self._world.files.reader(found.path) as lines:
+                    self._admit_all(found.path, self._conversations(found, lines))
             except _BAD as error:
                 self._report.errors.append((shown(found.path), _reason(error)))
 
@@ -325,14 +324,19 @@ class _Import:
         with self._world.files.reader(path) as lines:
             return next(filter(None, map(_began, lines)), 0)
 
-    def _conversations(self, found: _Transcript) -> list[Conversation]:
-        if found.tool in (MESSAGES, *FAMILIES):
-            return self._of_messages(found)
-        with self._world.files.reader(found.path) as lines:
-            rows = foreign.Rows(lines, self._partial)
-            if found.tool == codex.TOOL:
-                return [codex.conversation(rows, lambda id: self._rollout(found.path, id))]
-            return [self._descended(each) for each in claude_code.conversations(rows)]
+    def _admit_all(self, path: str, conversations: Sequence[Conversation]) -> None:
+        if len(conversations) > 1:
+            # All of them or none: each is tried before the first is stored.
+            for each in conversations:
+                foreign.load(each, MemoryStore(), self._world)
+        for each in conversations:
+            self._admit(path, each)
+
+    def _conversations(self, found: _Transcript, lines: BinaryIO) -> list[Conversation]:
+        rows = foreign.Rows(lines, self._partial)
+        if found.tool == codex.TOOL:
+            return [codex.conversation(rows, lambda id: self._rollout(found.path, id))]
+        return [self._descended(each) for each in claude_code.conversations(rows)]
 
     def _of_messages(self, found: _Transcript) -> list[Conversation]:
         text = self._world.files.read_text(found.path)
@@ -367,11 +371,11 @@ class _Import:
             self._report.skipped.append(path)
             return
         parsed = parsed_conversation(conversation)
-        session = admitted(parsed, self._store, self._world, None, self._on_conflict)
-        if session is None:
+        id = admitted(parsed, self._store, self._world, None, self._on_conflict)
+        if id is None:
             self._report.skipped.append(path)
         else:
-            self._report.imported.append(session.id)
+            self._report.imported.append(id)
         self._report.losses.extend(conversation.losses)
 
 
@@ -437,14 +441,14 @@ def _import_files(
         admission.refuse(report.losses)
     for path in _parents_first(parents):
         try:
-            session = admitted(parsed_file(path, world, format, records), store, world, None, on_conflict)
+            id = admitted(parsed_file(path, world, format, records), store, world, None, on_conflict)
         except _BAD as error:
             report.errors.append((path, _reason(error)))
         else:
-            if session is None:
+            if id is None:
                 report.skipped.append(path)
             else:
-                report.imported.append(session.id)
+                report.imported.append(id)
 
 
 #: What is wrong with a file.

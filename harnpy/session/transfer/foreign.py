@@ -21,10 +21,11 @@ from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer.admission import Loss, admit
+from harnpy.session.transfer.admission import Loss, admit_appends, as_append
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from typing import BinaryIO
 
     from harnpy.storage import Store
     from harnpy.world import World
@@ -37,13 +38,16 @@ if TYPE_CHECKING:
 
 #: What an event's id has behind the entry's when another branch holds the entry, too.
 _AGAIN = "~"
+#: How many events of a long conversation are written at once.
+_MOST = 2000
 
 
 class Entry(NamedTuple):
     """An event of a conversation: ``after`` is the id of the entry before it, None at the beginning.
 
     ``time`` is in microseconds since 1970, 0 when nobody knows. ``data`` is a payload, or a function that
-    makes one when it is told the numbers of other entries and the last number before its own.
+    makes one when it is told the numbers of other entries and the last number before its own; ``metadata`` of
+    a large file is made when it is needed, too.
     """
 
     id: str
@@ -51,7 +55,7 @@ class Entry(NamedTuple):
     time: int
     type: str
     data: Any
-    metadata: Json | None = None
+    metadata: Json | Callable[[], Json] | None = None
 
 
 class Conversation(NamedTuple):
@@ -62,7 +66,7 @@ class Conversation(NamedTuple):
     """
 
     id: str
-    entries: Sequence[Entry]
+    entries: Collection[Entry]
     facts: Json
     metadata: Json
     losses: Sequence[Loss]
@@ -72,8 +76,8 @@ class Conversation(NamedTuple):
     is_named: bool = False
 
 
-def load(conversation: Conversation, store: Store, world: World, id: str | None = None) -> StoredSession:
-    """Make a session of a conversation, under ``id`` (None: its own).
+def load(conversation: Conversation, store: Store, world: World, id: str | None = None) -> str:
+    """Make a session of a conversation, under ``id`` (None: its own), and return its id.
 
     Raises `SessionExists`, and `TransferError` for entries that are no conversation; nothing is stored then.
     """
@@ -87,14 +91,11 @@ def load(conversation: Conversation, store: Store, world: World, id: str | None 
         log.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
     log.instruct(conversation.system)
     log.root = log.leaf
-    log.extend(conversation.entries)
-    return admit(log.finished(), origin, store)
+    return admit_appends(log.appends(conversation.entries), origin, store)
 
 
-def grown(
-    conversation: Conversation, store: Store, world: World, id: str | None = None
-) -> StoredSession | None:
-    """Add to the session of a conversation what it doesn't have yet; return None when it has all of it.
+def grown(conversation: Conversation, store: Store, world: World, id: str | None = None) -> str | None:
+    """Add to the session of a conversation what it doesn't have yet; return its id, None when it has all.
 
     Raises `SessionConflict` when somebody else writes meanwhile, and `TransferError` for the session of
     another conversation.
@@ -110,12 +111,12 @@ def grown(
             f"the session {session.id} is another conversation: import it with another id (--id), "
             "or with --on-conflict rename"
         )
-    log.extend(conversation.entries)
+    events = [event for part in log.appends(conversation.entries) for event in part]
     log.instruct(conversation.system)
-    events = log.finished()
+    events += log.append()
     if events:
-        session.commit(events)
-    return session if events else None
+        session.commit(as_append(events))
+    return session.id if events else None
 
 
 class _Growth:
@@ -143,7 +144,7 @@ class _Growth:
         if id is not None:
             self._ids.add(id)
 
-    def shares(self, entries: Sequence[Entry]) -> bool:
+    def shares(self, entries: Iterable[Entry]) -> bool:
         """Return whether entries are a conversation that the log has, as it was once."""
         known = {id for _, id in self._known}
         return not known or any(entry.id in known for entry in entries)
@@ -168,8 +169,8 @@ class _Growth:
         self._events.append(Event.drafted(draft, self._origin, number, self._time / MICROS))
         self._grow(type, data, id)
 
-    def extend(self, entries: Iterable[Entry]) -> None:
-        """Write the entries that the log doesn't have."""
+    def appends(self, entries: Iterable[Entry]) -> Iterator[list[Event]]:
+        """Write the entries that the log doesn't have, and yield the events of one append after the other."""
         numbers: dict[str, int] = {}
         for entry in entries:
             behind = self.root if entry.after is None else numbers.get(entry.after)
@@ -182,15 +183,19 @@ class _Growth:
                 if self.leaf != behind:
                     self.add(kinds.LEAF_MOVED, LeafMoved(behind), entry.time)
                 data = entry.data(numbers.get, self.leaf) if callable(entry.data) else entry.data
-                self.add(entry.type, data, entry.time, entry.id, entry.metadata)
+                told = entry.metadata() if callable(entry.metadata) else entry.metadata
+                self.add(entry.type, data, entry.time, entry.id, told)
                 known = self.leaf
+                if len(self._events) >= _MOST:
+                    yield self.append()
             numbers[entry.id] = known
+        if self._events:
+            yield self.append()
 
-    def finished(self) -> list[Event]:
-        """Return the events that were written, as those of one append."""
-        for left, event in enumerate(reversed(self._events)):
-            event.more = left
-        return self._events
+    def append(self) -> list[Event]:
+        """Return the events that were written since the last append."""
+        events, self._events = self._events, []
+        return as_append(events)
 
     def _grow(self, type: str, body: Any, id: str | None) -> None:
         number = len(self._entry)
@@ -225,18 +230,25 @@ def time_of(number: int, row: Json) -> int:
 class Rows:
     """The objects of JSON lines, each read when it is asked for, and ``notes`` of what couldn't be read.
 
-    A last line that was cut off is left out, as the tool may be at work. ``partial``: so are others that make
-    no sense to `each` or its caller, who reports them to `skip`.
+    ``at`` is where the line of the last one begins, from where it can be read again. A last line that was cut
+    off is left out, as the tool may be at work. ``partial``: so are others that make no sense to `each` or to
+    its caller, who reports them to `skip`.
     """
 
-    def __init__(self, lines: Iterable[bytes] | str, partial: bool = False) -> None:
+    def __init__(self, lines: BinaryIO | str, partial: bool = False) -> None:
         self._lines = BytesIO(lines.encode(errors="surrogatepass")) if isinstance(lines, str) else lines
         self._partial = partial
         self.notes: list[str] = []
+        self.at = 0
+        #: The line that was read again last.
+        self._again: tuple[int, Json] = -1, {}
 
     def each(self) -> Iterator[Row]:
         """Yield the rows. Raises `TransferError` for a line that is no JSON object."""
+        end = 0
         for number, line in enumerate(self._lines, 1):
+            self.at = end
+            end += len(line)
             if not line.strip():
                 continue
             try:
@@ -251,6 +263,17 @@ class Rows:
                 yield number, row
             else:
                 self.skip(f"line {number} is no object")
+
+    def again(self, at: int) -> Json:
+        """Return the row of the line that begins there, once all were read. Raises `TransferError`."""
+        if self._again[0] != at:
+            self._lines.seek(at)
+            try:
+                row = read_line(self._lines.readline())
+            except ValueError:
+                raise TransferError("the file has changed while it was read") from None
+            self._again = at, row
+        return self._again[1]
 
     def skip(self, reason: str) -> None:
         """Note a line that can't be read. Raises `TransferError` unless a part is enough."""

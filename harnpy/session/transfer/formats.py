@@ -11,6 +11,7 @@ from harnpy.formats.json import lines_of
 from harnpy.session.arguments import check_session
 from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.log import Session
+from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import (
     admission,
     agently,
@@ -39,12 +40,11 @@ from harnpy.world import World
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harnpy.session.stored import StoredSession
     from harnpy.session.transfer.admission import Loss
     from harnpy.storage import Store
 
     Json = dict[str, Any]
-    Load = Callable[[Store, World, str | None], StoredSession]
+    Load = Callable[[Store, World, str | None], str]
 
 # A session's state as a JSON or YAML text, and a session by itself made of one. Spec: 10 §A2.7, §C17.
 
@@ -108,7 +108,7 @@ ANCESTRY = "ancestry.jsonl"
 
 
 class Parsed(NamedTuple):
-    """A file's session: ``load(store, world, id)`` makes it, under its own id for None.
+    """A file's session: ``load(store, world, id)`` makes it, under its own id for None, and returns its id.
 
     ``grow`` adds what is new to one that is there already, and returns None when that is nothing.
     """
@@ -116,7 +116,7 @@ class Parsed(NamedTuple):
     parent: str | None
     losses: Sequence[Loss]
     load: Load
-    grow: Callable[[Store, World, str | None], StoredSession | None] | None = None
+    grow: Callable[[Store, World, str | None], str | None] | None = None
 
 
 class Format(NamedTuple):
@@ -239,20 +239,20 @@ def _parse_log(text: str, record: Json | None, path: str) -> Parsed:
         rows, losses = rows_of(lines), []
     facts = rows[0]["data"] if rows else None
     parent = facts.get("parent_session_id") if isinstance(facts, dict) else None
-    return Parsed(parent, losses, lambda store, world, id: load_rows(rows, store, world, id))
+    return Parsed(parent, losses, lambda store, world, id: load_rows(rows, store, world, id).id)
 
 
 def _parse_cognesy(text: str, record: Json | None, path: str) -> Parsed:
     value = _value(text, JSON)
     header = value.get("header") if isinstance(value, dict) else None
     parent = header.get("parentId") if isinstance(header, dict) else None
-    return Parsed(parent, [], lambda store, world, id: cognesy.load_file(value, store, world, id))
+    return Parsed(parent, [], lambda store, world, id: cognesy.load_file(value, store, world, id).id)
 
 
 def _parse_agently(language: str) -> Callable[[str, Json | None, str], Parsed]:
     def parse(text: str, record: Json | None, path: str) -> Parsed:
         value = _value(text, language)
-        return Parsed(None, [], lambda store, world, id: agently.load_state(value, store, world, id))
+        return Parsed(None, [], lambda store, world, id: agently.load_state(value, store, world, id).id)
 
     return parse
 
@@ -380,13 +380,15 @@ def import_(
     parsed = format_of(path or "the text", text, format).parse(text, None, path)
     if strict:
         admission.refuse(parsed.losses)
-    return admitted(parsed, store, world, id, on_conflict)
+    made = admitted(parsed, store, world, id, on_conflict)
+    return None if made is None else StoredSession.load(made, store, world)
 
 
 def admitted(
     parsed: Parsed, store: Store, world: World, id: str | None, on_conflict: str | None
-) -> StoredSession | None:
-    """Store what was read; None when it was skipped, or had nothing new. Raises `SessionExists`."""
+) -> str | None:
+    """Store what was read and return its id; None when it was skipped, or had nothing new. Raises
+    `SessionExists`."""
     try:
         return parsed.load(store, world, id)
     except SessionExists:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import shape_problem
-from harnpy.formats.json import lines_of, ordered_json
+from harnpy.formats.json import ordered_json
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, read_stamp
