@@ -21,6 +21,7 @@ from harnpy.session.info import FORK_SEQ, FORK_TIME, PARENT, SNAPSHOT, Digest, S
 from harnpy.session.log import KIND, Session, why_forked
 from harnpy.session.past import PastStream, past
 from harnpy.session.projections import EVENTS, Basis, NewSnapshot, load, take
+from harnpy.session.registers import DELETED
 from harnpy.session.view import Saves, View, replay
 from harnpy.session.watch import CHUNK
 from harnpy.storage.contract import HeadQuery
@@ -177,6 +178,35 @@ class StoredSession(Session):
         session._cuts.update(_cuts(events))
         session._digest, session._head, session._last = digest, digest.head(), events[-1]
         return session
+
+    @classmethod
+    def gather(cls, appends: Iterator[list[Event]], origin: Origin, store: Store) -> None:
+        """Store a log that is too long to be held, append by append, as the session that ``origin`` names.
+
+        The first append is its first event alone. Until all of it is there, it has another name and is
+        deleted: lists don't show it, and a collection takes what a killed process leaves. Raises
+        `InvalidSessionId`, `SessionExists`, and what ``appends`` raises; nothing is stored then.
+        """
+        validate_session_id(origin.id, strict=store.strict_ids)
+        if (there := store.head(KIND, origin.id)) is not None:
+            raise SessionExists(origin.id, there.version)
+        digest, codec = Digest(origin.shared), SessionCodec(origin)
+        hidden = store.stream(KIND, origin.world.ids.new(), codec)
+        first: Event | None = None
+        try:
+            for events in appends:
+                first = first or events[0]
+                digest.add(events)
+                hidden.append(events, hidden.version, head={"status": DELETED})
+            assert first is not None, "a log has a first event"
+            stream = store.branch(hidden, origin.id, first, codec=codec, head=digest.head())
+        except StreamExists as exists:
+            raise SessionExists(origin.id, 0) from exists
+        finally:
+            store.delete(KIND, hidden.name)
+        cls(origin, stream, store)  # which its events refer to
+        for ancestor in _ancestors(origin):
+            ancestor.find = origin.find
 
     @property
     def info(self) -> SessionInfo:

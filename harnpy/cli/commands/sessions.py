@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import wraps
@@ -19,7 +20,7 @@ from harnpy.adapters.conversations import KINDS, THREAD, Conversation
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.command_options import trust_option
-from harnpy.cli.console import complain, counted, one_line, say
+from harnpy.cli.console import complain, counted, has_colour, one_line, say
 from harnpy.cli.usage import Group
 from harnpy.eventlog.agent_events import topic_of
 from harnpy.eventlog.topics import TOPIC, event_log_settings, usual_settings
@@ -505,9 +506,16 @@ def import_(
     for path in paths:
         try:
             if id is None:
-                report = import_sessions(
-                    [path], store, format, on_conflict=on_conflict, partial=partial, strict=strict
-                )
+                with _progress() as progress:
+                    report = import_sessions(
+                        [path],
+                        store,
+                        format,
+                        on_conflict=on_conflict,
+                        partial=partial,
+                        strict=strict,
+                        progress=progress,
+                    )
                 status |= _say_report(as_json, shown(path), report)
             else:
                 _import_one(store, as_json, path, format, id, on_conflict, strict)
@@ -515,6 +523,21 @@ def import_(
             complain(one_line(f"error: {path}: {plain_reason(error)}"))
             status = FAILED
     return status
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """Yield what shows a bar on a terminal's stderr, of the bytes that are done."""
+    if not has_colour(sys.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, whole: bar.update(task, completed=done, total=whole)
 
 
 def _say_report(as_json: bool, path: str, report: ImportReport) -> int:

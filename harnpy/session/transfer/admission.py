@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
-from harnpy.session.arguments import validate_session_id
-from harnpy.session.codec import SessionCodec
 from harnpy.session.cuts import Created
-from harnpy.session.errors import SessionError, SessionExists, TransferError
+from harnpy.session.errors import SessionError, TransferError
 from harnpy.session.events import MICROS, SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
-from harnpy.session.info import Digest
-from harnpy.session.log import KIND
-from harnpy.session.registers import DELETED
 from harnpy.session.stored import StoredSession
-from harnpy.storage.errors import StreamExists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -147,28 +141,14 @@ def as_append(events: list[Event]) -> list[Event]:
 def admit_appends(appends: Iterator[list[Event]], origin: Origin, store: Store) -> str:
     """Store a log that may be too long to be held, append by append; return the id that ``origin`` names.
 
-    Until all of it is there, it has another name and is deleted: lists don't show it, and a collection takes
-    what a killed import leaves. Raises what `admit` does.
+    Raises what `admit` does; nothing is stored then.
     """
     first = next(appends)
     second = next(appends, None)
     if second is None:
         return admit(first, origin, store).id
-    validate_session_id(origin.id, strict=store.strict_ids)
-    if (there := store.head(KIND, origin.id)) is not None:
-        raise SessionExists(origin.id, there.version)
     created, *rest = first
-    hidden = store.stream(KIND, origin.world.ids.new(), SessionCodec(origin))
-    digest = Digest(origin.shared)
-    try:
-        for events in chain((as_append([created]), as_append(rest), second), appends):
-            digest.add(events)
-            hidden.append(events, hidden.version, head={"status": DELETED})
-        store.branch(hidden, origin.id, created, head=digest.head())
-    except StreamExists:
-        raise SessionExists(origin.id, 0) from None
-    finally:
-        store.delete(KIND, hidden.name)
+    StoredSession.gather(chain((as_append([created]), as_append(rest), second), appends), origin, store)
     return origin.id
 
 

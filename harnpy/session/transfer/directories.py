@@ -51,7 +51,7 @@ from harnpy.world.files import plain_reason
 from harnpy.world.walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import BinaryIO
 
     from harnpy.session.transfer.admission import Loss
@@ -159,11 +159,13 @@ def export_dir(
 
 
 class _Transcript(NamedTuple):
-    """A file of a tool; ``began`` is the time of its first line, in microseconds since 1970."""
+    """A file of a tool, of ``size`` bytes; ``began`` is the time of its first line, in microseconds since
+    1970."""
 
     path: str
     tool: str
     began: int
+    size: int
 
 
 def import_sessions(
@@ -174,6 +176,7 @@ def import_sessions(
     on_conflict: str | None = None,
     partial: bool = False,
     strict: bool = False,
+    progress: Callable[[int, int], None] | None = None,
     world: World | None = None,
 ) -> ImportReport:
     """Make sessions of files, and of what is in folders and below them, whichever tool wrote it.
@@ -183,7 +186,8 @@ def import_sessions(
     `RENAME`. A file is imported as a whole or not at all; with ``partial``, lines that can't be read are
     losses. A bad file is in the report and keeps none of the others out. ``strict``: raise `TransferError`
     when something of harnpy's, Canto's, Agently's or Cognesy's files can't be read, before any of them is
-    stored. Raises it for an unknown format or option, too.
+    stored. Raises it for an unknown format or option, too. ``progress`` is told before each file of another
+    tool how many bytes of such files are done, and of how many.
     """
     if format != AUTO and format not in (*TOOLS, *READ):
         format_called(format)
@@ -194,7 +198,7 @@ def import_sessions(
     work = _Import(store, world, format, on_conflict, partial, strict, report)
     for path in paths:
         work.take(path)
-    work.finish()
+    work.finish(progress)
     return report
 
 
@@ -249,9 +253,14 @@ class _Import:
         except (OSError, UnicodeDecodeError):
             return False
 
-    def finish(self) -> None:
+    def finish(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Import the transcripts, in the order in which they were begun."""
-        for found in sorted(self._transcripts.values(), key=lambda each: (each.began, each.path)):
+        ordered = sorted(self._transcripts.values(), key=lambda each: (each.began, each.path))
+        done, whole = 0, sum(found.size for found in ordered)
+        for found in ordered:
+            if progress is not None:
+                progress(done, whole)
+                done += found.size
             try:
                 if found.tool in READ:
                     self._admit_threads(found)
@@ -281,7 +290,7 @@ class _Import:
             self._report.errors.append((shown(path), _reason(error)))
             return True
         if tool is not None:
-            self._transcripts[path] = _Transcript(path, tool, 0)
+            self._note(path, tool, 0)
         return tool is not None
 
     def _admit_threads(self, found: _Transcript) -> None:
@@ -307,8 +316,12 @@ class _Import:
             began = self._beginning(path) if tool in (claude_code.TOOL, codex.TOOL) else 0
         except (OSError, UnicodeDecodeError):
             return False
-        self._transcripts[path] = _Transcript(path, tool, began)
+        self._note(path, tool, began)
         return True
+
+    def _note(self, path: str, tool: str, began: int) -> None:
+        size = self._world.files.status(path).st_size if self._world.files.is_file(path) else 0
+        self._transcripts[path] = _Transcript(path, tool, began, size)
 
     def _tool_of(self, path: str) -> str | None:
         """Return which tool wrote a file; None for none whose conversations can be imported again."""
