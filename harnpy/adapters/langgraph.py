@@ -227,14 +227,15 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         """Append at the end, or right behind ``expected``. Return how many records there were before."""
         stream = self._stream(thread_id)
         now = time.time_ns() // 1000
+        version = stream.version if expected is None else expected
         while True:
-            version = stream.refresh() if expected is None else expected
             records = [ThreadRecord(version + i, type, now, data) for i, (type, data) in enumerate(drafts, 1)]
             try:
                 stream.append(records, version)
             except VersionConflict:
                 if expected is not None:
                     raise
+                version = stream.refresh()
             else:
                 return version
 
