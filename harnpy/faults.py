@@ -133,12 +133,12 @@ def pieces(data: Data, size: int = BATCH) -> Iterator[Data]:
 def paced(items: Sequence[Part]) -> Iterable[Part]:
     """Return the items, with a look at the beginning and after every `BATCH` of them."""
     now = LOOK.get()
-    if now is None:
-        return items
-    if len(items) <= BATCH:
-        now(len(items) + _PART)
-        return items
-    return chain.from_iterable(pieces(items))
+    if now is not None:
+        count = len(items)
+        if count > BATCH:
+            return chain.from_iterable(pieces(items))
+        now(count + _PART)
+    return items
 
 
 def watched(parts: Iterable[Part]) -> Iterator[Part]:

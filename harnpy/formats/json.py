@@ -335,11 +335,14 @@ def _compact(value: Any, floats: Callable[[float], str]) -> str:
         return quote(value)
     if kind is int:
         return str(value)
-    value = _form(value)
-    if isinstance(value, dict):
+    if kind is float:
+        return floats(value)
+    if kind is not dict and kind is not list:
+        value = _form(value)
+    if kind is dict or isinstance(value, dict):
         pieces = [f"{quote(key)}:{_compact(value[key], floats)}" for key in paced(sorted(value))]
         return "{" + joined(value, ",", pieces) + "}"
-    if isinstance(value, list | tuple):
+    if kind is list or isinstance(value, list | tuple):
         return "[" + joined(value, ",", [_compact(item, floats) for item in paced(value)]) + "]"
     return _scalar(value, floats)
 

@@ -59,7 +59,7 @@ def refuse_endless(value: Value) -> None:
     # How many parts each part has when it is written out, and the part, whose id nothing else can then have;
     # while it is being counted it has no end, as what contains itself has none.
     counted: dict[int, tuple[int, Value]] = {}
-    there, parts, owner, rest = 0, 0, value, _rest(value)
+    there, parts, owner, rest = 0, 0, value, iter(paced(_parts(value)))
     above: list[tuple[int, Value, Iterator[Any]]] = []
     while True:
         for part in rest:
@@ -68,12 +68,19 @@ def refuse_endless(value: Value) -> None:
             if type(part) in PLAIN or not _has_parts(part):
                 continue
             known = counted.get(id(part))
-            if known is None:
-                above.append((parts, owner, rest))
-                counted[id(part)] = _ENDLESS, part
-                parts, owner, rest = 0, part, _rest(part)
-                break
-            parts += known[0]
+            if known is not None:
+                parts += known[0]
+                continue
+            inside = _parts(part)
+            if PLAIN.issuperset(map(type, inside)):  # as most are that hold no others
+                counted[id(part)] = len(inside), part
+                there += len(inside)
+                parts += len(inside)
+                continue
+            above.append((parts, owner, rest))
+            counted[id(part)] = _ENDLESS, part
+            parts, owner, rest = 0, part, iter(paced(inside))
+            break
         else:
             if not above:
                 break
@@ -83,10 +90,6 @@ def refuse_endless(value: Value) -> None:
             parts += inner
     if parts > _MOST_PARTS and parts > _MOST_REPEATED * there:
         raise TooLarge(f"{min(parts, _ENDLESS)} parts, of which most are shared", _MOST_PARTS)
-
-
-def _rest(value: Value) -> Iterator[Any]:
-    return iter(paced(_parts(value)))
 
 
 def _has_parts(value: Value) -> bool:
