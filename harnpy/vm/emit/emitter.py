@@ -294,14 +294,15 @@ class Emitter:
     def expr(self, node: ast.Node, into: Operand | None = None) -> Text:
         """Python text for the value of ``node``; ``into`` may be assigned on the way to it."""
         writers = self.unit.writers
-        kind = type(node)
+        kind, before = type(node), self.at
         if form := writers.forms.get(kind):
             slot = into or self.temp()
-            before, self.at = self.at, node
+            self.at = node
             form(self, node, slot)
             self.at = before
             return slot
         text = writers.expressions[kind](self, node, into)
+        self.at = before
         if isinstance(text, Operand):
             return text if text == into else self.read(node, text)
         return self.short(text)
