@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from functools import lru_cache
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 #: Each so many steps a checkpoint's record has the values of all channels, so that opening a thread needs no
 #: older ones.
 _WHOLE = 32
+#: Threads whose ends are known.
+_WRITTEN = 256
 
 
 class HarnpySaver(BaseCheckpointSaver[Any]):
@@ -54,6 +57,8 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         self.store = open_store(store) if isinstance(store, str) else store
         self._codec = ThreadCodec()
+        # Where the last threads ended that were written here, so that an append need not ask for it.
+        self._written = lru_cache(_WRITTEN)(self._stream)
 
     # Reading.
 
@@ -225,7 +230,7 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
 
     def _append(self, thread_id: str, drafts: Sequence[Draft], expected: int | None = None) -> int:
         """Append at the end, or right behind ``expected``. Return how many records there were before."""
-        stream = self._stream(thread_id)
+        stream = self._written(thread_id)
         now = time.time_ns() // 1000
         version = stream.version if expected is None else expected
         while True:
