@@ -432,6 +432,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
+def without_nulls(value: Any) -> Any:
+    """Return a JSON value whose objects have no keys that are null."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return list(map(without_nulls, value)) if isinstance(value, list) else value
+
+
 # JSON Lines.
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import OptionError
@@ -378,7 +379,8 @@ def _told(block: Block, reader: Origin) -> Block:
 
 #: What a block is called whose data, base64, is nothing that a model can read as text.
 IMAGES = ("image", "image_url", "input_image")
-_MEDIA = (*IMAGES, "audio", "input_audio", "video", "document", "file", "input_file", "resource")
+FILES = ("document", "file", "input_file", "audio", "input_audio", "video")
+_MEDIA = (*IMAGES, *FILES, "resource")
 
 
 def _result_part(part: Any) -> Block:
@@ -434,6 +436,69 @@ def source_of(block: Block) -> Source:
     if data is None and head.startswith("data:") and head.endswith(";base64"):
         return Source(inline, media_type or head.removeprefix("data:").partition(";")[0], None)
     return Source(data, media_type, url)
+
+
+class File(NamedTuple):
+    """A document, a recording or a film in a message. ``kind`` is what a person calls it."""
+
+    kind: str
+    data: Any
+    media_type: Any
+    url: Any
+    name: Any = None
+
+    def as_url(self) -> str:
+        """Return the data as an address."""
+        return f"data:{self.media_type or 'application/pdf'};base64,{self.data}"
+
+    def called(self) -> str:
+        """Return its name: services want one that tells what is in it."""
+        ending = str(self.media_type or "application/pdf").partition("/")[2].partition(";")[0]
+        return str(self.name or f"document.{ending}")
+
+    def text(self) -> str | None:
+        """Return the text of one that is a text; None of another."""
+        if not (str(self.media_type).startswith("text/") and isinstance(self.data, str)):
+            return None
+        try:
+            return b64decode(self.data).decode("utf-8", "replace")
+        except ValueError:
+            return None
+
+
+def file_of(block: Block) -> File | None:
+    """Return the file that a block of any service's is, with its data or its address; None for another."""
+    kind = block.get("type")
+    if kind in ("document", "audio", "video"):
+        given = block.get("source")
+        if isinstance(given, dict) and given.get("type") not in ("base64", "url"):
+            return None
+        return _file(kind, *source_of(block), block.get("title"))
+    given = block.get(kind) if kind in ("file", "input_audio") else block if kind == "input_file" else None
+    if not isinstance(given, dict):
+        return None
+    if kind == "input_audio":
+        return _file("audio", given.get("data"), f"audio/{given.get('format')}", None)
+    source = source_of({"base64": given.get("file_data")})
+    if isinstance(source.data, str) and source.data.startswith("data:"):
+        source = source_of({"url": source.data})
+    return _file("document", source.data, source.media_type, given.get("file_url"), given.get("filename"))
+
+
+def _file(kind: str, data: Any, media_type: Any, url: Any, name: Any = None) -> File | None:
+    return File(kind, data, media_type, url, name) if data or url else None
+
+
+def as_words(block: Block, why: str) -> Block:
+    """Return the text of a document that is one; words in the place of a file that a service doesn't take."""
+    source, file = block.get("source"), file_of(block) or File(str(block.get("type")), None, None, None)
+    if isinstance(source, dict) and source.get("type") == "text":
+        text: str | None = str(source.get("data"))
+    else:
+        text = file.text()
+    if text is None:
+        text = left_out(file.kind, file.media_type, file.data, file.url or file.name, why)
+    return {"type": "text", "text": text, **mark_of(block)}
 
 
 _BLIND = ": the model takes no images"

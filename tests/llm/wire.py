@@ -438,11 +438,23 @@ def _anthropic_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
 
 
 def _response(say: Say) -> dict[str, Any]:
-    """A text by the Responses API."""
+    """A text and calls by the Responses API."""
     content = [{"type": "output_text", "text": say.text, "annotations": []}]
-    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    text = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    calls = [
+        {
+            "type": "function_call",
+            "id": f"fc_{c.id}",
+            "call_id": c.id,
+            "name": c.name,
+            "arguments": c.arguments,
+            "status": "completed",
+        }
+        for c in say.calls
+    ]
     usage = {"input_tokens": say.input_tokens, "output_tokens": say.output_tokens}
-    return {"id": "r1", "model": "wire-1", "status": "completed", "output": [item], "usage": usage}
+    output = [*([text] if say.text or not calls else []), *calls]
+    return {"id": "r1", "model": "wire-1", "status": "completed", "output": output, "usage": usage}
 
 
 def _response_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
@@ -453,9 +465,10 @@ def _response_events(say: Say, request: Received) -> Iterator[tuple[str, str]]:
 
 
 def _generated(say: Say) -> dict[str, Any]:
-    """A text by Gemini's API."""
+    """A text and calls by Gemini's API."""
     counts = {"promptTokenCount": say.input_tokens, "candidatesTokenCount": say.output_tokens}
-    content = {"role": "model", "parts": [{"text": say.text}]}
+    calls = [{"functionCall": {"name": c.name, "args": json.loads(c.arguments)}} for c in say.calls]
+    content = {"role": "model", "parts": [*([{"text": say.text}] if say.text or not calls else []), *calls]}
     candidate = {"content": content, "finishReason": say.stop or "STOP"}
     return {"modelVersion": "wire-1", "candidates": [candidate], "usageMetadata": counts}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 
-from harnpy.formats.json import compact_json, ordered_json
+from harnpy.formats.json import compact_json, ordered_json, without_nulls
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.configuration.capabilities import model_version
@@ -20,8 +20,11 @@ from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, exp
 from harnpy.llm.providers.service_errors import ServiceError
 from harnpy.llm.request_messages import (
     EPHEMERAL,
+    FILES,
     LEFT_OUT,
     MARK,
+    as_words,
+    file_of,
     joined_text,
     keep_last_marks,
     mark_last,
@@ -274,6 +277,8 @@ def _native(block: Block) -> Block:
         if isinstance(content, list):
             content = [part for part in map(_native, content) if not _blank(part)]
         return {**block, "tool_use_id": ANTHROPIC.id_of(block["tool_use_id"]), "content": content}
+    if kind in FILES:
+        return _document(block)
     if kind == "image_url":
         url = block.get("image_url")
         return {
@@ -291,6 +296,30 @@ def _native(block: Block) -> Block:
         "source": {"type": "base64", "media_type": media_type, "data": block["base64"]},
         **mark_of(block),
     }
+
+
+_PDF, _PLAIN = "application/pdf", "text/plain"
+_NOT_TAKEN = ": Anthropic's models take PDFs and texts"
+
+
+def _document(block: Block) -> Block:
+    """A file as the service has it: a PDF or a text; words in the place of another."""
+    file, source = file_of(block), block.get("source")
+    if file is None and isinstance(source, dict) and block["type"] == "document":
+        return block
+    if file is None or file.kind != "document":
+        return as_words(block, _NOT_TAKEN)
+    media_type = str(file.media_type or _PDF)
+    if file.url is not None:
+        source = {"type": "url", "url": file.url}
+    elif media_type == _PDF:
+        source = {"type": "base64", "media_type": _PDF, "data": file.data}
+    elif (text := file.text()) is not None:
+        source = {"type": "text", "media_type": _PLAIN, "data": text}
+    else:
+        return as_words(block, _NOT_TAKEN)
+    told = {"title": file.name, **{key: block.get(key) for key in ("context", "citations")}}
+    return {"type": "document", "source": source, **without_nulls(told), **mark_of(block)}
 
 
 def _blank(block: Block) -> bool:

@@ -16,7 +16,10 @@ from harnpy.llm.providers.openai_compatible import OpenAIProvider
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.request_messages import (
+    FILES,
     LEFT_OUT,
+    as_words,
+    file_of,
     in_call_order,
     joined_text,
     result_text,
@@ -170,11 +173,24 @@ def _part(block: Block, calls: dict[str, Block]) -> Part | None:
             return {"functionResponse": {**own, "name": name, "response": {key: text}}}
         case "image" | "image_url" | "input_image":
             data, media_type, url = source_of(block)
-            kind = {"mimeType": media_type or "image/png"}
-            if data is None:
-                return {"fileData": {**kind, "fileUri": url}}
-            return {"inlineData": {**kind, "data": data}}
+            return _medium(data, media_type or "image/png", url)
+    if block.get("type") in FILES:
+        file = file_of(block)
+        if file is None:
+            return {"text": as_words(block, _NOT_TAKEN)["text"]}
+        return _medium(file.data, file.media_type or _USUAL[file.kind], file.url)
     return block.get("part") or None
+
+
+_NOT_TAKEN = ": another service keeps it"
+#: The types of files that don't tell theirs.
+_USUAL = {"document": "application/pdf", "audio": "audio/mpeg", "video": "video/mp4"}
+
+
+def _medium(data: Any, media_type: str, url: Any) -> Part:
+    if data is None:
+        return {"fileData": {"mimeType": media_type, "fileUri": url}}
+    return {"inlineData": {"mimeType": media_type, "data": data}}
 
 
 class _Generated(Answer):

@@ -20,7 +20,7 @@ from harnpy.llm.providers.openai_compatible import SAMPLING, Ids, OpenAIProvider
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.providers.streamed_calls import StreamedCalls
-from harnpy.llm.request_messages import IMAGES, result_text, source_of, turns
+from harnpy.llm.request_messages import FILES, IMAGES, as_words, result_text, source_of, turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -104,7 +104,11 @@ def _messages(request: Request, reader: Origin) -> Iterator[Message]:
 def _content(blocks: list[Block]) -> Message:
     """Return the keys of a message that hold blocks: the texts in one, and beside it images."""
     data = [source_of(block).data if block.get("type") in IMAGES else None for block in blocks]
-    told = [block for block, image in zip(blocks, data, strict=True) if not image]
+    told = [
+        as_words(block, _NOT_TAKEN) if block.get("type") in FILES else block
+        for block, image in zip(blocks, data, strict=True)
+        if not image
+    ]
     images = list(filter(None, data))
     return {"content": result_text(told, _NOT_TAKEN), **({"images": images} if images else {})}
 

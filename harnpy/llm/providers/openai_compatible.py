@@ -21,10 +21,13 @@ from harnpy.llm.providers.remote import Answer, GoogleTokens, Remote, count, exp
 from harnpy.llm.providers.service_errors import MalformedReply, ServiceError
 from harnpy.llm.providers.streamed_calls import StreamedCalls
 from harnpy.llm.request_messages import (
+    FILES,
     LEFT_OUT,
     MARK,
     REASONING,
     Turn,
+    as_words,
+    file_of,
     joined_text,
     mark_last,
     mark_of,
@@ -360,13 +363,17 @@ def _call(call: Block, ids: Ids) -> Block:
 
 def _content(blocks: list[Block]) -> str | list[Block]:
     """A string where there is only text: not every server accepts lists. A mark needs a list."""
-    if all(block.get("type") == "text" and MARK not in block for block in blocks):
-        return joined_text(blocks)
-    return list(_parts(blocks))
+    parts = list(_parts(blocks))
+    if all(part.get("type") == "text" and MARK not in part for part in parts):
+        return joined_text(parts)
+    return parts
 
 
 def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
+        if block.get("type") in FILES:
+            yield _file(block)
+            continue
         if block.get("type") != "image":
             yield block
             continue
@@ -374,6 +381,26 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
         if block.get("detail"):
             image["detail"] = block["detail"]
         yield {"type": "image_url", "image_url": image, **mark_of(block)}
+
+
+_NO_FILE = ": chat completions take documents as data, and recordings as WAV or MP3"
+_RECORDINGS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def _file(block: Block) -> Block:
+    """A document or a recording as chat completions have them; words in the place of another file."""
+    if isinstance(block.get(block["type"]), dict):  # as it is
+        return block
+    file = file_of(block)
+    if file is None or file.data is None:
+        return as_words(block, _NO_FILE)
+    if file.kind == "audio" and file.media_type in _RECORDINGS:
+        sound = {"data": file.data, "format": _RECORDINGS[file.media_type]}
+        return {"type": "input_audio", "input_audio": sound, **mark_of(block)}
+    if file.kind != "document" or file.text() is not None:
+        return as_words(block, _NO_FILE)
+    told = {"filename": file.called(), "file_data": file.as_url()}
+    return {"type": "file", "file": told, **mark_of(block)}
 
 
 # Mistral's chat completions, which refuse unknown keys and some orders of messages. Spec: 07 §1.19.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harnpy.faults import OptionError
-from harnpy.formats.json import ordered_json
+from harnpy.formats.json import ordered_json, without_nulls
 from harnpy.formats.schemas import SERVICE, spelled
 from harnpy.llm.call_options import JSON_OBJECT, JSON_SCHEMA
 from harnpy.llm.dialects import RESPONSES
@@ -13,7 +13,16 @@ from harnpy.llm.native_tools import is_own, openai_choice, openai_tool
 from harnpy.llm.providers.openai_compatible import OpenAIProvider, is_strict
 from harnpy.llm.providers.remote import Answer, count, expect_dict, expect_list
 from harnpy.llm.providers.service_errors import ServiceError
-from harnpy.llm.request_messages import read_arguments, source_of, turns, without_mark, written_call
+from harnpy.llm.request_messages import (
+    FILES,
+    as_words,
+    file_of,
+    read_arguments,
+    source_of,
+    turns,
+    without_mark,
+    written_call,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +54,8 @@ class ResponsesProvider(OpenAIProvider):
         said = turns(request.messages, reader)
         body: dict[str, Any] = {
             "model": request.model,
-            "input": [item for turn in said for item in _items(turn)],
+            # SDKs write keys that are null, and the service refuses some of them.
+            "input": without_nulls([item for turn in said for item in _items(turn)]),
             "max_output_tokens": request.max_tokens,
             "store": False,
             "include": _INCLUDED,
@@ -145,12 +155,27 @@ def _message(role: str, content: str | list[Block]) -> Item:
 def _input(block: Block) -> Block:
     """A block of a user's as the service has it."""
     block = without_mark(block)
+    if block.get("type") in FILES and block["type"] != "input_file":
+        block = _file(block)
     if block.get("type") == "text":
         return {"type": "input_text", "text": block["text"]}
     if block.get("type") not in ("image", "image_url"):
         return block
     url = source_of(block).as_url()
     return {"type": "input_image", "image_url": url, "detail": block.get("detail") or "auto"}
+
+
+_NO_FILE = ": the Responses API takes documents"
+
+
+def _file(block: Block) -> Block:
+    """A document as the service has it; words in the place of another file."""
+    file = file_of(block)
+    if file is None or file.kind != "document" or file.text() is not None:
+        return as_words(block, _NO_FILE)
+    if file.url is not None:
+        return {"type": "input_file", "file_url": file.url}
+    return {"type": "input_file", "filename": file.called(), "file_data": file.as_url()}
 
 
 class _Response(Answer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from harnpy.formats.json import without_nulls
 from harnpy.formats.media import TEXTS
 from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session.transfer.shapes import shape_of
@@ -224,7 +225,8 @@ def _is_plain_text(block: Json) -> bool:
 
 
 def from_response_item(item: Json) -> list[Json]:
-    """Return the blocks of an item that a model wrote."""
+    """Return the blocks of an item that a model wrote, without keys that are null, which services refuse."""
+    item = without_nulls(item)
     kind = item.get("type", "message")
     if kind == "message":
         content, own = item.get("content"), _own(item)

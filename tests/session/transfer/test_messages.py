@@ -671,6 +671,7 @@ def test_an_imported_conversation_goes_on_with_tools(tmp_path: Path, monkeypatch
         for body in bodies:
             check_request(DIALECTS[name], body)
             assert all(said in json.dumps(body) for said in ("What is it?", "look", "red", "It is red."))
+        assert "rain in Oslo" in json.dumps(bodies[-1])
 
 
 @pytest.mark.parametrize("format", FILES)
