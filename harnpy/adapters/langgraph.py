@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
     Draft = tuple[str, dict[str, Any]]
 
-#: Each so many steps a checkpoint's record has the values of all channels, so that opening a thread needs no
-#: older ones.
-_WHOLE = 32
 #: Threads whose ends are known.
 _WRITTEN = 256
 
@@ -128,6 +125,7 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         dump = self.serde.dumps_typed
         all_metadata = get_checkpoint_metadata(config, metadata)
         values = checkpoint["channel_values"]
+        versions = {**checkpoint["channel_versions"], **new_versions}
         saved = Saved(
             checkpoint["id"],
             get_checkpoint_id(config),
@@ -135,13 +133,12 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
             dump(all_metadata),
             all_metadata.get("run_id"),
             tuple(all_metadata.get("counters_since_delta_snapshot") or ()),
-            {**checkpoint["channel_versions"], **new_versions},
+            versions,
+            tuple(channel for channel in versions if channel not in values),
         )
-        step = all_metadata.get("step") or 0
-        chosen = saved.versions if step > 0 and step % _WHOLE == 0 else new_versions
+        chosen = saved.versions if threads.is_whole(all_metadata.get("step")) else new_versions
         changed = {channel: dump(values[channel]) for channel in chosen if channel in values}
-        empty = [channel for channel in saved.versions if channel not in values]
-        self._append(thread_id, [(threads.PUT, threads.put_data(ns, saved, changed, empty))])
+        self._append(thread_id, [(threads.PUT, threads.put_data(ns, saved, changed))])
         return _config(thread_id, ns, saved.id)
 
     def put_writes(

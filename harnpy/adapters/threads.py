@@ -27,6 +27,16 @@ WRITES = "checkpoint_writes"
 REMOVED = "checkpoints_removed"
 
 
+#: Each so many steps a checkpoint's record has the values of all channels, so that opening a thread needs no
+#: older ones.
+_WHOLE = 32
+
+
+def is_whole(step: Any) -> bool:
+    """Return whether the record of the checkpoint of that step has the values of all channels."""
+    return isinstance(step, int) and step > 0 and step % _WHOLE == 0
+
+
 class ThreadRecord(NamedTuple):
     """One record of a thread."""
 
@@ -76,6 +86,8 @@ class Saved(NamedTuple):
     deltas: tuple[str, ...]
     #: The version of each channel.
     versions: Mapping[str, Version]
+    #: Channels that have none, though an earlier checkpoint may have one of the same version.
+    empty: tuple[str, ...] = ()
 
 
 class Namespace:
@@ -94,7 +106,7 @@ class Namespace:
     def values_of(self, saved: Saved) -> dict[str, Typed]:
         """The values of a checkpoint's channels; a channel without one is left out."""
         found = ((channel, self.values.get((channel, at))) for channel, at in saved.versions.items())
-        return {channel: value for channel, value in found if value is not None}
+        return {name: value for name, value in found if value is not None and name not in saved.empty}
 
     def writes_of(self, id: str) -> list[Write]:
         """The pending writes of a checkpoint, in the order in which a run applies them."""
@@ -158,8 +170,8 @@ def looked_up(records: Iterable[ThreadRecord], ns: str, id: str | None) -> tuple
             if saved is None:
                 if data["id"] in removed or id not in (None, data["id"]):
                     continue
-                saved, empty = _saved(data), data.get("empty", ())
-                lacking = {channel: at for channel, at in data["versions"].items() if channel not in empty}
+                saved = _saved(data)
+                lacking = {name: at for name, at in saved.versions.items() if name not in saved.empty}
             elif data["id"] == parent:
                 # What an ancestor has another version of got no value when it changed.
                 known = data["versions"]
@@ -291,8 +303,8 @@ def _text(type: str, data: dict[str, Any]) -> str:
 # The data of the records, and what each type does.
 
 
-def put_data(ns: str, saved: Saved, values: Mapping[str, Typed], empty: Sequence[str] = ()) -> dict[str, Any]:
-    """A checkpoint and those of its values that earlier records don't hold; ``empty`` channels have none."""
+def put_data(ns: str, saved: Saved, values: Mapping[str, Typed]) -> dict[str, Any]:
+    """A checkpoint and those of its values that earlier records don't hold."""
     kept = {channel: [saved.versions[channel], *_packed(value)] for channel, value in values.items()}
     return {
         "ns": ns,
@@ -304,7 +316,7 @@ def put_data(ns: str, saved: Saved, values: Mapping[str, Typed], empty: Sequence
         "deltas": list(saved.deltas),
         "versions": dict(saved.versions),
         "values": kept,
-        **({"empty": list(empty)} if empty else {}),
+        **({"empty": list(saved.empty)} if saved.empty else {}),
     }
 
 
@@ -347,6 +359,7 @@ def _saved(data: dict[str, Any]) -> Saved:
         data["run_id"],
         tuple(data["deltas"]),
         data["versions"],
+        tuple(data.get("empty", ())),
     )
 
 

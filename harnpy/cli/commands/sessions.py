@@ -17,6 +17,7 @@ import click
 
 from harnpy.adapters import conversations
 from harnpy.adapters.conversations import KINDS, THREAD, Conversation
+from harnpy.adapters.savers import import_threads
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
 from harnpy.cli.command_options import trust_option
@@ -34,6 +35,7 @@ from harnpy.session.stored import StoredSession
 from harnpy.session.stores import store_settings
 from harnpy.session.trajectory import KIND as EPISODES
 from harnpy.session.transfer.admission import Loss, refuse
+from harnpy.session.transfer.databases import LANGGRAPH
 from harnpy.session.transfer.directories import export_dir, import_sessions
 from harnpy.session.transfer.formats import (
     AUTO,
@@ -482,6 +484,9 @@ def _refuse_record(id: str) -> None:
 )
 @click.option("--partial", is_flag=True, help="Leave out lines that can't be read, and list them.")
 @click.option("--strict", is_flag=True, help="Store nothing of a file that can't be read in full.")
+@click.option(
+    "--checkpoints", is_flag=True, help="Copy LangGraph's threads as they are, for HarnpySaver to go on with."
+)
 @verb
 def import_(
     store: Store,
@@ -492,6 +497,7 @@ def import_(
     on_conflict: str | None,
     partial: bool,
     strict: bool,
+    checkpoints: bool,
 ) -> int:
     """Make sessions of files that `export`, other tools and frameworks wrote: docs/import.md says which.
 
@@ -502,6 +508,10 @@ def import_(
     """
     if id is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
         raise click.UsageError("--id is for one file")
+    if checkpoints:
+        if id or on_conflict or partial or strict or format not in (AUTO, LANGGRAPH):
+            raise click.UsageError("--checkpoints goes with none of the other options")
+        return _import_threads(store, as_json, paths)
     status = OK
     for path in paths:
         try:
@@ -547,6 +557,18 @@ def _say_report(as_json: bool, path: str, report: ImportReport) -> int:
         _say_imported(as_json, skipped, None)
     _say_lost(report.losses)
     return _say_errors(report.errors)
+
+
+def _import_threads(store: Store, as_json: bool, paths: tuple[str, ...]) -> int:
+    status = OK
+    for path in paths:
+        report = import_threads([path], store)
+        for id in report.imported:
+            _say_imported(as_json, shown(path), str(Conversation(THREAD, id)))
+        for id in report.skipped:
+            _say_imported(as_json, f"{shown(path)}: {Conversation(THREAD, id)}", None)
+        status |= _say_errors(report.errors)
+    return status
 
 
 def _import_one(

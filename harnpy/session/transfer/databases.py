@@ -49,7 +49,7 @@ def tool_of(path: str, world: World) -> str | None:
     Raises `TransferError` for an address that is none or can't be reached.
     """
     try:
-        with _opened(path, world) as query:
+        with opened(path, world) as query:
             tables = {name for (name,) in query(_POSTGRES_TABLES if is_url(path) else _SQLITE_TABLES)}
     except (OSError, TransferError):
         if is_url(path):
@@ -68,15 +68,15 @@ _POSTGRES_TABLES = "SELECT tablename::text FROM pg_tables WHERE schemaname = ANY
 def threads(tool: str, path: str, world: World) -> Iterator[Thread]:
     """Yield the conversations of a database. Raises `TransferError` for one that can't be read."""
     read = {LANGGRAPH: _saved if is_url(path) else _checkpoints, AGENTS: _sessions}[tool]
-    with _opened(path, world) as query:
+    with opened(path, world) as query:
         yield from read(query)
 
 
 @contextmanager
-def _opened(path: str, world: World) -> Iterator[Query]:
-    """Open a database, to read. A file is left without a trace, unless somebody is at work on it.
+def opened(path: str, world: World) -> Iterator[Query]:
+    """Open a database, to read, and yield what runs queries.
 
-    Raises `TransferError`, as the query that it yields does.
+    A file is left without a trace, unless somebody is at work on it. Raises `TransferError`, as a query does.
     """
     if is_url(path):
         try:
@@ -154,6 +154,16 @@ def _checkpoints(query: Query) -> Iterator[Thread]:
         yield Thread(str(id), lambda id=id, checkpoint=checkpoint: thread(id, checkpoint))  # type: ignore[misc]
 
 
+#: The channels of a thread's checkpoint in a namespace that stand in rows of their own, in PostgreSQL.
+VALUES = (
+    "SELECT b.channel, b.type, b.blob FROM checkpoints c "
+    "CROSS JOIN LATERAL jsonb_each_text(c.checkpoint -> 'channel_versions') v "
+    "JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = c.checkpoint_ns "
+    "AND b.channel = v.key AND b.version = v.value "
+    "WHERE c.thread_id = ? AND c.checkpoint_ns = ? AND c.checkpoint_id = ?"
+)
+
+
 def _saved(query: Query) -> Iterator[Thread]:
     """The same from PostgreSQL, where channels stand in rows of their own."""
 
@@ -164,15 +174,7 @@ def _saved(query: Query) -> Iterator[Thread]:
             id,
             checkpoint,
         )
-        blobs = query(
-            "SELECT b.channel, b.type, b.blob FROM checkpoints c "
-            "CROSS JOIN LATERAL jsonb_each_text(c.checkpoint -> 'channel_versions') v "
-            "JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = c.checkpoint_ns "
-            "AND b.channel = v.key AND b.version = v.value "
-            "WHERE c.thread_id = ? AND c.checkpoint_ns = '' AND c.checkpoint_id = ?",
-            id,
-            checkpoint,
-        )
+        blobs = query(VALUES, id, "", checkpoint)
         values = {channel: _value(sort, data) for channel, sort, data in blobs if sort != "empty"}
         writes = query(
             "SELECT task_id, channel, type, blob FROM checkpoint_writes WHERE thread_id = ? "
@@ -241,7 +243,12 @@ def _value(sort: Any, data: Any) -> Any:
         return listed.read_document(data)
     if sort in (None, "null", "empty"):
         return None
-    raise TransferError(f"a checkpoint is kept as '{sort}', which harnpy doesn't read: nothing in it is run")
+    raise unread(sort)
+
+
+def unread(sort: Any) -> TransferError:
+    """Return the error of a value that only the program that wrote it can read."""
+    return TransferError(f"a checkpoint is kept as '{sort}', which harnpy doesn't read: nothing in it is run")
 
 
 def _extension(code: int, data: memoryview) -> Any:

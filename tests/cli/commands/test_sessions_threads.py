@@ -26,6 +26,7 @@ from harnpy.cli.app import main
 from harnpy.cli.thread_views import show_thread
 from harnpy.storage import open_store
 from tests.adapters.test_conversations import asked, graph, record, session, thread
+from tests.session.transfer.test_databases import GRAPHS
 from tests.storage.notes import NOTES, notes
 
 Capture = pytest.CaptureFixture[str]
@@ -337,3 +338,13 @@ def test_two_thousand_threads_are_listed_unread(
     for arguments, lines in ((["--kind", "thread", "--limit", "3000"], 2001), ([], 101)):
         assert main(["sessions", "--store", url, "list", *arguments]) == 0
         assert len(capsys.readouterr().out.splitlines()) == lines
+
+
+def test_threads_of_other_savers_come_in(sessions: Run) -> None:
+    path = str(GRAPHS)
+    assert sessions("import", "--checkpoints", path) == (0, "thread:one\nthread:user 2/b\n", "")
+    assert sessions("import", "--checkpoints", path)[1].count(": skipped\n") == 2
+    assert "asks: " in sessions("show", "thread:user 2/b")[1]
+    status, _, err = sessions("import", "--checkpoints", str(GRAPHS.with_name("otel.jsonl")))
+    assert (status, err.count("\n")) == (1, 1)
+    assert sessions("import", "--checkpoints", "--id", "x", path)[0] == 2

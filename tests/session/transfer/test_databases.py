@@ -11,7 +11,8 @@ import pickle
 import random
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -138,33 +139,49 @@ def test_a_database_is_left_as_it_is_and_found_in_a_folder(tmp_path: Path) -> No
 
 #: The tables of langgraph-checkpoint-postgres 3.2.0, as far as they are read.
 TABLES = """
-CREATE TABLE checkpoints (thread_id TEXT, checkpoint_ns TEXT, checkpoint_id TEXT, checkpoint JSONB);
+CREATE TABLE checkpoints (
+    thread_id TEXT, checkpoint_ns TEXT, checkpoint_id TEXT, parent_checkpoint_id TEXT, checkpoint JSONB,
+    metadata JSONB);
 CREATE TABLE checkpoint_blobs (
     thread_id TEXT, checkpoint_ns TEXT, channel TEXT, version TEXT, type TEXT, blob BYTEA);
 CREATE TABLE checkpoint_writes (
     thread_id TEXT, checkpoint_ns TEXT, checkpoint_id TEXT, task_id TEXT, idx INTEGER, channel TEXT,
-    type TEXT, blob BYTEA);
+    type TEXT, blob BYTEA, task_path TEXT);
 """
 
 
-def moved_to(url: str) -> None:
+@contextmanager
+def moved_to(url: str) -> Iterator[None]:
     """Write what the file has as `PostgresSaver` does: channels but for plain values in rows of their own."""
+    try:
+        _move_to(url)
+        yield
+    finally:
+        with psycopg.connect(url) as server:
+            server.execute("DROP TABLE checkpoints, checkpoint_blobs, checkpoint_writes")
+
+
+def _move_to(url: str) -> None:
     with psycopg.connect(url) as server, closing(sqlite3.connect(GRAPHS)) as file:
         server.execute(TABLES)
-        for thread, id, data in file.execute("SELECT thread_id, checkpoint_id, checkpoint FROM checkpoints"):
+        checkpoints = (
+            "SELECT thread_id, checkpoint_id, parent_checkpoint_id, checkpoint, metadata FROM checkpoints"
+        )
+        for thread, id, parent, data, metadata in file.execute(checkpoints):
             state = msgspec.msgpack.decode(data)
             values, versions = state.pop("channel_values"), state["channel_versions"]
             state["channel_values"] = {key: values.pop(key) for key in list(values) if key == "count"}
-            row = (thread, "", id, json.dumps(state))
-            server.execute("INSERT INTO checkpoints VALUES (%s, %s, %s, %s)", row)
+            row = (thread, "", id, parent, json.dumps(state), metadata.decode())
+            server.execute("INSERT INTO checkpoints VALUES (%s, %s, %s, %s, %s, %s)", row)
             for name, value in values.items():
                 blob = (thread, "", name, versions[name], "msgpack", msgspec.msgpack.encode(value))
                 server.execute("INSERT INTO checkpoint_blobs VALUES (%s, %s, %s, %s, %s, %s)", blob)
         writes = (
-            "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value FROM writes"
+            "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value, task_path "
+            "FROM writes"
         )
         for row in file.execute(writes):
-            server.execute("INSERT INTO checkpoint_writes VALUES (%s, %s, %s, %s, %s, %s, %s, %s)", row)
+            server.execute("INSERT INTO checkpoint_writes VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", row)
 
 
 def test_threads_of_langgraph_on_a_server(bare_postgres: str) -> None:
@@ -172,8 +189,8 @@ def test_threads_of_langgraph_on_a_server(bare_postgres: str) -> None:
     _, nothing = imported(path)
     reason = "this database has no tables of LangGraph's or of the Agents SDK's"
     assert [told for _, told in nothing.errors] == [reason]
-    moved_to(bare_postgres)
-    store, report = imported(path)
+    with moved_to(bare_postgres):
+        store, report = imported(path)
     file, same = imported(GRAPHS)
     assert (report.imported, report.errors, report.losses) == (same.imported, [], same.losses)
     for id in report.imported:
