@@ -25,6 +25,7 @@ from harnpy.session.events import (
 from harnpy.session.history import ANY
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
+from harnpy.session.transfer.blocks import to_response_items
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 
@@ -41,6 +42,8 @@ Item = dict[str, Any]
 REST = "openai_item"
 #: The role of items that are no message: no model is shown them.
 ROLE = "item"
+#: Blocks of sessions, which items of the SDK don't have.
+_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking", "reasoning")
 
 
 def message_of(item: Item) -> dict[str, Any]:
@@ -75,6 +78,12 @@ def items_of(message: dict[str, Any]) -> list[Item]:
         if isinstance(output, list) and all(isinstance(part, dict) for part in output):
             output = result_text(output)
         return [{"type": "function_call_output", "call_id": id, "output": output}]
+    content = message.get("content")
+    if isinstance(content, list) and any(
+        isinstance(each, dict) and each.get("type") in _BLOCKS for each in content
+    ):
+        # What only a service understands goes back to none: nobody says here which one asks.
+        return list(map(_without_id, to_response_items(message, is_own=False)))
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return [message]
@@ -89,6 +98,13 @@ def _item(message: dict[str, Any], rest: Item) -> Item:
         return {**rest, "call_id": message["tool_call_id"], "output": message["content"]}
     call = message["tool_calls"][0]
     return {**rest, "call_id": call["id"], **call["function"]}
+
+
+def _without_id(item: Item) -> Item:
+    """Return an item; a model's message as a text alone: a list of texts needs an id."""
+    if item.get("role") != "assistant":
+        return item
+    return {"role": "assistant", "content": "".join(part["text"] for part in item["content"])}
 
 
 def _call(call: dict[str, Any]) -> Item:

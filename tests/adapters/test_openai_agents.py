@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
 from agents.memory import Session, SessionSettings
+from agents.testing import ScriptedModel, assistant_message
 from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
@@ -16,8 +18,12 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from harnpy.adapters.openai_agents import HarnpySession, items_of, message_of
 from harnpy.session.events import EventDraft
 from harnpy.session.stored import StoredSession
-from harnpy.storage import Store
+from harnpy.session.transfer.directories import import_sessions
+from harnpy.storage import Store, open_store
 from harnpy.world import World
+from tests.llm.wire import RESPONSES
+from tests.session.transfer.test_databases import AGENTS
+from tests.wire.rules import check_request
 
 Opened = Callable[..., Store]
 
@@ -222,3 +228,26 @@ def test_an_image_in_a_tools_result_of_ours_is_told() -> None:
     result = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "seen:"}, image]}
     said = "seen:\n[image: image/png, 4 bytes, left out]"
     assert items_of(result) == [{"type": "function_call_output", "call_id": "a", "output": said}]
+
+
+def test_an_imported_session_goes_on_in_the_sdk() -> None:
+    store = open_store("memory:")
+    import_sessions([str(AGENTS)], store)
+    session = HarnpySession("openai-agents-talk", store)
+    model = ScriptedModel([[assistant_message("It is green.")]])
+    asyncio.run(Runner.run(Agent("desk", model=model), "And green?", session=session))
+    items: list[Any] = asyncio.run(session.get_items())
+    check_request(RESPONSES, {"input": [{"type": "message", **item} for item in items]})
+    texts = [json.dumps(item) for item in items]
+    told = (
+        "What is red?",
+        "I look.",
+        "red",
+        "blue",
+        "warm",
+        "cold",
+        "Red is warm.",
+        "aGk/aGk+",
+        "And green?",
+    )
+    assert all(said in text for said, text in zip((*told, "It is green."), texts, strict=True))
