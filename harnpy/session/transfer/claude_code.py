@@ -18,7 +18,7 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
-from harnpy.session.transfer.blocks import from_anthropic, is_foreign, text_of, to_anthropic
+from harnpy.session.transfer.blocks import from_anthropic, is_foreign, text_block, text_of, to_anthropic
 from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
 
 if TYPE_CHECKING:
@@ -308,14 +308,14 @@ def _lines(session: Session) -> Iterator[Json]:
             continue
         id = entry.event_id or f"{session.id}:{number}"
         time = session.moment if entry.event is None else entry.event.moment
-        pieces = (
-            [content] if message["role"] == "user" or isinstance(content, str) else [[b] for b in content]
-        )
+        if message["role"] == "assistant" and isinstance(content, str):
+            content = [text_block(content)]  # Claude Code has no other form
+        pieces = [content] if message["role"] == "user" else [[block] for block in content]
         for at, piece in enumerate(pieces, 1):
             uuid = uuid_of(id if at == len(pieces) else f"{id}:{at}")
             said: Json = {"role": message["role"], "content": piece}
             if message["role"] == "assistant":
-                said = {**_answer(entry, uuid_of(id)), **said}
+                said = {**_answer(entry, uuid_of(id), content), **said}
             yield {
                 "parentUuid": before,
                 **base,
@@ -328,12 +328,11 @@ def _lines(session: Session) -> Iterator[Json]:
             before = uuid
 
 
-def _answer(entry: HistoryEntry, id: str) -> Json:
+def _answer(entry: HistoryEntry, id: str, content: list[Json]) -> Json:
     """Return what a line says of a model's message beside its content."""
     origin = entry.message.get("origin")
     told = {} if entry.event is None else entry.event.metadata
-    content = entry.message.get("content")
-    calls = isinstance(content, list) and any(block.get("type") == "tool_use" for block in content)
+    calls = any(block.get("type") == "tool_use" for block in content)
     return {
         "id": f"msg_{id.replace('-', '')}",
         "type": "message",
