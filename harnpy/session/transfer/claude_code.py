@@ -20,6 +20,7 @@ from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
 from harnpy.session.transfer.blocks import from_anthropic, is_foreign, text_block, text_of, to_anthropic
 from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
+from harnpy.session.transfer.message_formats import REASONING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -344,6 +345,6 @@ def _answer(entry: HistoryEntry, id: str, content: list[Json]) -> Json:
 
 
 def _unknown(message: Json) -> int:
-    """Return how many blocks of a message only another service understands."""
-    content = message.get("content")
-    return sum(is_foreign(block) for block in content) if isinstance(content, list) else 0
+    """Return how many thoughts of a message only another service understands, or nobody signed."""
+    content, unsigned = message.get("content"), len(message.keys() & set(REASONING))
+    return unsigned + (sum(map(is_foreign, content)) if isinstance(content, list) else 0)

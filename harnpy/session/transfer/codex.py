@@ -24,6 +24,7 @@ from harnpy.session.transfer.blocks import (
 )
 from harnpy.session.transfer.claude_code import uuid_of
 from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
+from harnpy.session.transfer.message_formats import REASONING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -79,6 +80,9 @@ def conversation(rows: Rows, find: Find) -> Conversation:
         said = ", ".join(f"{count} {kind}" for kind, count in sorted(rollout.left_out.items()))
         losses.append(Loss(id, "lines that are no messages", said))
     facts = {key: meta[key] for key in ("cwd", "cli_version", "originator") if isinstance(meta.get(key), str)}
+    git = meta.get("git")
+    if isinstance(git, dict) and isinstance(git.get("branch"), str):
+        facts["git_branch"] = git["branch"]
     parent = f"{TOOL}-{origin}" if isinstance(origin, str) else None
     return Conversation(id, entries, {}, {"source": TOOL, **facts}, losses, parent)
 
@@ -274,7 +278,8 @@ def dumps(session: Session) -> str:
 def lost(session: Session) -> list[Loss]:
     """Return what of a session its rollout doesn't hold."""
     found = admission.lost(session, ())
-    thoughts = sum(len(_thoughts(entry.message)) for entry in session.entries())
+    said = [entry.message for entry in session.entries()]
+    thoughts = sum(len(_thoughts(message)) + len(message.keys() & set(REASONING)) for message in said)
     if thoughts:
         found.append(Loss(session.id, "thoughts of other services", counted(thoughts, "block")))
     return found

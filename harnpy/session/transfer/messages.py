@@ -451,6 +451,8 @@ def _written(session: Session, format: str) -> tuple[Json, Page]:
             _write_context(page, family, text_of(message.get("content")))
             continue
         whose = message.get("origin")
+        if format not in _WITH_REASONING and message.keys() & set(REASONING):
+            page.lost["reasoning that nobody signed"] += 1
         if family.address is None and whose is not None and message.keys() & set(REASONING):
             page.lost["whose reasoning it is"] += 1
         elif family.address is not None and whose not in (None, origin):
@@ -466,6 +468,10 @@ def _written(session: Session, format: str) -> tuple[Json, Page]:
     called = {b.get("id") for m in session.messages() for b in blocks_of(m) if b.get("type") == "tool_use"}
     page.lost["calls without results"] += len(called - page.calls.keys())
     return {**head, family.key: page.messages}, page
+
+
+#: Formats that have a place for what a model thought, signed by nobody.
+_WITH_REASONING = ("openai-chat", "ollama")
 
 
 def _ours(message: Json, family: Family) -> Json | None:
