@@ -347,7 +347,7 @@ def _rendered(turn: Turn, ids: Ids) -> Iterator[dict[str, Any]]:
         return
     message: dict[str, Any] = {
         "role": turn.role if turn.role in _ROLES else "user",
-        "content": _content(said),
+        "content": _content(said, ids.dialect),
         **turn.more,
     }
     if calls:
@@ -361,18 +361,18 @@ def _call(call: Block, ids: Ids) -> Block:
     return {**more, "id": ids.of_call(call), "type": "function", "function": function}
 
 
-def _content(blocks: list[Block]) -> str | list[Block]:
+def _content(blocks: list[Block], dialect: Dialect) -> str | list[Block]:
     """A string where there is only text: not every server accepts lists. A mark needs a list."""
-    parts = list(_parts(blocks))
+    parts = list(_parts(blocks, _mistrals_file if dialect == MISTRAL else _file))
     if all(part.get("type") == "text" and MARK not in part for part in parts):
         return joined_text(parts)
     return parts
 
 
-def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
+def _parts(blocks: Iterable[Block], as_file: Callable[[Block], Block]) -> Iterator[Block]:
     for block in blocks:
         if block.get("type") in FILES:
-            yield _file(block)
+            yield as_file(block)
             continue
         if block.get("type") != "image":
             yield block
@@ -408,6 +408,17 @@ def _file(block: Block) -> Block:
 
 #: What stands between a tool's result and a user's message.
 _PAUSE = {"role": "assistant", "content": "…"}
+
+
+def _mistrals_file(block: Block) -> Block:
+    """A document or a recording as Mistral has them; words in the place of another file."""
+    file = file_of(block)
+    if file is not None and file.kind == "document" and file.text() is None:
+        named = {"document_name": file.name} if file.name else {}
+        return {"type": "document_url", "document_url": file.url or file.as_url(), **named}
+    if file is not None and file.kind == "audio" and file.data is not None:
+        return {"type": "input_audio", "input_audio": file.data}
+    return as_words(block, ": Mistral's models take documents and recordings")
 
 
 class MistralProvider(OpenAIProvider):
