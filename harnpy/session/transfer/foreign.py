@@ -21,10 +21,10 @@ from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer.admission import Loss, admit_appends, as_append
+from harnpy.session.transfer.admission import Loss, admit_appends, as_append, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import BinaryIO
 
     from harnpy.storage import Store
@@ -62,14 +62,14 @@ class Conversation(NamedTuple):
     """A conversation of another tool. ``id`` is its session's; ``parent`` that of the one it came from.
 
     ``facts`` are of the session's creation, ``metadata`` and ``system``, its prompt, are the session's.
-    ``losses`` say what of the file isn't in it.
+    ``losses`` say what of the file isn't in it; what is mended when it is stored is added to them.
     """
 
     id: str
     entries: Collection[Entry]
     facts: Json
     metadata: Json
-    losses: Sequence[Loss]
+    losses: list[Loss]
     parent: str | None = None
     system: str | None = None
     #: Whether the id is the tool's own: it is the same conversation, whatever became of it.
@@ -91,7 +91,9 @@ def load(conversation: Conversation, store: Store, world: World, id: str | None 
         log.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
     log.instruct(conversation.system)
     log.root = log.leaf
-    return admit_appends(log.appends(conversation.entries), origin, store)
+    made = admit_appends(log.appends(conversation.entries), origin, store)
+    _tell(conversation, log)
+    return made
 
 
 def grown(conversation: Conversation, store: Store, world: World, id: str | None = None) -> str | None:
@@ -114,9 +116,17 @@ def grown(conversation: Conversation, store: Store, world: World, id: str | None
     events = [event for part in log.appends(conversation.entries) for event in part]
     log.instruct(conversation.system)
     events += log.append()
+    _tell(conversation, log)
     if events:
         session.commit(as_append(events))
     return session.id if events else None
+
+
+def _tell(conversation: Conversation, log: _Growth) -> None:
+    """Note what of a conversation was mended, once."""
+    loss = Loss(conversation.id, "half characters", f"{counted(log.mended, 'event')}, where they are U+FFFD")
+    if log.mended and loss not in conversation.losses:
+        conversation.losses.append(loss)
 
 
 class _Growth:
@@ -135,6 +145,8 @@ class _Growth:
         self._systems: dict[str, int] = {}
         self.leaf = 0
         self.root = 0
+        #: Events with halves of characters that some writers leave.
+        self.mended = 0
 
     def note(self, event: Event) -> None:
         """Take in an event that the log has."""
@@ -162,6 +174,7 @@ class _Growth:
             name = f"{name}{_AGAIN}"
         draft = EventDraft(type, data, metadata or None, id=name)
         draft.check()
+        self.mended += draft.data is not data or (draft.metadata or None) is not (metadata or None)
         self._time = max(self._time, time)
         if name is not None:
             self._ids.add(name)

@@ -279,3 +279,15 @@ def test_what_a_service_understands_goes_back_to_its_usual_address() -> None:
     assert known.configuration("anthropic").base_url == claude_code.ADDRESS
     assert known.configuration("openai").base_url == codex.ADDRESS
     assert TOOLS[:2] == (claude_code.TOOL, codex.TOOL)
+
+
+def test_half_characters_are_mended_and_counted(tmp_path: Path) -> None:
+    talk = HERE / "claude_code/11111111-1111-4111-8111-111111111111.jsonl"
+    text = talk.read_text().replace("PARALLEL: read", "PARALLEL: \\ud83d read")
+    (tmp_path / "talk.jsonl").write_text(text)
+    store, report = imported(tmp_path / "talk.jsonl")
+    assert load(TALK, store).history()[0]["content"].startswith("PARALLEL: \ufffd read")
+    assert [str(loss) for loss in report.losses if loss.kind == "half characters"] == [
+        f"{TALK}: half characters: 1 event, where they are U+FFFD"
+    ]
+    assert imported(tmp_path / "talk.jsonl", store=store)[1].imported == []
