@@ -18,14 +18,17 @@ def blocks_of(message: Json) -> list[Json]:
     if message["role"] in RESULT_ROLES:
         [result] = shape.results
         said = list(map(_block, content)) if isinstance(content, list) else result.text
-        failed = {"is_error": True} if result.is_error else {}
-        return [{"type": "tool_result", "tool_use_id": result.id, "content": said, **failed}]
+        more = {"is_error": True} if result.is_error else {}
+        more |= {"item": message["item"]} if isinstance(message.get("item"), dict) else {}
+        return [{"type": "tool_result", "tool_use_id": result.id, "content": said, **more}]
     given = content if isinstance(content, list) else [] if content in (None, "") else [text_block(content)]
     blocks = [*_dicts(message.get("thinking_blocks")), *map(_block, given)]
+    said_ids = {block.get("id") for block in blocks}
     for call in _dicts(message.get("tool_calls")):
         [known] = shape_of({"role": "assistant", "tool_calls": [call]}).calls
         more = {key: value for key, value in call.items() if key not in _CALL_KEYS}
-        blocks.append(call_block(known.id, known.name, arguments_of(known.arguments), **more))
+        if known.id not in said_ids:
+            blocks.append(call_block(known.id, known.name, arguments_of(known.arguments), **more))
     return blocks
 
 
@@ -98,10 +101,11 @@ _ANTHROPIC = frozenset({
 })  # fmt: skip
 
 
-#: What Anthropic's texts and calls have.
+#: What Anthropic's texts, calls and results have.
 ANTHROPIC_KEYS = {
     "text": ("type", "text", "citations", "cache_control"),
     "tool_use": ("type", "id", "name", "input", "caller", "cache_control"),
+    "tool_result": ("type", "tool_use_id", "content", "is_error", "cache_control"),
 }
 
 
@@ -122,10 +126,10 @@ def _as_anthropic(block: Any) -> Json | None:
             "text": "",
             **{key: block[key] for key in ANTHROPIC_KEYS["text"] if key in block},
         }
-    if kind == "tool_use":
-        return {key: block[key] for key in ANTHROPIC_KEYS["tool_use"] if key in block}
-    if kind == "tool_result" and isinstance(block.get("content"), list):
-        return {**block, "content": _result_content(block["content"])}
+    if kind in ("tool_use", "tool_result"):
+        known = {key: block[key] for key in ANTHROPIC_KEYS[kind] if key in block}
+        is_list = kind == "tool_result" and isinstance(block.get("content"), list)
+        return {**known, "content": _result_content(block["content"])} if is_list else known
     return block
 
 
@@ -231,16 +235,9 @@ def from_response_item(item: Json) -> list[Json]:
         parts = content if isinstance(content, list) else [{"text": str(content or "")}]
         return [_said(part, own) for part in parts if isinstance(part, dict)]
     if kind in _CALLS:
-        own = _own(item)
-        return [
-            {
-                "type": "tool_use",
-                "id": str(item.get("call_id") or item.get("id") or ""),
-                "name": str(item.get("name") or kind.removesuffix("_call")),
-                "input": _arguments(item),
-                **({"item": own} if own else {}),
-            }
-        ]
+        id, name = item.get("call_id") or item.get("id"), item.get("name") or kind.removesuffix("_call")
+        own = _own(item) | ({"type": kind} if kind != _FUNCTION else {})
+        return [call_block(str(id or ""), str(name), _arguments(item), **({"item": own} if own else {}))]
     return [item]
 
 
@@ -260,7 +257,11 @@ def from_response_output(item: Json) -> Json:
         output = from_response_parts(output)
     elif not isinstance(output, str):
         output = json.dumps(output, ensure_ascii=False)
-    return {"role": "tool", "tool_call_id": str(item.get("call_id") or ""), "content": output}
+    id, kind = item.get("call_id", item.get("id")), item["type"]
+    own = {key: value for key, value in item.items() if key not in ("type", "output", "call_id")}
+    own |= {"type": kind} if kind != OUTPUTS[0] else {}
+    message = {"role": "tool", "tool_call_id": str(id or ""), "content": output}
+    return {**message, "item": own} if own else message
 
 
 def from_response_parts(parts: Any) -> Any:
@@ -270,7 +271,10 @@ def from_response_parts(parts: Any) -> Any:
     return alone([_input(part) for part in parts if isinstance(part, dict)])
 
 
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+#: The types of a call's result, by that of the call.
+_FUNCTION, _CUSTOM, _SHELL = _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS = {kind: f"{kind}_output" for kind in _CALLS}
+OUTPUTS = tuple(_OUTPUTS.values())
 #: What of an item its block says.
 _WRITTEN = frozenset({"type", "role", "content", "call_id", "name", "arguments", "input", "action"})
 
@@ -280,15 +284,11 @@ def _own(item: Json) -> Json:
 
 
 def _arguments(item: Json) -> Any:
-    if item["type"] == "custom_tool_call":
+    if item["type"] == _CUSTOM:
         return {"input": item.get("input")}
-    if item["type"] == "local_shell_call":
+    if item["type"] == _SHELL:
         return item.get("action")
-    text = item.get("arguments")
-    try:
-        return json.loads(text) if isinstance(text, str) and text else {}
-    except ValueError:
-        return {"__unreadable": text}
+    return arguments_of(str(item.get("arguments") or ""))
 
 
 def _input(part: Json) -> Json:
@@ -301,49 +301,63 @@ def _input(part: Json) -> Json:
     return part
 
 
-def to_response_items(message: Json, is_own: bool) -> list[Json]:
-    """Return a message as items of the Responses API; ``is_own``: with what only that service understands."""
-    shape = shape_of(message)
-    if shape.role == "tool":
-        content = message.get("content")
-        output = [_as_input(part) for part in content] if isinstance(content, list) else shape.results[0].text
-        return [{"type": "function_call_output", "call_id": shape.results[0].id, "output": output}]
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+def to_response_items(message: Json, is_own: bool, written: dict[str, str]) -> list[Json]:
+    """Return a message as items of the Responses API; ``is_own``: with what only that service understands.
+
+    ``written`` are the types of the calls that have been written, by their ids: a result is of its call's.
+    """
     items: list[Json] = []
-    said: set[str] = set()
-    for block in blocks:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "text" and shape.role == "assistant":
+    for block in blocks_of(message):
+        kind = block.get("type")
+        if kind == "text" and message["role"] == "assistant":
             told = _told(block, is_own)
             if told.get("id") and items and items[-1].get("id") == told["id"]:
                 items[-1]["content"] += told["content"]  # several texts of one item
             else:
                 items.append(told)
         elif kind == "tool_use":
-            said.add(block["id"])
-            said_call = {
-                "call_id": block["id"],
-                "name": block["name"],
-                "arguments": arguments_text(block["input"]),
-            }
-            items.append({"type": "function_call", **said_call, **(block.get("item", {}) if is_own else {})})
+            items.append(_call_item(block, is_own))
+            written[block["id"]] = items[-1]["type"]
         elif kind == "tool_result":
-            given = block.get("content")
-            output = [_as_input(part) for part in given] if isinstance(given, list) else str(given or "")
-            id = block.get("tool_use_id")
-            items.append({"type": "function_call_output", "call_id": id, "output": output})
-        elif kind in ("text", "image") or not isinstance(block, dict):
+            items.append(_result_item(block, written))
+        elif kind in ("text", "image"):
             if not items or items[-1].get("role") != "user":
                 items.append({"type": "message", "role": "user", "content": []})
             items[-1]["content"].append(_as_input(block))
         elif is_own:
             items.append(block)
-    for call in shape.calls:
-        if call.id not in said:
-            named = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-            items.append({"type": "function_call", **named})
     return items
+
+
+def _call_item(block: Json, is_own: bool) -> Json:
+    own, given = block.get("item", {}) if is_own else {}, block["input"]
+    named = {"type": _FUNCTION, "call_id": block["id"], "name": block["name"]}
+    if own.get("type") == _CUSTOM and isinstance(given, dict) and given.keys() == {"input"}:
+        return {**named, **given, **own}
+    if own.get("type") == _SHELL:
+        return {**_named(own, block["id"]), "action": given, **own}
+    return {**named, "arguments": arguments_text(given), **own, "type": _FUNCTION}
+
+
+def _result_item(block: Json, written: dict[str, str]) -> Json:
+    id, own, given = str(block.get("tool_use_id") or ""), block.get("item", {}), block.get("content")
+    output = [_as_input(part) for part in given] if isinstance(given, list) else str(given or "")
+    call = written.get(id, _FUNCTION)
+    # Codex answers calls of the shell as those of functions.
+    kind = own.get("type", OUTPUTS[0]) if call == _SHELL else _OUTPUTS[call]
+    if kind != own.get("type", OUTPUTS[0]):
+        own = {}
+    return {
+        **(_named(own, id) if kind == _OUTPUTS[_SHELL] else {"call_id": id}),
+        "output": output,
+        **own,
+        "type": kind,
+    }
+
+
+def _named(own: Json, id: str) -> Json:
+    """Return the id of a call of the shell's, which may have the one of its item alone."""
+    return {} if own.get("id") == id else {"call_id": id}
 
 
 def _told(block: Json, is_own: bool) -> Json:

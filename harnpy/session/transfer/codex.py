@@ -17,6 +17,7 @@ from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
 from harnpy.session.transfer.blocks import (
+    OUTPUTS,
     from_response_item,
     from_response_output,
     from_response_parts,
@@ -39,7 +40,6 @@ _META = "session_meta"
 ADDRESS = "https://api.openai.com/v1"
 #: What Codex notes in items for itself.
 _OWN = frozenset({"internal_chat_message_metadata_passthrough", "metadata"})
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 #: How a user's message begins that Codex wrote itself, in the rollouts that don't say so.
 _MARKS = (
     "<environment_context>",
@@ -182,12 +182,13 @@ class _Rollout:
         if kind == "message" and item.get("role") != "assistant":
             self.flush()
             return self._said(id, time, item)
-        if kind in _OUTPUTS:
+        item = {key: value for key, value in item.items() if key not in _OWN}
+        if kind in OUTPUTS:
             self.flush()
             return self._add(id, time, kinds.MESSAGE_ADDED, from_response_output(item))
         if kind in _SILENT:
             return None
-        self._blocks += from_response_item({key: value for key, value in item.items() if key not in _OWN})
+        self._blocks += from_response_item(item)
         self._name, self._time = id, time
         return None
 
@@ -294,6 +295,7 @@ def _lines(session: Session) -> Iterator[Json]:
     }
     yield {"timestamp": begin, "type": _META, "payload": meta}
     model: str | None = None
+    calls: dict[str, str] = {}
     for entry in session.entries():
         time = session.moment if entry.event is None else entry.event.moment
         at = stamp(round(time * MICROS))[:23] + "Z"
@@ -302,7 +304,7 @@ def _lines(session: Session) -> Iterator[Json]:
         if origin is not None and is_own and origin["model"] != model:
             model = origin["model"]
             yield {"timestamp": at, "type": "turn_context", "payload": {"cwd": cwd, "model": model}}
-        for item in to_response_items(entry.message, is_own):
+        for item in to_response_items(entry.message, is_own, calls):
             if entry.event_type == kinds.CONTEXT_ADDED and item.get("role") == "user":
                 item = {**item, "role": "developer"}
             yield {"timestamp": at, "type": "response_item", "payload": item}

@@ -282,7 +282,8 @@ def _items(id: str, rows: Sequence[Any]) -> Conversation:
                 listing.tell(content if isinstance(content, str) else listed.text_of(content), number, time)
         elif str(kind).endswith("_call_output"):
             answer.end()
-            listing.say(from_response_output(item), number, time)
+            said = from_response_output(item)
+            listing.say({key: said[key] for key in ("role", "tool_call_id", "content")}, number, time)
         else:
             answer.take(item, number, time)
     answer.end()

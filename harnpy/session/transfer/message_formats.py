@@ -17,6 +17,7 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer.blocks import (
     ANTHROPIC_KEYS,
+    OUTPUTS,
     alone,
     arguments_of,
     arguments_text,
@@ -141,6 +142,11 @@ class Talk:
         self.entries.append(Entry(f"{len(self.entries) + 1}:{digest}", last, 0, type, data))
 
 
+#: What the blocks have that every format writes.
+_TEXT, _CALL = ("type", "text"), ("type", "id", "name", "input")
+_RESULT = ("type", "tool_use_id", "content", "is_error")
+
+
 class Page:
     """The messages that are written so far, and what is ``lost``."""
 
@@ -149,6 +155,8 @@ class Page:
         self.lost: Counter[str] = Counter()
         #: The calls so far, by their ids.
         self.calls: dict[str, Json] = {}
+        #: The types of the items that they were written as.
+        self.items: dict[str, str] = {}
 
     def only(self, block: Json, keys: Sequence[str]) -> None:
         """Count a block that has more than these keys."""
@@ -162,6 +170,7 @@ class Page:
     def result_text(self, block: Json) -> str:
         """Return a result for formats that have only text in it."""
         content = block.get("content")
+        self.only(block, _RESULT)
         if block.get("is_error"):
             self.lost["marks of failed calls"] += 1
         if not isinstance(content, list):
@@ -178,9 +187,6 @@ class Page:
     def name_of(self, result: Json) -> str:
         """Return the name of the tool that a result is of."""
         return str(self.calls.get(str(result.get("tool_use_id")), {}).get("name", "unknown"))
-
-
-_TEXT, _CALL = ("type", "text"), ("type", "id", "name", "input")
 
 
 class Family(NamedTuple):
@@ -335,7 +341,6 @@ def _write_chat(page: Page, role: str, blocks: list[Json], message: Json) -> Non
 _ITEM_ROLES = (*_SYSTEM, "user", "assistant")
 #: Kinds of blocks that harnpy writes itself.
 _BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
 def _read_item(talk: Talk, item: Json) -> None:
@@ -354,14 +359,14 @@ def _read_item(talk: Talk, item: Json) -> None:
         return (
             talk.instruct(text_of(said)) if role in _SYSTEM else talk.say({"role": "user", "content": said})
         )
-    if kind in _OUTPUTS:
+    if kind in OUTPUTS:
         _text(item.get("call_id", item.get("id")), "`call_id`")
         talk.flush()
         for part in item["output"] if isinstance(item.get("output"), list) else []:
             if not isinstance(part, dict) or not isinstance(part.get("type"), str):
                 raise TransferError("`output` is no text, and no list of parts with a type")
         talk.answered(item.get("call_id", item.get("id")))
-        return talk.say(from_response_output({**item, "call_id": item.get("call_id", item.get("id"))}))
+        return talk.say(from_response_output(item))
     if kind == "item_reference":
         talk.left_out["items that the service has", kind] += 1
         return None
@@ -383,7 +388,7 @@ def _write_items(page: Page, role: str, blocks: list[Json], message: Json) -> No
             page.only(block, _TEXT if block["type"] == "text" else _CALL)
         elif block["type"] not in ("text", "tool_use", "tool_result", "image") and not is_own:
             page.drop(role, block)
-    items = to_response_items({"role": role, "content": blocks}, is_own)
+    items = to_response_items({"role": role, "content": blocks}, is_own, page.items)
     for item in items:
         if item.get("role") == "assistant" and not item.get("id"):
             item["content"] = "".join(part.get("text", "") for part in item["content"])
@@ -652,6 +657,7 @@ def _write_ollama(page: Page, role: str, blocks: list[Json], message: Json) -> N
             content = block.get("content")
             said = content if isinstance(content, list) else [text_block(content or "")]
             page.lost["marks of failed calls"] += bool(block.get("is_error"))
+            page.only(block, _RESULT)
             named = {"tool_name": page.name_of(block), "tool_call_id": str(block.get("tool_use_id"))}
             page.messages.append({"role": "tool", **_ollama_content(page, "tool", said), **named})
     calls: list[Json] = []
