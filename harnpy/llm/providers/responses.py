@@ -107,8 +107,8 @@ def _items(turn: Turn, custom: set[str]) -> Iterator[Item]:
             output = result["content"]
             if isinstance(output, list):
                 output = list(map(_input, output))
-            kind = _CUSTOM if id in custom else "function_call"
-            yield {"type": f"{kind}_output", "call_id": id, "output": output}
+            called = _CUSTOM if id in custom else "function_call"
+            yield {"type": f"{called}_output", "call_id": id, "output": output}
         said = turn.without("tool_result")
         if said or not results:
             role = turn.role if turn.role in ("system", "developer") else "user"
