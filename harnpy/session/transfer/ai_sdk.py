@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
+from harnpy.session.prompt import SYSTEM
 from harnpy.session.transfer import listed
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
@@ -53,7 +54,7 @@ def conversation(text: str) -> Conversation:
         told = given if isinstance(given, dict) else {}
         if message.get("role") == "system":
             texts = (str(part.get("text") or "") for part in parts if part.get("type") == "text")
-            listing.tell("".join(texts), f"{id}.0", time)
+            listing.instruct("".join(texts), f"{id}.0", time, at=id)
         elif message.get("role") == "user":
             blocks = [block for part in parts if (block := _block(listing, part, None)) is not None]
             metadata = {"metadata": told} if told else None
@@ -205,6 +206,10 @@ def lost(session: Session) -> list[Loss]:
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
     found: list[Json] = []
     calls: dict[str, Json] = {}
+    system, stood = listed.prompt_of(session, TOOL)
+    if system:
+        parts = [{"type": "text", "text": system}]
+        found.append({"id": stood or SYSTEM, "role": "system", "parts": parts})
     for number, entry in enumerate(session.entries()):
         blocks = listed.blocks_of(entry.message)
         listed.count_own(blocks, left_out)

@@ -279,7 +279,9 @@ def _items(id: str, rows: Sequence[Any]) -> Conversation:
             if item.get("role") == "user":
                 listing.say({"role": "user", "content": content}, number, time)
             else:
-                listing.tell(content if isinstance(content, str) else listed.text_of(content), number, time)
+                listing.instruct(
+                    content if isinstance(content, str) else listed.text_of(content), number, time
+                )
         elif str(kind).endswith("_call_output"):
             answer.end()
             said = from_response_output(item)

@@ -164,7 +164,7 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
             return format_called(found)
         if language == JSON and (found := messages.format_in(text)) is not None:
             return format_called(found)
-    raise TransferError(f"cannot tell the format of {path}: name it by `format` or `--format`")
+    raise TransferError("cannot tell its format: name it by `format` or `--format`")
 
 
 def tool_of(lines: Iterable[str]) -> str | None:

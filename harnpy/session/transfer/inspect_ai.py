@@ -123,7 +123,7 @@ def _take(listing: Listing, message: Json, event: Any, model: str, time: int, nu
     role, id = message.get("role"), message.get("id")
     if role == "system":
         content = _content(listing, message.get("content"))
-        listing.tell(content if isinstance(content, str) else listed.text_of(content), id, time)
+        listing.instruct(content if isinstance(content, str) else listed.text_of(content), id, time)
     elif role == "user":
         listing.say({"role": "user", "content": _content(listing, message.get("content"))}, id, time)
     elif role == "tool":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
+from harnpy.session.prompt import SYSTEM
 from harnpy.session.transfer import listed
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
@@ -92,7 +93,8 @@ def take(listing: Listing, message: Json, where: str, time: int = 0) -> None:
         listing.lose("remove messages")
     else:
         given = _content(listing, content)
-        listing.tell(given if isinstance(given, str) else listed.text_of(given), id, time)
+        text = given if isinstance(given, str) else listed.text_of(given)
+        listing.instruct(text, id, time, at=id if isinstance(id, str) else None)
 
 
 def _content(listing: Listing, content: Any) -> Any:
@@ -270,6 +272,9 @@ def lost(session: Session) -> list[Loss]:
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
     found: list[Json] = []
+    system, stood = listed.prompt_of(session, TOOL)
+    if system:
+        found.append({"type": "system", "data": {"id": stood or SYSTEM, "content": system}})
     for number, entry in enumerate(session.entries()):
         foreign = None if entry.event is None else entry.event.foreign_id
         own = _OWN_ID.match(foreign or "")

@@ -18,6 +18,8 @@ from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import read_stamp
+from harnpy.session.prompt import SYSTEM
+from harnpy.session.registers import METADATA
 from harnpy.session.transfer import claude_code, codex
 from harnpy.session.transfer.admission import Loss, lost
 from harnpy.session.transfer.foreign import Conversation, Entry, context
@@ -45,6 +47,8 @@ _ALIASES = {"google-gla": "google", "google_genai": "google", "openai-responses"
 SIGNATURE = "thought_signature"
 #: Kinds of blocks that only the service understands that wrote them.
 THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+#: Metadata of a session: where its system prompt stood, or the id that it had as a message.
+STOOD = "system_from"
 #: What an id may not have: a log's own mark of branches.
 _MARK = "~"
 
@@ -61,9 +65,13 @@ class Listing:
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._entries: list[Entry] = []
-        self._left_out: Counter[str] = Counter()
+        self.entries: list[Entry] = []
+        self._left_out: Counter[tuple[str, str]] = Counter()
         self._told: set[tuple[str, str]] = set()
+        #: The session's prompt, where it stood, and whether it was told since the beginning.
+        self.system: str | None = None
+        self._stood: str | None = None
+        self._is_instructed = False
         #: The entry that the next one stands behind, which place it has, and a digest of all up to there.
         self._last: str | None = None
         self._place = 0
@@ -72,13 +80,13 @@ class Listing:
         #: What a conversation without an id is called: the digest of its beginning, to the first answer.
         self._opening = ""
 
-    def lose(self, kind: str, count: int = 1, what: Any = None) -> None:
-        """Count what the log has no place for; ``what`` it is, if it may be told again."""
+    def lose(self, kind: str, count: int = 1, name: str = "", what: Any = None) -> None:
+        """Count what the log has no place for, by its ``name``; ``what`` it is, if it may be told again."""
         if what is not None:
             told = (kind, json.dumps(what, sort_keys=True))
             count = 0 if told in self._told else count
             self._told.add(told)
-        self._left_out[kind] += count
+        self._left_out[kind, name] += count
 
     def say(self, message: Json, id: Any = None, time: int = 0, metadata: Json | None = None) -> None:
         """Add a message; ``id`` is its own, or None."""
@@ -86,19 +94,27 @@ class Listing:
             return self.lose("empty answers")
         return self._add(kinds.MESSAGE_ADDED, message, id, time, metadata)
 
-    def tell(self, text: str, id: Any = None, time: int = 0) -> None:
-        """Add what the program told its model: a system prompt."""
-        self._add(kinds.CONTEXT_ADDED, context(text), id, time, None)
+    def instruct(self, text: str, id: Any = None, time: int = 0, at: str | None = None) -> None:
+        """Take in what the system says: the session's prompt if nothing stands before it, else context.
+
+        ``at`` says where a prompt stands, or its message's id: what is written has it there again.
+        """
+        if self._last is None and not self._is_instructed and self.system in (None, text):
+            self.system, self._stood, self._is_instructed = text, at, True
+        else:
+            self._add(kinds.CONTEXT_ADDED, context(text), id, time)
 
     def note(self, type: str, data: Json, time: int = 0) -> None:
         """Add an event of another kind."""
-        self._add(type, data, None, time, None)
+        self._add(type, data, None, time)
 
     def rewind(self) -> None:
         """Begin at the beginning again: what is said from there as before is there already."""
-        self._last, self._place, self._digest = None, 0, b""
+        self._last, self._place, self._digest, self._is_instructed = None, 0, b"", False
 
-    def _add(self, type: str, data: Json, id: Any, time: int, metadata: Json | None) -> None:
+    def _add(
+        self, type: str, data: Json, id: Any = None, time: int = 0, metadata: Json | None = None
+    ) -> None:
         written = json.dumps(data, sort_keys=True).encode()
         self._digest = sha256(self._digest + written).digest()
         self._place += 1
@@ -108,15 +124,19 @@ class Listing:
             self._opening = self._digest.hex()[:16]
         if self._last not in self._known:
             self._known.add(self._last)
-            self._entries.append(Entry(self._last, after, time, type, data, metadata))
+            self.entries.append(Entry(self._last, after, time, type, data, metadata))
 
     def conversation(self, id: Any = None, metadata: Json | None = None) -> Conversation:
         """Return what was read; ``id`` is the conversation's own. One without has that of its beginning, to
         the first answer: the file may grow."""
         name = f"{self._tool}-{id or self._opening or self._digest.hex()[:16]}"
-        losses = [Loss(name, kind, str(count)) for kind, count in sorted(self._left_out.items())]
-        told = {"source": self._tool, **(metadata or {})}
-        return Conversation(name, self._entries, {}, told, losses, is_named=True)
+        said: dict[str, list[str]] = {}
+        for (kind, of), count in sorted(self._left_out.items()):
+            said.setdefault(kind, []).append(f"{count} {of}".rstrip())
+        losses = [Loss(name, kind, ", ".join(each)) for kind, each in said.items()]
+        stood = {STOOD: self._stood} if self._stood else {}
+        told = {"source": self._tool, **stood, **(metadata or {})}
+        return Conversation(name, self.entries, {}, told, losses, system=self.system, is_named=True)
 
 
 def read_document(text: str | bytes, listing: Listing | None = None) -> Any:
@@ -334,6 +354,12 @@ def text_of(blocks: Iterable[Json]) -> str:
     )
 
 
+def prompt_of(session: Session, tool: str) -> tuple[str | None, str | None]:
+    """Return a session's system prompt, and where it stood in a file of this tool's, or its id there."""
+    is_own = session.metadata.get("source") == tool
+    return session.get(SYSTEM) or None, session.metadata.get(STOOD) if is_own else None
+
+
 def written(session: Session, messages: Messages) -> str:
     """Return the text of a session's list of messages."""
     return json.dumps(messages(session, Counter()), indent=2, ensure_ascii=False) + "\n"
@@ -344,4 +370,8 @@ def losses(session: Session, messages: Messages) -> list[Loss]:
     left_out: Counter[str] = Counter()
     messages(session, left_out)
     more = [Loss(session.id, kind, str(count)) for kind, count in sorted(left_out.items())]
-    return [*lost(session, ()), *more]
+    return [*lost(session, (), WRITTEN), *more]
+
+
+#: The registers that lists of messages have.
+WRITTEN = (SYSTEM, f"{METADATA}source", f"{METADATA}{STOOD}")

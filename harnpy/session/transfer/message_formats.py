@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.formats.json import ordered_json
 from harnpy.formats.media import left_out
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
@@ -34,7 +32,7 @@ from harnpy.session.transfer.blocks import (
     to_anthropic,
     to_response_items,
 )
-from harnpy.session.transfer.foreign import Entry
+from harnpy.session.transfer.listed import Listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,35 +42,26 @@ if TYPE_CHECKING:
 # A conversation while it is read.
 
 
-#: Letters of the digest of a conversation up to an entry, which its id has behind its place.
-_DIGEST = 12
-_SYSTEM = ("system", "developer")
+SYSTEMS = ("system", "developer")
 
 
-class Talk:
-    """The entries of a conversation so far; ``model`` is the one that the file names."""
+class Talk(Listing):
+    """A conversation of one of the `FAMILIES`; ``model`` is the one that its file names."""
 
-    def __init__(self, family: Family, model: str | None) -> None:
-        self.entries: list[Entry] = []
-        self.system: str | None = None
-        #: What of the file isn't taken along, by its kind and what it is.
-        self.left_out: Counter[tuple[str, str]] = Counter()
-        self._family = family
+    def __init__(self, format: str, model: str | None) -> None:
+        super().__init__(format)
+        self._family = FAMILIES[format]
         self._model = model
         #: Ids and names of the calls that have no result yet.
         self._open: list[tuple[str, str]] = []
         #: The blocks of a message that is told in several items.
         self._blocks: list[Json] = []
 
-    def instruct(self, text: str) -> None:
-        """Take in what the system says: the session's prompt if it is the first, else context."""
+    def instruct(self, text: str, id: Any = None, time: int = 0, at: str | None = None) -> None:
         self.flush()
-        if self.system is None and not self.entries:
-            self.system = text
-        else:
-            self._add(kinds.CONTEXT_ADDED, {"content": text, "kind": "harness", "placement": "history"})
+        super().instruct(text, id, time, at)
 
-    def say(self, message: Json, *, opaque: bool = False, model: str | None = None) -> None:
+    def take(self, message: Json, *, opaque: bool = False, model: str | None = None) -> None:
         """Take in a message; ``opaque``: something in it only the model understands that wrote it."""
         self.flush()
         if opaque and (origin := self._origin(model or self._model)) is not None:
@@ -87,7 +76,7 @@ class Talk:
         """End the message of a model that is told in several items."""
         if self._blocks:
             blocks, self._blocks = self._blocks, []
-            self.say({"role": "assistant", "content": alone(blocks)}, opaque=True)
+            self.take({"role": "assistant", "content": alone(blocks)}, opaque=True)
 
     def called(self, id: Any, name: Any) -> str:
         """Return the id of a call, which may have none of its own."""
@@ -116,8 +105,13 @@ class Talk:
     def taken(self, item: Json, keys: Sequence[str]) -> Json:
         """Return those keys of a message that say something; the others are counted."""
         said = {key: value for key, value in item.items() if value is not None and value != []}
-        self.left_out.update(("keys of messages", key) for key in said if key not in keys)
+        self.lose_keys("keys of messages", said, keys)
         return {key: said[key] for key in keys if key in said}
+
+    def lose_keys(self, kind: str, given: Json, known: Sequence[str]) -> None:
+        """Count the keys that aren't known."""
+        for key in given.keys() - set(known):
+            self.lose(kind, name=key)
 
     def mark(self, told: Json) -> None:
         """Note what is told of the last message beside it."""
@@ -134,12 +128,6 @@ class Talk:
         if family.address is None or (family.dialect == "anthropic" and model is None):
             return None
         return {"dialect": family.dialect, "base_url": family.address, "model": model or ""}
-
-    def _add(self, type: str, data: Json) -> None:
-        last = self.entries[-1].id if self.entries else None
-        told = f"{last}{type}{ordered_json(data)}"
-        digest = sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-        self.entries.append(Entry(f"{len(self.entries) + 1}:{digest}", last, 0, type, data))
 
 
 #: What the blocks have that every format writes.
@@ -231,7 +219,7 @@ def _objects(value: Any, what: str) -> list[Json]:
 # OpenAI's chat completions.
 
 
-_CHAT_ROLES = (*_SYSTEM, "user", "assistant", "tool", "function")
+_CHAT_ROLES = (*SYSTEMS, "user", "assistant", "tool", "function")
 #: What a model's message has for its service alone.
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 _MEDIA = ("input_audio", "file")
@@ -239,13 +227,14 @@ _MEDIA = ("input_audio", "file")
 
 def _read_chat(talk: Talk, item: Json) -> None:
     role = _role(item, _CHAT_ROLES)
-    if role in _SYSTEM:
+    if role in SYSTEMS:
         said = talk.taken(item, ("role", "content"))
-        return talk.instruct(text_of(_chat_content(talk, said.get("content"))))
+        at = role if role != SYSTEMS[0] else None
+        return talk.instruct(text_of(_chat_content(talk, said.get("content"))), at=at)
     if role in ("tool", "function"):
         said = talk.taken(item, ("role", "content", "tool_call_id", "name"))
         id = talk.answered(said.get("tool_call_id"), said.get("name") if role == "function" else None)
-        return talk.say(
+        return talk.take(
             {"role": "tool", "tool_call_id": id, "content": _chat_content(talk, said.get("content"))}
         )
     keys = ("role", "content", "name", "refusal", "tool_calls", "function_call", *REASONING)
@@ -256,7 +245,7 @@ def _read_chat(talk: Talk, item: Json) -> None:
     said["content"] = _chat_content(talk, said.get("content", said.get("refusal")))
     if calls:
         said["tool_calls"] = [_chat_call(talk, call) for call in calls]
-    return talk.say(said, opaque=any(key in said for key in REASONING))
+    return talk.take(said, opaque=any(key in said for key in REASONING))
 
 
 def _chat_call(talk: Talk, call: Json) -> Json:
@@ -296,7 +285,7 @@ def _chat_content(talk: Talk, content: Any) -> Any:
         elif kind in _MEDIA:
             blocks.append(part)
         elif kind in ("thinking", "reasoning"):
-            talk.left_out["blocks", str(kind)] += 1
+            talk.lose("blocks", name=str(kind))
         else:
             raise TransferError(f"it has a part whose type is {_shown(kind)}")
     return alone(blocks)
@@ -338,7 +327,7 @@ def _write_chat(page: Page, role: str, blocks: list[Json], message: Json) -> Non
 # OpenAI's Responses: items, of which those of a model in a row are a message.
 
 
-_ITEM_ROLES = (*_SYSTEM, "user", "assistant")
+_ITEM_ROLES = (*SYSTEMS, "user", "assistant")
 #: Kinds of blocks that harnpy writes itself.
 _BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking")
 
@@ -356,9 +345,9 @@ def _read_item(talk: Talk, item: Json) -> None:
             return talk.tell(from_response_item(item))
         keys = ("type", "role", "content", "id", "status", "phase")
         said = from_response_parts(talk.taken(item, keys).get("content"))
-        return (
-            talk.instruct(text_of(said)) if role in _SYSTEM else talk.say({"role": "user", "content": said})
-        )
+        if role in SYSTEMS:
+            return talk.instruct(text_of(said), at=role)
+        return talk.take({"role": "user", "content": said})
     if kind in OUTPUTS:
         _text(item.get("call_id", item.get("id")), "`call_id`")
         talk.flush()
@@ -366,9 +355,9 @@ def _read_item(talk: Talk, item: Json) -> None:
             if not isinstance(part, dict) or not isinstance(part.get("type"), str):
                 raise TransferError("`output` is no text, and no list of parts with a type")
         talk.answered(item.get("call_id", item.get("id")))
-        return talk.say(from_response_output(item))
+        return talk.take(from_response_output(item))
     if kind == "item_reference":
-        talk.left_out["items that the service has", kind] += 1
+        talk.lose("items that the service has", name=kind)
         return None
     if kind in _BLOCKS:
         raise TransferError(f"its type is '{kind}', which no item has")
@@ -401,7 +390,7 @@ def _write_items(page: Page, role: str, blocks: list[Json], message: Json) -> No
 # Anthropic's messages.
 
 
-_ANTHROPIC_ROLES = ("user", "assistant", *_SYSTEM)
+_ANTHROPIC_ROLES = ("user", "assistant", *SYSTEMS)
 #: What the blocks have that are read here.
 _NEEDED: dict[str, tuple[str, ...]] = {
     "text": ("text",),
@@ -423,24 +412,24 @@ def _read_anthropic(talk: Talk, item: Json) -> None:
             for key in _NEEDED.get(kind, ()):
                 _text(block.get(key), f"`{key}` of a {kind} in it")
             _objects_in(block)
-    if role in _SYSTEM:
+    if role in SYSTEMS:
         return talk.instruct(text_of(content))
     told = {key: item[key] for key in ("usage", "stop_reason") if item.get(key)}
     message = from_anthropic({"role": role, "content": content})
     blocks = message["content"]
     if isinstance(blocks, str):
-        talk.say(message)
+        talk.take(message)
     elif role == "user":
         # What comes with results stands behind them as a message of its own.
         others = [block for block in blocks if block["type"] != "tool_result"]
         for block in blocks:
             if block["type"] == "tool_result":
-                talk.say({"role": "user", "content": [block]})
+                talk.take({"role": "user", "content": [block]})
         if others or not blocks:
-            talk.say({"role": "user", "content": alone(others)})
+            talk.take({"role": "user", "content": alone(others)})
     else:
         model = item["model"] if isinstance(item.get("model"), str) else None
-        talk.say(message, opaque=any(block["type"] not in COMMON for block in blocks), model=model)
+        talk.take(message, opaque=any(block["type"] not in COMMON for block in blocks), model=model)
     if told:
         talk.mark(told)
     return None
@@ -519,13 +508,13 @@ def _read_gemini(talk: Talk, item: Json) -> None:
     blocks: list[Json] = []
     for part in parts:
         if "functionResponse" in part:
-            talk.say(_gemini_result(talk, part))
+            talk.take(_gemini_result(talk, part))
         else:
             blocks.append(_gemini_block(talk, part))
     opaque = any(block["type"] not in COMMON or block.keys() & {_SIGN, "has_id"} for block in blocks)
     if blocks:
         name = "assistant" if role == "model" else "user"
-        talk.say({"role": name, "content": alone(blocks)}, opaque=opaque)
+        talk.take({"role": name, "content": alone(blocks)}, opaque=opaque)
     return None
 
 
@@ -551,15 +540,15 @@ def _gemini_block(talk: Talk, part: Json) -> Json:
         part.get("inlineData", part.get("fileData")),
     )
     if isinstance(call, dict):
-        _count_others(talk, part, ("functionCall", _SIGNATURE))
-        _count_others(talk, call, ("id", "name", "args"))
+        talk.lose_keys("keys of parts", part, ("functionCall", _SIGNATURE))
+        talk.lose_keys("keys of parts", call, ("id", "name", "args"))
         args = call.get("args", {})
         if not isinstance(args, dict):
             raise TransferError("the args of its functionCall are no object")
         id = talk.called(call.get("id"), call.get("name"))
         return call_block(id, call["name"], args, **({"has_id": True} if call.get("id") else {}), **signed)
     if isinstance(text, str):
-        _count_others(talk, part, ("text", "thought", _SIGNATURE))
+        talk.lose_keys("keys of parts", part, ("text", "thought", _SIGNATURE))
         kind = "thinking" if part.get("thought") else "text"
         return {"type": kind, kind: text, **signed}
     if isinstance(data, dict) and part.keys() <= {"inlineData", "fileData"}:
@@ -572,10 +561,6 @@ def _gemini_block(talk: Talk, part: Json) -> Json:
     if not part or "text" in part or "functionCall" in part:
         raise TransferError("it has a part that says nothing")
     return {"type": "part", "part": part}
-
-
-def _count_others(talk: Talk, part: Json, keys: Sequence[str]) -> None:
-    talk.left_out.update(("keys of parts", key) for key in part if key not in keys)
 
 
 def _write_gemini(page: Page, role: str, blocks: list[Json], message: Json) -> None:
@@ -637,14 +622,14 @@ def _read_ollama(talk: Talk, item: Json) -> None:
         content += [{"type": "image", "media_type": _media_type(data), "base64": data} for data in images]
     if role == "tool":
         id = talk.answered(said.get("tool_call_id"), said.get("tool_name", said.get("name")))
-        return talk.say({"role": "tool", "tool_call_id": id, "content": content})
+        return talk.take({"role": "tool", "tool_call_id": id, "content": content})
     message: Json = {"role": role, "content": content}
     if "thinking" in said:
         message["reasoning"] = _text(said["thinking"], "`thinking`")
     calls = _objects(said.get("tool_calls", []), "`tool_calls`")
     if calls:
         message["tool_calls"] = [_chat_call(talk, call) for call in calls]
-    return talk.say(message, opaque="reasoning" in message)
+    return talk.take(message, opaque="reasoning" in message)
 
 
 def _media_type(data: str) -> str:
@@ -719,10 +704,10 @@ def _read_sharegpt(talk: Talk, item: Json) -> None:
         talk.tell(_sharegpt_calls(talk, value))
     elif role == "tool" and talk.is_waiting:
         talk.flush()
-        talk.say({"role": "tool", "tool_call_id": talk.answered(None), "content": value})
+        talk.take({"role": "tool", "tool_call_id": talk.answered(None), "content": value})
     else:
         # A result of a call that stands in a text is a text of the user's.
-        talk.say({"role": "user", "content": value, **({"name": "tool"} if role == "tool" else {})})
+        talk.take({"role": "user", "content": value, **({"name": "tool"} if role == "tool" else {})})
 
 
 def _sharegpt_calls(talk: Talk, value: str) -> list[Json]:

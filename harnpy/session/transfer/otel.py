@@ -154,8 +154,7 @@ def _conversation(id: str, calls: list[_Call]) -> Conversation:
         listing.rewind()
         told = call.told
         model = told.get("gen_ai.response.model") or told.get("gen_ai.request.model")
-        for part in _listed(told.get(_SYSTEM)):
-            _tell(listing, part, call.begin)
+        _tell(listing, _listed(told.get(_SYSTEM)), call.begin)
         before, after = _listed(told.get(_IN)), _listed(told.get(_OUT))
         for message in before or [each for each in call.said if each["event"] != _CHOICE]:
             _take(listing, message, call.begin, None)
@@ -180,8 +179,10 @@ def _listed(value: Any) -> list[Json]:
     return [] if value is None else listed.objects_of(value, "the messages of a call")
 
 
-def _tell(listing: Listing, part: Json, time: int) -> None:
-    listing.tell(listed.as_text(part.get("content", part)), None, time)
+def _tell(listing: Listing, parts: list[Json], time: int) -> None:
+    """Take in what the system says."""
+    if parts:
+        listing.instruct("\n".join(listed.as_text(part.get("content", part)) for part in parts), None, time)
 
 
 def _take(listing: Listing, message: Json, time: int, told: Json | None) -> None:
@@ -192,8 +193,7 @@ def _take(listing: Listing, message: Json, time: int, told: Json | None) -> None
     else:
         role, parts = _older(message)
     if role in ("system", "developer"):
-        for part in parts:
-            _tell(listing, part, time)
+        _tell(listing, parts, time)
         return
     blocks: list[Json] = []
     thoughts: list[str] = []

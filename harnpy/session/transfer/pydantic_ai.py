@@ -29,6 +29,8 @@ _SILENT = frozenset({"instruction", "instruction-delta", "instruction-digest", "
 #: How a tool's call may have gone wrong.
 _FAILED = ("failed", "denied", "interrupted", "retried")
 _HARN = "harn"
+#: The key of a request that has the system prompt.
+_INSTRUCTIONS = "instructions"
 
 
 def is_history(value: Any) -> bool:
@@ -46,11 +48,12 @@ def conversation(text: str) -> Conversation:
     """Return the conversation of a message history. Raises `TransferError`."""
     listing = Listing(TOOL)
     messages = listed.objects_of(listed.read_document(text, listing), "the messages of pydantic-ai")
-    id, metadata = None, {}
+    id = None
+    said = [each["instructions"] for each in messages if isinstance(each.get("instructions"), str)]
+    if said:
+        listing.instruct(said[-1], at=_INSTRUCTIONS)
     for number, message in enumerate(messages, 1):
         id = id or message.get("conversation_id") or message.get("run_id")
-        if isinstance(message.get("instructions"), str):
-            metadata["instructions"] = message["instructions"]
         parts = message.get("parts")
         if message.get("kind") not in ("request", "response"):
             raise TransferError(
@@ -62,7 +65,7 @@ def conversation(text: str) -> Conversation:
                 _asked(listing, part, message)
         else:
             _answered(listing, parts, message)
-    return listing.conversation(id, metadata)
+    return listing.conversation(id)
 
 
 def _asked(listing: Listing, part: Json, request: Json) -> None:
@@ -71,7 +74,7 @@ def _asked(listing: Listing, part: Json, request: Json) -> None:
     time = listed.time_of(part.get("timestamp") or request.get("timestamp"))
     told = {"run_id": request["run_id"]} if request.get("run_id") else None
     if kind == "system-prompt":
-        listing.tell(listed.as_text(content), None, time)
+        listing.instruct(listed.as_text(content), None, time)
     elif kind == "user-prompt":
         listing.say({"role": "user", "content": _content(listing, content)}, None, time, told)
     elif kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
@@ -239,7 +242,13 @@ def lost(session: Session) -> list[Loss]:
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
     found: list[Json] = []
     names: dict[str, str] = {}
-    said = session.metadata.get("instructions")
+    system, stood = listed.prompt_of(session, TOOL)
+    said = system if stood == _INSTRUCTIONS else None
+    asked: Json = {"kind": "request", "instructions": said}
+    asked["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
+    if system and not said:
+        at = stamp(round(session.event(1).moment * MICROS))
+        found.append({**asked, "timestamp": at, "parts": [_system(system, at)]})
     for entry in session.entries():
         time = session.moment if entry.event is None else entry.event.moment
         at = stamp(round(time * MICROS))
@@ -250,8 +259,7 @@ def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
             found.append(_response(session, entry, blocks, at, left_out))
             continue
         if not found or found[-1]["kind"] == "response":
-            found.append({"kind": "request", "parts": [], "timestamp": at, "instructions": said})
-            found[-1]["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
+            found.append({**asked, "timestamp": at, "parts": []})
         found[-1]["parts"] += _parts(entry, blocks, names, at, left_out)
     return found
 
@@ -261,7 +269,7 @@ def _parts(
 ) -> list[Json]:
     """Return a message that goes to a model, as parts of a request."""
     if entry.event_type == kinds.CONTEXT_ADDED:
-        return [{"part_kind": "system-prompt", "content": listed.text_of(blocks), "timestamp": at}]
+        return [_system(listed.text_of(blocks), at)]
     told = {} if entry.event is None else entry.event.metadata
     parts: list[Json] = []
     items: list[Any] = []
@@ -291,6 +299,10 @@ def _parts(
         content = items[0] if len(items) == 1 and isinstance(items[0], str) else items
         parts.append({"part_kind": "user-prompt", "content": content or "", "timestamp": at})
     return parts
+
+
+def _system(text: str, at: str) -> Json:
+    return {"part_kind": "system-prompt", "content": text, "timestamp": at}
 
 
 def _as_item(block: Json) -> Any:

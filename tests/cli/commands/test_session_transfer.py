@@ -80,7 +80,7 @@ def test_a_file_of_no_known_format(sessions: Run, tmp_path: Path) -> None:
     assert sessions("import", "x.txt") == (
         1,
         "",
-        "error: x.txt: cannot tell the format of x.txt: name it by `format` or `--format`\n",
+        "error: x.txt: cannot tell its format: name it by `format` or `--format`\n",
     )
 
 
