@@ -32,7 +32,7 @@ from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.stores import store_settings
 from harnpy.session.trajectory import KIND as EPISODES
-from harnpy.session.transfer.admission import Loss, refuse
+from harnpy.session.transfer.admission import Loss
 from harnpy.session.transfer.directories import export_dir, import_sessions
 from harnpy.session.transfer.formats import (
     AUTO,
@@ -480,7 +480,12 @@ def _refuse_record(id: str) -> None:
     "new to it, and `error` for the rest.",
 )
 @click.option("--partial", is_flag=True, help="Leave out lines that can't be read, and list them.")
-@click.option("--strict", is_flag=True, help="Store nothing of a file that can't be read in full.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    expose_value=False,
+    help="Without effect: a file is imported as a whole or not at all, and what is lost is listed.",
+)
 @verb
 def import_(
     store: Store,
@@ -490,7 +495,6 @@ def import_(
     id: str | None,
     on_conflict: str | None,
     partial: bool,
-    strict: bool,
 ) -> int:
     """Make sessions of files that `export`, other tools and frameworks wrote: docs/import.md says which.
 
@@ -505,12 +509,10 @@ def import_(
     for path in paths:
         try:
             if id is None:
-                report = import_sessions(
-                    [path], store, format, on_conflict=on_conflict, partial=partial, strict=strict
-                )
+                report = import_sessions([path], store, format, on_conflict=on_conflict, partial=partial)
                 status |= _say_report(as_json, shown(path), report)
             else:
-                _import_one(store, as_json, path, format, id, on_conflict, strict)
+                _import_one(store, as_json, path, format, id, on_conflict)
         except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:
             complain(one_line(f"error: {path}: {plain_reason(error)}"))
             status = FAILED
@@ -533,11 +535,8 @@ def _import_one(
     format: str,
     id: str | None,
     on_conflict: str | None,
-    strict: bool,
 ) -> None:
     parsed = parsed_file(path, World(), format, {})
-    if strict:
-        refuse(parsed.losses)
     session = admitted(parsed, store, World(), id, on_conflict)
     _say_imported(as_json, path, None if session is None else session.id)
     _say_lost(parsed.losses)

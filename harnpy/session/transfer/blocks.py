@@ -335,7 +335,7 @@ def _call_item(block: Json, is_own: bool) -> Json:
     if own.get("type") == _CUSTOM and isinstance(given, dict) and given.keys() == {"input"}:
         return {**named, **given, **own}
     if own.get("type") == _SHELL:
-        return {**_named(own, block["id"]), "action": given, **own}
+        return {"type": _SHELL, **_named(own, block["id"]), "action": given, **own}
     return {**named, "arguments": arguments_text(given), **own, "type": _FUNCTION}
 
 
@@ -347,12 +347,8 @@ def _result_item(block: Json, written: dict[str, str]) -> Json:
     kind = own.get("type", OUTPUTS[0]) if call == _SHELL else _OUTPUTS[call]
     if kind != own.get("type", OUTPUTS[0]):
         own = {}
-    return {
-        **(_named(own, id) if kind == _OUTPUTS[_SHELL] else {"call_id": id}),
-        "output": output,
-        **own,
-        "type": kind,
-    }
+    named = _named(own, id) if kind == _OUTPUTS[_SHELL] else {"call_id": id}
+    return {"type": kind, **named, "output": output, **own}
 
 
 def _named(own: Json, id: str) -> Json:

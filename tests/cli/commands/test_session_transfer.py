@@ -61,7 +61,7 @@ def test_a_directory(sessions: Run, tmp_path: Path) -> None:
     assert (status, out) == (1, "talk\n")
     assert err.startswith("error: out/bad.json: Cannot load JSON content or file path not existed. Error: ")
     assert sessions("import", "out", "--on-conflict", "skip")[:2] == (1, "out/talk.jsonl: skipped\n")
-    assert sessions("import", "out", "--strict", store="jsonl:strict")[:2] == (1, "")
+    assert sessions("import", "out", "--strict", store="jsonl:strict")[:2] == (1, "talk\n")
     assert sessions("import", "out", "--id", "x")[0] == 2
 
 
@@ -72,7 +72,7 @@ def test_a_torn_line_is_said(sessions: Run, tmp_path: Path) -> None:
     status, out, err = sessions("import", "t.jsonl", "--id", "torn")
     assert (status, out) == (0, "torn\n")
     assert err.startswith("lost: talk: torn line: ")
-    assert sessions("import", "t.jsonl", "--id", "strict", "--strict")[:2] == (1, "")
+    assert sessions("import", "t.jsonl", "--id", "strict", "--strict")[:2] == (0, "strict\n")
 
 
 def test_a_file_of_no_known_format(sessions: Run, tmp_path: Path) -> None:
