@@ -186,12 +186,11 @@ def export_(call: Call, id: str, opts: Dict) -> str:
     Options: `format` (`jsonl`, `canto`, `cognesy`, `agently-json`, `agently-yaml`), `path`.
     Spec: 10 §C6, §C9, §C17.
     """
-    text = export(call.session(id), opts.get("format", "jsonl"))
-    path = opts.get("path")
-    if path is not None:
-        with _files(call, path):
-            call.vm.world.files.replace_text(path_at_work(call.vm, path), text)
-    return text
+    session, format, path = call.session(id), opts.get("format", "jsonl"), opts.get("path")
+    if path is None:
+        return export(session, format)
+    with _files(call, path):
+        return export(session, format, path_at_work(call.vm, path))
 
 
 @builtin(

@@ -38,6 +38,7 @@ from harnpy.session.transfer.formats import (
     AUTO,
     ERROR,
     FORMATS,
+    PAGES,
     READ,
     RENAME,
     SKIP,
@@ -47,6 +48,7 @@ from harnpy.session.transfer.formats import (
     lost,
     parsed_file,
 )
+from harnpy.session.transfer.logs import BESIDE
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
@@ -440,7 +442,9 @@ def export_(
 ) -> int:
     """Write a session to a file, from which `import` makes it again.
 
-    jsonl holds its whole log, an event a line. What another format doesn't hold is listed on stderr.
+    jsonl holds its whole log, an event a line. What another format doesn't hold is listed on stderr, and
+    stands beside the file, in FILE.harn.json: `import FILE` makes the whole session again. markdown and html
+    are for people, and aren't read back.
     """
     if everything == (id is not None):
         raise click.UsageError("name a session, or pass --all")
@@ -451,6 +455,8 @@ def export_(
         for path in report.exported:
             say(f"session: {path}")
         _say_lost(report.losses)
+        if report.losses and format not in PAGES:
+            complain(f"kept: what a FILE doesn't hold is in FILE{BESIDE}, and is imported with it")
         return _say_errors(report.errors)
     _refuse_record(id)
     session = loaded(store, id)
@@ -459,7 +465,10 @@ def export_(
         click.echo(text, nl=False)
     else:
         say(f"session: {out}")
-    _say_lost(lost(session, format))
+    losses = lost(session, format)
+    _say_lost(losses)
+    if losses and out is not None and format not in PAGES:
+        complain(one_line(f"kept: {out}{BESIDE} holds the rest, and is imported with {out}"))
     return OK
 
 

@@ -2,11 +2,16 @@
 
 A line whose event is kept in another form than it is shown has that form under ``stored``; other readers
 ignore it. So a log that is read back is the same log: events, ids, views.
+
+Beside a file of another format, which can't hold everything, stands one with the log (`beside`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import posixpath
+from hashlib import sha256
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import DecodeError
 from msgspec.json import decode as from_json
@@ -26,12 +31,12 @@ from harnpy.session.events import (
     position,
     read_stamp,
 )
-from harnpy.session.transfer.admission import admit
+from harnpy.session.transfer.admission import Loss, admit
 from harnpy.session.transfer.canto import are_cantos, read_log
 from harnpy.session.view import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harnpy.session.events import Event
     from harnpy.session.log import Session
@@ -153,3 +158,60 @@ def _forget_origin(row: dict[str, Any], number: int, origin: Origin) -> None:
     computed = {"session_id": parent, "event_id": event_id(parent, number, read_stamp(row["timestamp"]))}
     if row.get("metadata", {}).get("fork_origin") == computed:
         del row["metadata"]["fork_origin"]
+
+
+# The log beside a file that doesn't hold everything of it.
+
+
+#: How the file is called: as the other one, and this.
+BESIDE = ".harn.json"
+
+
+def dump_beside(session: Session, format: str, text: str) -> str:
+    """Return the file that stands beside the one with that text, which is of that format."""
+    events = ",\n".join(line.rstrip("\n") for line in dump_log(session))
+    head = f'"format": "{format}", "sha256": "{_digest(text.encode())}"'
+    return f'{{{head}, "events": [\n{events}\n]}}\n'
+
+
+class Beside(NamedTuple):
+    """What stands beside a file of that format: the ``lines`` of its log, or the ``loss`` of what isn't of it
+    any more."""
+
+    lines: list[str] | None = None
+    format: str = ""
+    loss: Loss | None = None
+
+
+def read_beside(path: str, world: World) -> Beside:
+    """Return what stands beside a file, or is one that stands beside others. Raises OSError."""
+    is_alone = path.endswith(BESIDE)
+    kept = path if is_alone else path + BESIDE
+    if not world.files.is_file(kept):
+        return Beside()
+    name = posixpath.basename(path)
+    try:
+        found = from_json(world.files.read_bytes(kept))
+        lines = [to_json(event).decode() for event in found["events"]]
+        digest, format = found["sha256"], str(found["format"])
+    except (DecodeError, LookupError, TypeError):
+        return Beside(loss=Loss(name, _REST, f"{name}{BESIDE} can't be read, and is left aside"))
+    if not is_alone and digest != _digest(world.files.read_bytes(path)):
+        return Beside(
+            loss=Loss(
+                name, _REST, f"{name} has changed since {name}{BESIDE} was written, which is left aside"
+            )
+        )
+    return Beside(lines, format)
+
+
+_REST = "what the format doesn't hold"
+
+
+def holds(session: Session, lines: Sequence[str]) -> bool:
+    """Return whether a session's log begins with these lines."""
+    return [*map(from_json, islice(dump_log(session), len(lines)))] == [*map(from_json, lines)]
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats import markup
 from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
 from harnpy.formats.json import compact_json
+from harnpy.formats.markup import Markup, count, duration, elapsed, element, joined, money, plural
 from harnpy.formats.media import TEXTS
 from harnpy.formats.tool_messages import RESULT_ROLES
 from harnpy.session.transcript import MESSAGE_KINDS
 from harnpy.workflow.records.observability import verdict_of
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import Markup, count, duration, elapsed, element, joined, money, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

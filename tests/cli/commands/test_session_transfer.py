@@ -47,7 +47,14 @@ def test_losses_are_listed(sessions: Run, tmp_path: Path) -> None:
     status, out, err = sessions("export", "talk", "--format", "cognesy")
     assert (status, json.loads(out)["header"]["sessionId"], err) == (0, "talk", lost)
     status, out, err = sessions("export", "--all", "--format", "cognesy", "-o", "out")
-    assert (status, out, err) == (0, "session: out/talk.json\n", lost)
+    kept = "kept: what a FILE doesn't hold is in FILE.harn.json, and is imported with it\n"
+    assert (status, out, err) == (0, "session: out/talk.json\n", lost + kept)
+    status, out, err = sessions("export", "talk", "--format", "openai-chat", "-o", "talk.json")
+    assert err.endswith("kept: talk.json.harn.json holds the rest, and is imported with talk.json\n")
+    assert sessions("import", "talk.json", store="jsonl:back")[:2] == (0, "talk\n")
+    assert sessions("export", "talk", store="jsonl:back") == sessions("export", "talk")
+    status, out, err = sessions("export", "talk", "--format", "html", "-o", "talk.html")
+    assert (status, "kept" in err, (tmp_path / "talk.html.harn.json").exists()) == (0, False, False)
     status, out, err = sessions("export", "talk", "--format", "cognesy", "--strict")
     assert (status, out) == (1, "")
     assert err == "error: this format can't hold everything of it: talk: cuts: 2 messages\n"

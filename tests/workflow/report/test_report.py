@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.formats import markup
+from harnpy.formats.markup import Markup, element, text
 from harnpy.formats.shapes import read
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record import read_run
 from harnpy.workflow.records.record_shapes import RunRecord
-from harnpy.workflow.report import html_diff, html_evaluation, html_report, markup
-from harnpy.workflow.report.markup import Markup, element, text
+from harnpy.workflow.report import html_diff, html_evaluation, html_report
 from harnpy.world import World
 from tests.counts import COUNT
 from tests.workflow.run_records import RUNS, planted
