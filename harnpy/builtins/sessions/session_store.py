@@ -17,8 +17,8 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import ArtifactNotFound, EventRejected, TransferError
 from harnpy.session.events import ARTIFACT_RECORDED, Origin
 from harnpy.session.log import KIND
+from harnpy.session.transfer.agently import JSON, YAML, part_of, read_text, write_text
 from harnpy.session.transfer.directories import import_sessions
-from harnpy.session.transfer.documents import JSON, YAML, part_of, read_text, write_text
 from harnpy.session.transfer.formats import (
     AUTO,
     ERROR,

@@ -21,7 +21,6 @@ from harnpy.session.transfer import (
     codex,
     cognesy,
     databases,
-    documents,
     foreign,
     inspect_ai,
     langchain,
@@ -31,8 +30,8 @@ from harnpy.session.transfer import (
     pages,
     pydantic_ai,
 )
+from harnpy.session.transfer.agently import JSON, YAML, load_document, path_or_text_of
 from harnpy.session.transfer.canto import are_cantos, read_log
-from harnpy.session.transfer.documents import JSON, YAML, load_document, path_or_text_of
 from harnpy.session.transfer.logs import (
     BESIDE,
     dump_beside,
@@ -234,7 +233,7 @@ _FORMATS_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML
 
 def _value(text: str, language: str) -> Any:
     try:
-        return documents.read_text(text, language)
+        return agently.read_text(text, language)
     except ValueError as error:
         raise TransferError(
             f"Cannot load {language} content or file path not existed.\nError: {error}"

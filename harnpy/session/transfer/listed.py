@@ -22,8 +22,8 @@ from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.transfer import claude_code, codex
 from harnpy.session.transfer.admission import Loss, lost
+from harnpy.session.transfer.blocks import shape_of
 from harnpy.session.transfer.foreign import Conversation, Entry, context
-from harnpy.session.transfer.shapes import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
