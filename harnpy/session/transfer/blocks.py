@@ -8,6 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from msgspec import DecodeError
+from msgspec.json import decode as from_json
+
+from harnpy.formats.dicts import as_dicts
 from harnpy.formats.media import TEXTS, left_out
 from harnpy.formats.tool_messages import RESULT_ROLES
 
@@ -70,9 +74,9 @@ def shape_of(message: Json) -> Shape:
     elif content not in (None, ""):
         shape.texts.append(_text_of(content))
     listed = message.get("tool_calls")
-    shape.calls.extend(map(_call, _dicts(listed)))
+    shape.calls.extend(map(_call, as_dicts(listed)))
     thinking = message.get("thinking_blocks")
-    shape.thinking.extend(_dicts(thinking))
+    shape.thinking.extend(as_dicts(thinking))
     return shape
 
 
@@ -101,8 +105,7 @@ def _call(call: Json) -> CallPart:
     function = call.get("function")
     said = function if isinstance(function, dict) else call
     arguments: Any = next((said[key] for key in ("arguments", "input") if key in said), {})
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return CallPart(_text(call.get("id")), _text(said.get("name")), text)
+    return CallPart(_text(call.get("id")), _text(said.get("name")), as_text(arguments))
 
 
 def _text_of(content: Any) -> str:
@@ -111,7 +114,7 @@ def _text_of(content: Any) -> str:
     if isinstance(content, list):
         texts = (_result_part(part) if isinstance(part, dict) else part for part in content)
         return "\n".join(text for text in texts if isinstance(text, str))
-    return "" if content is None else json.dumps(content, ensure_ascii=False)
+    return "" if content is None else as_text(content)
 
 
 def _result_part(part: Json) -> Any:
@@ -141,10 +144,9 @@ def blocks_of(message: Json) -> list[Json]:
         more = {"is_error": True} if result.is_error else {}
         more |= {"item": message["item"]} if isinstance(message.get("item"), dict) else {}
         return [{"type": "tool_result", "tool_use_id": result.id, "content": said, **more}]
-    given = content if isinstance(content, list) else [] if content in (None, "") else [text_block(content)]
-    blocks = [*_dicts(message.get("thinking_blocks")), *map(_block, given)]
+    blocks = [*as_dicts(message.get("thinking_blocks")), *map(_block, parts_of(content))]
     said_ids = {block.get("id") for block in blocks}
-    for call in _dicts(message.get("tool_calls")):
+    for call in as_dicts(message.get("tool_calls")):
         [known] = shape_of({"role": "assistant", "tool_calls": [call]}).calls
         more = {key: value for key, value in call.items() if key not in _CALL_KEYS}
         if known.id not in said_ids:
@@ -156,9 +158,14 @@ def blocks_of(message: Json) -> list[Json]:
 _CALL_KEYS = frozenset({"id", "type", "name", "function", "arguments", "input", "args", "index"})
 
 
+def as_text(value: Any) -> str:
+    """Return a value as a text: one as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def text_block(text: Any) -> Json:
     """Return a text as a block."""
-    return {"type": "text", "text": text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)}
+    return {"type": "text", "text": as_text(text)}
 
 
 def call_block(id: str, name: str, arguments: Any, **more: Any) -> Json:
@@ -235,7 +242,7 @@ def _as_anthropic(block: Any) -> Json | None:
 
 def _result_content(content: Any) -> Any:
     if not isinstance(content, list):
-        return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        return as_text(content)
     return [made for part in content if (made := _as_anthropic(part)) is not None]
 
 
@@ -243,13 +250,14 @@ def _result_content(content: Any) -> Any:
 _UNREADABLE = "__unreadable"
 
 
-def arguments_of(text: str) -> Any:
+def arguments_of(given: Any) -> Json:
     """Return the arguments of a call; ones that can't be read as their text."""
-    try:
-        value = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {_UNREADABLE: text}
+    if isinstance(given, str):
+        try:
+            given = from_json(given) if given.strip() else {}
+        except (DecodeError, RecursionError):
+            return {_UNREADABLE: given}
+    return given if isinstance(given, dict) else {} if given is None else {_UNREADABLE: as_text(given)}
 
 
 def arguments_text(arguments: Any) -> str:
@@ -277,7 +285,7 @@ def _block(block: Any) -> Json:
         given = block.get("image_url")
         url = given.get("url") if isinstance(given, dict) else given
         detail = given.get("detail") if isinstance(given, dict) else block.get("detail")
-        return {**image_at(str(url)), **({"detail": detail} if detail else {})}
+        return {**media("image", None, url=str(url)), **({"detail": detail} if detail else {})}
     if kind == "tool_call":
         [call] = shape_of({"role": "assistant", "content": [block]}).calls
         return call_block(call.id, call.name, arguments_of(call.arguments))
@@ -299,12 +307,41 @@ def _image(block: Json) -> Json:
     return block
 
 
-def image_at(url: str) -> Json:
-    """Return the image at an address, or in one."""
-    head, comma, data = url.partition(";base64,")
-    if comma and head.startswith("data:"):
-        return {"type": "image", "media_type": head.removeprefix("data:"), "base64": data}
-    return {"type": "image", "url": url}
+def media(kind: str, media_type: Any, data: Any = None, url: Any = None) -> Json:
+    """Return a block of an image, or of another kind of file, by its data in base64 or its address."""
+    typed = {"media_type": media_type} if isinstance(media_type, str) else {}
+    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
+        head, _, data = url.partition(";base64,")
+        typed, url = {"media_type": head.removeprefix("data:")}, None
+    if kind == "image":
+        return {"type": "image", **typed, **({"base64": data} if url is None else {"url": url})}
+    told = {"data": data} if url is None else {"url": url}
+    return {"type": kind, "source": {"type": "base64" if url is None else "url", **typed, **told}}
+
+
+def file_of(block: Json) -> tuple[str | None, str | None, str | None] | None:
+    """Return the type, data and address of an image or another file; None for a block that is none."""
+    if block.get("type") not in ("image", "document", "audio", "video"):
+        return None
+    source = block.get("source")
+    told = source if isinstance(source, dict) else block
+    data, url = told.get("base64", told.get("data")), told.get("url")
+    if not isinstance(data, str) and not isinstance(url, str):
+        return None
+    return told.get("media_type"), data if isinstance(data, str) else None, url
+
+
+def kind_of(media_type: Any) -> str:
+    """Return what a block of a file is called, by its type."""
+    kind = str(media_type).partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "document"
+
+
+def parts_of(content: Any) -> list[Json]:
+    """Return a content as blocks."""
+    if not isinstance(content, list):
+        return [] if content in (None, "") else [text_block(content)]
+    return [each if isinstance(each, dict) else text_block(each) for each in content]
 
 
 def image_url(block: Json) -> str:
@@ -314,10 +351,6 @@ def image_url(block: Json) -> str:
     if data:
         return f"data:{source.get('media_type') or 'image/png'};base64,{data}"
     return str(source.get("url") or "")
-
-
-def _dicts(values: Any) -> list[Json]:
-    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 
 def _is_plain_text(block: Json) -> bool:
@@ -353,10 +386,7 @@ def _said(part: Json, own: Json) -> Json:
 def from_response_output(item: Json) -> Json:
     """Return the message of a call's result."""
     output = item.get("output")
-    if isinstance(output, list):
-        output = from_response_parts(output)
-    elif not isinstance(output, str):
-        output = json.dumps(output, ensure_ascii=False)
+    output = from_response_parts(output) if isinstance(output, list) else as_text(output)
     id, kind = item.get("call_id", item.get("id")), item["type"]
     own = {key: value for key, value in item.items() if key not in ("type", "output", "call_id")}
     own |= {"type": kind} if kind != OUTPUTS[0] else {}
@@ -397,7 +427,10 @@ def _input(part: Json) -> Json:
         return {"type": "text", "text": str(part.get("text", ""))}
     if kind == "input_image" and isinstance(part.get("image_url"), str):
         detail = part.get("detail")
-        return {**image_at(part["image_url"]), **({"detail": detail} if detail not in (None, "auto") else {})}
+        return {
+            **media("image", None, url=part["image_url"]),
+            **({"detail": detail} if detail not in (None, "auto") else {}),
+        }
     return part
 
 

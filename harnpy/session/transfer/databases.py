@@ -20,7 +20,12 @@ from msgspec.msgpack import decode as from_msgpack
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer import langchain, listed
-from harnpy.session.transfer.blocks import from_response_item, from_response_output, from_response_parts
+from harnpy.session.transfer.blocks import (
+    as_text,
+    from_response_item,
+    from_response_output,
+    from_response_parts,
+)
 from harnpy.session.transfer.listed import Listing, Thread
 
 if TYPE_CHECKING:
@@ -216,7 +221,7 @@ def _ask(listing: Listing, interrupts: Any, time: int) -> None:
     """Take in what a thread waits for: nobody has answered it."""
     for each in interrupts if isinstance(interrupts, list) else [interrupts]:
         told = each.get("kwargs", {}) if isinstance(each, dict) else {"value": each}
-        asked = listed.as_text(told.get("value"))
+        asked = as_text(told.get("value"))
         data = {"prompt": asked, "status": "pending", "request_id": str(told.get("id") or "") or None}
         listing.note(kinds.EXTERNAL_INPUT, data, time)
 
@@ -226,7 +231,7 @@ def _are_messages(value: Any) -> bool:
         isinstance(value, list)
         and bool(value)
         and isinstance(value[0], dict)
-        and langchain.parts_of(value[0]) is not None
+        and langchain.fields_of(value[0]) is not None
     )
 
 
@@ -279,9 +284,7 @@ def _items(id: str, rows: Sequence[Any]) -> Conversation:
             if item.get("role") == "user":
                 listing.say({"role": "user", "content": content}, number, time)
             else:
-                listing.instruct(
-                    content if isinstance(content, str) else listed.text_of(content), number, time
-                )
+                listing.instruct(listed.text_of(content), number, time)
         elif str(kind).endswith("_call_output"):
             answer.end()
             said = from_response_output(item)

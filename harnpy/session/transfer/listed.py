@@ -15,6 +15,7 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 
 from harnpy.faults import shape_problem
+from harnpy.formats.dicts import as_dicts
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import read_stamp
@@ -22,7 +23,7 @@ from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.transfer import claude_code, codex
 from harnpy.session.transfer.admission import Loss, lost
-from harnpy.session.transfer.blocks import shape_of
+from harnpy.session.transfer.blocks import alone, as_text, blocks_of
 from harnpy.session.transfer.foreign import Conversation, Entry, context
 
 if TYPE_CHECKING:
@@ -220,21 +221,9 @@ def provider_of(origin: Any) -> str | None:
     return next((name for name, service in _SERVICES.items() if service == told), None)
 
 
-def as_text(value: Any) -> str:
-    """Return a value as a text: one as it is, all else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def simple(blocks: list[Json]) -> Any:
-    """Return a content: the text of one text block, else the blocks."""
-    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
-        return blocks[0]["text"]
-    return blocks
-
-
 def answer(blocks: list[Json], thoughts: Sequence[str], origin: Json | None) -> Json:
     """Return a model's message. Thoughts that nobody signed are a text of it, which goes to no service."""
-    message: Json = {"role": "assistant", "content": simple(blocks) if blocks else ""}
+    message: Json = {"role": "assistant", "content": alone(blocks) if blocks else ""}
     if thoughts:
         message["reasoning"] = "\n\n".join(thoughts)
     return message if origin is None else {**message, "origin": origin}
@@ -251,77 +240,18 @@ def summary_of(block: Json) -> str:
     """Return what can be read of a block of thinking."""
     if isinstance(block.get("thinking"), str):
         return str(block["thinking"])
-    parts = [*_dicts(block.get("summary")), *_dicts(block.get("content"))]
+    parts = [*as_dicts(block.get("summary")), *as_dicts(block.get("content"))]
     return "\n\n".join(str(part.get("text", "")) for part in parts)
-
-
-def _dicts(value: Any) -> list[Json]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def arguments_of(given: Any) -> Json:
-    """Return a call's arguments; ones that can't be read as their text."""
-    if isinstance(given, str):
-        try:
-            given = from_json(given) if given.strip() else {}
-        except (DecodeError, RecursionError):
-            return {"__unreadable": given}
-    return given if isinstance(given, dict) else {} if given is None else {"__unreadable": as_text(given)}
-
-
-def media(kind: str, media_type: Any, data: Any = None, url: Any = None) -> Json:
-    """Return a block of an image, or of another kind of file, by its data in base64 or its address."""
-    typed = {"media_type": media_type} if isinstance(media_type, str) else {}
-    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
-        head, _, data = url.partition(";base64,")
-        typed, url = {"media_type": head.removeprefix("data:")}, None
-    if kind == "image":
-        return {"type": "image", **typed, **({"base64": data} if url is None else {"url": url})}
-    told = {"data": data} if url is None else {"url": url}
-    return {"type": kind, "source": {"type": "base64" if url is None else "url", **typed, **told}}
-
-
-def file_of(block: Json) -> tuple[str | None, str | None, str | None] | None:
-    """Return the type, data and address of an image or another file; None for a block that is none."""
-    if block.get("type") not in ("image", "document", "audio", "video"):
-        return None
-    source = block.get("source")
-    told = source if isinstance(source, dict) else block
-    data, url = told.get("base64", told.get("data")), told.get("url")
-    if not isinstance(data, str) and not isinstance(url, str):
-        return None
-    return told.get("media_type"), data if isinstance(data, str) else None, url
-
-
-def kind_of(media_type: Any) -> str:
-    """Return what a block of a file is called, by its type."""
-    kind = str(media_type).partition("/")[0]
-    return kind if kind in ("image", "audio", "video") else "document"
 
 
 # Writing.
 
 
-def blocks_of(message: Json) -> list[Json]:
-    """Return the blocks of a message of any shape; a result has its text or its blocks as ``content``."""
-    shape, content = shape_of(message), message.get("content")
-    if shape.role == "tool":
-        [result] = shape.results
-        failed = {"is_error": True} if result.is_error else {}
-        given = content if isinstance(content, (str, list)) else result.text
-        return [{"type": "tool_result", "tool_use_id": result.id, "content": given, **failed}]
-    given = content if isinstance(content, list) else [content] if content else []
-    blocks = [each if isinstance(each, dict) else {"type": "text", "text": as_text(each)} for each in given]
-    said = {block.get("id") for block in blocks}
-    first = message.get("thinking_blocks")
-    if isinstance(message.get("reasoning"), str):
-        blocks.insert(0, {"type": "thinking", "thinking": message["reasoning"]})
-    calls = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call.arguments)}
-        for call in shape.calls
-        if call.id not in said
-    ]
-    return [*_dicts(first), *blocks, *calls]
+def all_blocks_of(message: Json) -> list[Json]:
+    """Return the blocks of a message of any shape, unsigned reasoning among them."""
+    said = message.get("reasoning")
+    thought = [{"type": "thinking", "thinking": said}] if isinstance(said, str) else []
+    return [*thought, *blocks_of(message)]
 
 
 #: What of a block every format holds.
@@ -339,18 +269,12 @@ def count_own(blocks: list[Json], left_out: Counter[str]) -> None:
         left_out["keys of a service's own"] += own
 
 
-def parts_of(content: Any) -> list[Json]:
-    """Return the blocks of a result's content."""
+def text_of(content: str | Iterable[Json]) -> str:
+    """Return a content as a text: the texts of blocks joined, others as JSON."""
     if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    given = content if isinstance(content, list) else []
-    return [each if isinstance(each, dict) else {"type": "text", "text": as_text(each)} for each in given]
-
-
-def text_of(blocks: Iterable[Json]) -> str:
-    """Return the texts of blocks, joined; others as JSON."""
+        return content
     return "\n".join(
-        str(block.get("text", "")) if block.get("type") == "text" else as_text(block) for block in blocks
+        str(block.get("text", "")) if block.get("type") == "text" else as_text(block) for block in content
     )
 
 

@@ -24,9 +24,9 @@ from harnpy.session.transfer.blocks import (
     from_response_item,
     from_response_output,
     from_response_parts,
-    image_at,
     image_url,
     is_foreign,
+    media,
     text_block,
     text_of,
     to_anthropic,
@@ -280,7 +280,7 @@ def _chat_content(talk: Talk, content: Any) -> Any:
         elif kind == "image_url":
             given = part.get("image_url")
             told = given if isinstance(given, dict) else {"url": given}
-            image = image_at(_text(told.get("url"), "the address of an image in it"))
+            image = media("image", None, url=_text(told.get("url"), "the address of an image in it"))
             blocks.append({**image, **({"detail": told["detail"]} if told.get("detail") else {})})
         elif kind in _MEDIA:
             blocks.append(part)

@@ -21,8 +21,8 @@ from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import CUTS, HISTORY, MEMO, STATUSES, Loss, counted
-from harnpy.session.transfer.blocks import blocks_of, image_url
-from harnpy.session.transfer.listed import THOUGHTS, file_of, summary_of
+from harnpy.session.transfer.blocks import blocks_of, file_of, image_url
+from harnpy.session.transfer.listed import THOUGHTS, summary_of
 from harnpy.session.view import replay
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import ai_sdk, langchain, listed, pydantic_ai
+from harnpy.session.transfer.blocks import parts_of
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import export, format_of, import_, lost
 from harnpy.storage import Store, open_store
@@ -57,9 +58,9 @@ def shown(session: StoredSession) -> list[Any]:
     """What a model is shown: who says it, which blocks, by whose model; results by their calls."""
     found: list[Any] = []
     for message in session.window():
-        for block in listed.blocks_of(message):
+        for block in listed.all_blocks_of(message):
             if block["type"] == "tool_result":
-                parts = listed.parts_of(block["content"])
+                parts = parts_of(block["content"])
                 found.append((block["tool_use_id"], bool(block.get("is_error")), parts))
             else:
                 found.append((message["role"], block, message.get("origin")))
