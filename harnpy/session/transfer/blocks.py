@@ -140,11 +140,11 @@ def blocks_of(message: Json) -> list[Json]:
     shape, content = shape_of(message), message.get("content")
     if message["role"] in RESULT_ROLES:
         [result] = shape.results
-        said = list(map(_block, content)) if isinstance(content, list) else result.text
+        said = list(map(block_of, content)) if isinstance(content, list) else result.text
         more = {"is_error": True} if result.is_error else {}
         more |= {"item": message["item"]} if isinstance(message.get("item"), dict) else {}
         return [{"type": "tool_result", "tool_use_id": result.id, "content": said, **more}]
-    blocks = [*as_dicts(message.get("thinking_blocks")), *map(_block, parts_of(content))]
+    blocks = [*as_dicts(message.get("thinking_blocks")), *map(block_of, parts_of(content))]
     said_ids = {block.get("id") for block in blocks}
     for call in as_dicts(message.get("tool_calls")):
         [known] = shape_of({"role": "assistant", "tool_calls": [call]}).calls
@@ -154,6 +154,12 @@ def blocks_of(message: Json) -> list[Json]:
     return blocks
 
 
+#: The usual addresses of the services whose own blocks sessions keep, by their dialects.
+ADDRESSES = {
+    "anthropic": "https://api.anthropic.com/v1",
+    "responses": "https://api.openai.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta",
+}
 #: What a call says, in any spelling.
 _CALL_KEYS = frozenset({"id", "type", "name", "function", "arguments", "input", "args", "index"})
 
@@ -176,74 +182,6 @@ def call_block(id: str, name: str, arguments: Any, **more: Any) -> Json:
 def alone(blocks: list[Json]) -> Any:
     """Return blocks as a content: one that is only a text, as the text."""
     return blocks[0]["text"] if len(blocks) == 1 and _is_plain_text(blocks[0]) else blocks
-
-
-def from_anthropic(message: Json) -> Json:
-    """Return a message of Anthropic's, whose content is a text or blocks."""
-    content = message.get("content")
-    if isinstance(content, list):
-        content = alone(list(map(_block, content)))
-    return {"role": message["role"], "content": "" if content is None else content}
-
-
-def to_anthropic(message: Json) -> Json:
-    """Return a message of any shape as one of Anthropic's, without what only another service understands."""
-    role = "assistant" if message["role"] == "assistant" else "user"
-    blocks, content = blocks_of(message), message.get("content")
-    if isinstance(content, str) and blocks in ([], [text_block(content)]):
-        return {"role": role, "content": content}
-    known = [made for block in blocks if (made := _as_anthropic(block)) is not None]
-    return {"role": role, "content": known}
-
-
-def is_foreign(block: Any) -> bool:
-    """Return whether no transcript of Anthropic's has a place for a block."""
-    return isinstance(block, dict) and _as_anthropic(block) is None
-
-
-#: Blocks that Anthropic's messages have.
-_ANTHROPIC = frozenset({
-    "text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking", "document",
-    "server_tool_use", "search_result", "web_search_tool_result",
-})  # fmt: skip
-
-
-#: What Anthropic's texts, calls and results have.
-ANTHROPIC_KEYS = {
-    "text": ("type", "text", "citations", "cache_control"),
-    "tool_use": ("type", "id", "name", "input", "caller", "cache_control"),
-    "tool_result": ("type", "tool_use_id", "content", "is_error", "cache_control"),
-}
-
-
-def _as_anthropic(block: Any) -> Json | None:
-    if not isinstance(block, dict):
-        return {"type": "text", "text": str(block)}
-    kind = block.get("type")
-    if kind not in _ANTHROPIC or (kind == "thinking" and not block.get("signature")):
-        return None
-    if kind == "image" and not isinstance(block.get("source"), dict):
-        if block.get("url") is not None:
-            return {"type": "image", "source": {"type": "url", "url": block["url"]}}
-        data = {"type": "base64", "media_type": block.get("media_type"), "data": block.get("base64")}
-        return {"type": "image", "source": data}
-    if kind == "text":
-        return {
-            "type": kind,
-            "text": "",
-            **{key: block[key] for key in ANTHROPIC_KEYS["text"] if key in block},
-        }
-    if kind in ("tool_use", "tool_result"):
-        known = {key: block[key] for key in ANTHROPIC_KEYS[kind] if key in block}
-        is_list = kind == "tool_result" and isinstance(block.get("content"), list)
-        return {**known, "content": _result_content(block["content"])} if is_list else known
-    return block
-
-
-def _result_content(content: Any) -> Any:
-    if not isinstance(content, list):
-        return as_text(content)
-    return [made for part in content if (made := _as_anthropic(part)) is not None]
 
 
 #: The one argument of a call whose own can't be read (07 §1.17).
@@ -275,7 +213,7 @@ def text_of(content: Any) -> str:
     return "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
 
 
-def _block(block: Any) -> Json:
+def block_of(block: Any) -> Json:
     if not isinstance(block, dict):
         return {"type": "text", "text": str(block)}
     kind = block.get("type")
@@ -290,7 +228,7 @@ def _block(block: Any) -> Json:
         [call] = shape_of({"role": "assistant", "content": [block]}).calls
         return call_block(call.id, call.name, arguments_of(call.arguments))
     if kind == "tool_result" and isinstance(block.get("content"), list):
-        return {**block, "content": [_block(part) for part in block["content"]]}
+        return {**block, "content": [block_of(part) for part in block["content"]]}
     return block
 
 
@@ -355,154 +293,3 @@ def image_url(block: Json) -> str:
 
 def _is_plain_text(block: Json) -> bool:
     return block.keys() == {"type", "text"} and block["type"] == "text" and isinstance(block["text"], str)
-
-
-# Items of OpenAI's Responses API, as `llm.providers.responses` keeps them.
-
-
-def from_response_item(item: Json) -> list[Json]:
-    """Return the blocks of an item that a model wrote."""
-    kind = item.get("type", "message")
-    if kind == "message":
-        content, own = item.get("content"), _own(item)
-        parts = content if isinstance(content, list) else [{"text": str(content or "")}]
-        return [_said(part, own) for part in parts if isinstance(part, dict)]
-    if kind in _CALLS:
-        id, name = item.get("call_id") or item.get("id"), item.get("name") or kind.removesuffix("_call")
-        own = _own(item) | ({"type": kind} if kind != _FUNCTION else {})
-        return [call_block(str(id or ""), str(name), _arguments(item), **({"item": own} if own else {}))]
-    return [item]
-
-
-def _said(part: Json, own: Json) -> Json:
-    """Return a text of a model's, with what else its part and its item say."""
-    more = {key: value for key, value in part.items() if key != "text"}
-    block = text_block(str(part.get("text", part.get("refusal", ""))))
-    if not own and not any(value for key, value in more.items() if key != "type"):
-        return block
-    return {**block, "content": more, "item": own}
-
-
-def from_response_output(item: Json) -> Json:
-    """Return the message of a call's result."""
-    output = item.get("output")
-    output = from_response_parts(output) if isinstance(output, list) else as_text(output)
-    id, kind = item.get("call_id", item.get("id")), item["type"]
-    own = {key: value for key, value in item.items() if key not in ("type", "output", "call_id")}
-    own |= {"type": kind} if kind != OUTPUTS[0] else {}
-    message = {"role": "tool", "tool_call_id": str(id or ""), "content": output}
-    return {**message, "item": own} if own else message
-
-
-def from_response_parts(parts: Any) -> Any:
-    """Return the content of a message of the user's: a text, or blocks."""
-    if not isinstance(parts, list):
-        return "" if parts is None else str(parts)
-    return alone([_input(part) for part in parts if isinstance(part, dict)])
-
-
-#: The types of a call's result, by that of the call.
-_FUNCTION, _CUSTOM, _SHELL = _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_OUTPUTS = {kind: f"{kind}_output" for kind in _CALLS}
-OUTPUTS = tuple(_OUTPUTS.values())
-#: What of an item its block says.
-_WRITTEN = frozenset({"type", "role", "content", "call_id", "name", "arguments", "input", "action"})
-
-
-def _own(item: Json) -> Json:
-    return {key: value for key, value in item.items() if key not in _WRITTEN}
-
-
-def _arguments(item: Json) -> Any:
-    if item["type"] == _CUSTOM:
-        return {"input": item.get("input")}
-    if item["type"] == _SHELL:
-        return item.get("action")
-    return arguments_of(str(item.get("arguments") or ""))
-
-
-def _input(part: Json) -> Json:
-    kind = part.get("type")
-    if kind in TEXTS:
-        return {"type": "text", "text": str(part.get("text", ""))}
-    if kind == "input_image" and isinstance(part.get("image_url"), str):
-        detail = part.get("detail")
-        return {
-            **media("image", None, url=part["image_url"]),
-            **({"detail": detail} if detail not in (None, "auto") else {}),
-        }
-    return part
-
-
-def to_response_items(message: Json, is_own: bool, written: dict[str, str]) -> list[Json]:
-    """Return a message as items of the Responses API; ``is_own``: with what only that service understands.
-
-    ``written`` are the types of the calls that have been written, by their ids: a result is of its call's.
-    """
-    items: list[Json] = []
-    for block in blocks_of(message):
-        kind = block.get("type")
-        if kind == "text" and message["role"] == "assistant":
-            told = _told(block, is_own)
-            if told.get("id") and items and items[-1].get("id") == told["id"]:
-                items[-1]["content"] += told["content"]  # several texts of one item
-            else:
-                items.append(told)
-        elif kind == "tool_use":
-            items.append(_call_item(block, is_own))
-            written[block["id"]] = items[-1]["type"]
-        elif kind == "tool_result":
-            items.append(_result_item(block, written))
-        elif kind in ("text", "image"):
-            if not items or items[-1].get("role") != "user":
-                items.append({"type": "message", "role": "user", "content": []})
-            items[-1]["content"].append(_as_input(block))
-        elif is_own:
-            items.append(block)
-    return items
-
-
-def _call_item(block: Json, is_own: bool) -> Json:
-    own, given = block.get("item", {}) if is_own else {}, block["input"]
-    named = {"type": _FUNCTION, "call_id": block["id"], "name": block["name"]}
-    if own.get("type") == _CUSTOM and isinstance(given, dict) and given.keys() == {"input"}:
-        return {**named, **given, **own}
-    if own.get("type") == _SHELL:
-        return {"type": _SHELL, **_named(own, block["id"]), "action": given, **own}
-    return {**named, "arguments": arguments_text(given), **own, "type": _FUNCTION}
-
-
-def _result_item(block: Json, written: dict[str, str]) -> Json:
-    id, own, given = str(block.get("tool_use_id") or ""), block.get("item", {}), block.get("content")
-    output = [_as_input(part) for part in given] if isinstance(given, list) else str(given or "")
-    call = written.get(id, _FUNCTION)
-    # Codex answers calls of the shell as those of functions.
-    kind = own.get("type", OUTPUTS[0]) if call == _SHELL else _OUTPUTS[call]
-    if kind != own.get("type", OUTPUTS[0]):
-        own = {}
-    named = _named(own, id) if kind == _OUTPUTS[_SHELL] else {"call_id": id}
-    return {"type": kind, **named, "output": output, **own}
-
-
-def _named(own: Json, id: str) -> Json:
-    """Return the id of a call of the shell's, which may have the one of its item alone."""
-    return {} if own.get("id") == id else {"call_id": id}
-
-
-def _told(block: Json, is_own: bool) -> Json:
-    part = {"type": "output_text", "text": block.get("text", ""), "annotations": []}
-    if is_own and isinstance(block.get("content"), dict):
-        part |= block["content"]
-    own = block.get("item", {}) if is_own else {}
-    return {"type": "message", "role": "assistant", "content": [part], **own}
-
-
-def _as_input(block: Any) -> Json:
-    if not isinstance(block, dict):
-        return {"type": "input_text", "text": str(block)}
-    if block.get("type") == "text":
-        return {"type": "input_text", "text": str(block.get("text", ""))}
-    if block.get("type") == "image":
-        detail = block.get("detail") or "auto"
-        return {"type": "input_image", "image_url": image_url(block), "detail": detail}
-    return {"type": "input_text", "text": json.dumps(block, ensure_ascii=False)}

@@ -16,15 +16,16 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
-from harnpy.session.transfer.blocks import (
+from harnpy.session.transfer.blocks import ADDRESSES
+from harnpy.session.transfer.claude_code import uuid_of
+from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
+from harnpy.session.transfer.response_items import (
     OUTPUTS,
     from_response_item,
     from_response_output,
     from_response_parts,
     to_response_items,
 )
-from harnpy.session.transfer.claude_code import uuid_of
-from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     Find = Callable[[str], Rows | None]
 
 TOOL = "codex"
-_META = "session_meta"
 #: Whom Codex asks, unless it is told otherwise: what only that service understands goes back to it.
-ADDRESS = "https://api.openai.com/v1"
+_DIALECT = "responses"
+_META = "session_meta"
 #: What Codex notes in items for itself.
 _OWN = frozenset({"internal_chat_message_metadata_passthrough", "metadata"})
 #: How a user's message begins that Codex wrote itself, in the rollouts that don't say so.
@@ -162,7 +163,7 @@ class _Rollout:
             return
         message: Json = {"role": "assistant", "content": self._blocks}
         if self._model is not None:
-            message["origin"] = {"dialect": "responses", "base_url": ADDRESS, "model": self._model}
+            message["origin"] = {"dialect": _DIALECT, "base_url": ADDRESSES[_DIALECT], "model": self._model}
         name, self._blocks = self._name, []
         self._answer = len(self._entries)
         self._add(name, self._time, kinds.MESSAGE_ADDED, message)
@@ -264,7 +265,6 @@ def _is_codexs(item: Json, parts: Sequence[Any]) -> bool:
 
 #: The version whose lines these are.
 _VERSION = "0.171.0"
-_DIALECT = "responses"
 
 
 def dumps(session: Session) -> str:

@@ -20,13 +20,13 @@ from msgspec.msgpack import decode as from_msgpack
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer import langchain, listed
-from harnpy.session.transfer.blocks import (
-    as_text,
+from harnpy.session.transfer.blocks import as_text
+from harnpy.session.transfer.listed import Listing, Thread
+from harnpy.session.transfer.response_items import (
     from_response_item,
     from_response_output,
     from_response_parts,
 )
-from harnpy.session.transfer.listed import Listing, Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -41,7 +41,7 @@ from harnpy.session.transfer.formats import (
     write,
 )
 from harnpy.session.transfer.logs import BESIDE, load_rows, read_beside
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name

@@ -41,7 +41,7 @@ from harnpy.session.transfer.logs import (
     read_beside,
     rows_of,
 )
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 

@@ -21,9 +21,8 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import read_stamp
 from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
-from harnpy.session.transfer import claude_code, codex
 from harnpy.session.transfer.admission import Loss, lost
-from harnpy.session.transfer.blocks import alone, as_text, blocks_of
+from harnpy.session.transfer.blocks import ADDRESSES, alone, as_text, blocks_of
 from harnpy.session.transfer.foreign import Conversation, Entry, context
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ Made = TypeVar("Made")
 
 #: How frameworks name the services whose thinking they keep: the dialect, and the usual address.
 _SERVICES = {
-    "anthropic": ("anthropic", claude_code.ADDRESS),
-    "openai": ("responses", codex.ADDRESS),
-    "google": ("gemini", "https://generativelanguage.googleapis.com/v1beta"),
+    name: (dialect, ADDRESSES[dialect])
+    for name, dialect in (("anthropic", "anthropic"), ("openai", "responses"), ("google", "gemini"))
 }
 _ALIASES = {"google-gla": "google", "google_genai": "google", "openai-responses": "openai"}
 #: Where Gemini's signature of a part stands.

@@ -1,4 +1,4 @@
-"""Messages of OpenAI, Anthropic, Gemini, Ollama and ShareGPT, as sessions have them, and back. Spec: 10 §C17.
+"""Messages of chat completions, Gemini, Ollama and ShareGPT, as sessions have them, and back. Spec: 10 §C17.
 
 A reader takes one message of a file into a `Talk`, and raises `TransferError` for one that makes no sense.
 A writer takes one message of a session, as blocks, into a `Page`.
@@ -14,23 +14,15 @@ from harnpy.formats.media import left_out
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer.blocks import (
-    ANTHROPIC_KEYS,
-    OUTPUTS,
+    ADDRESSES,
     alone,
     arguments_of,
     arguments_text,
     call_block,
-    from_anthropic,
-    from_response_item,
-    from_response_output,
-    from_response_parts,
     image_url,
-    is_foreign,
     media,
     text_block,
     text_of,
-    to_anthropic,
-    to_response_items,
 )
 from harnpy.session.transfer.listed import Listing
 
@@ -46,11 +38,11 @@ SYSTEMS = ("system", "developer")
 
 
 class Talk(Listing):
-    """A conversation of one of the `FAMILIES`; ``model`` is the one that its file names."""
+    """A conversation of a family; ``model`` is the one that its file names."""
 
-    def __init__(self, format: str, model: str | None) -> None:
+    def __init__(self, format: str, family: Family, model: str | None) -> None:
         super().__init__(format)
-        self._family = FAMILIES[format]
+        self._family = family
         self._model = model
         #: Ids and names of the calls that have no result yet.
         self._open: list[tuple[str, str]] = []
@@ -131,8 +123,8 @@ class Talk(Listing):
 
 
 #: What the blocks have that every format writes.
-_TEXT, _CALL = ("type", "text"), ("type", "id", "name", "input")
-_RESULT = ("type", "tool_use_id", "content", "is_error")
+TEXT, CALL = ("type", "text"), ("type", "id", "name", "input")
+RESULT = ("type", "tool_use_id", "content", "is_error")
 
 
 class Page:
@@ -158,7 +150,7 @@ class Page:
     def result_text(self, block: Json) -> str:
         """Return a result for formats that have only text in it."""
         content = block.get("content")
-        self.only(block, _RESULT)
+        self.only(block, RESULT)
         if block.get("is_error"):
             self.lost["marks of failed calls"] += 1
         if not isinstance(content, list):
@@ -178,12 +170,10 @@ class Page:
 
 
 class Family(NamedTuple):
-    """A format: ``key`` is where its file has the messages. The origin of a model's are ``dialect`` and
-    ``address``, None where nobody knows whom a file is from."""
+    """A format: ``key`` is where its file has the messages; a model's are of ``dialect`` and `address`."""
 
     key: str
     dialect: str
-    address: str | None
     roles: tuple[str, ...]
     read: Callable[[Talk, Json], None]
     write: Callable[[Page, str, list[Json], Json], None]
@@ -192,8 +182,13 @@ class Family(NamedTuple):
     #: The key that has the system prompt; None: it is the first message.
     head: str | None = None
 
+    @property
+    def address(self) -> str | None:
+        """The usual address of the service; None where nobody knows whom a file is from."""
+        return ADDRESSES.get(self.dialect)
 
-def _role(item: Json, roles: Sequence[str], key: str = "role") -> str:
+
+def role_of(item: Json, roles: Sequence[str], key: str = "role") -> str:
     role = item.get(key)
     if role not in roles:
         raise TransferError(f"its {key} is {_shown(role)}, and can be {', '.join(roles)}")
@@ -204,16 +199,21 @@ def _shown(value: Any) -> str:
     return repr(value[:40]) if isinstance(value, str) else "missing" if value is None else "no text"
 
 
-def _text(value: Any, what: str) -> str:
+def text_in(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise TransferError(f"{what} is no text")
     return value
 
 
-def _objects(value: Any, what: str) -> list[Json]:
+def objects_in(value: Any, what: str) -> list[Json]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise TransferError(f"{what} is no list of objects")
     return value
+
+
+_MEDIA = ("input_audio", "file")
+#: Kinds of blocks that any service understands.
+COMMON = frozenset({"text", "image", "tool_use", "tool_result", "document", *_MEDIA})
 
 
 # OpenAI's chat completions.
@@ -222,11 +222,10 @@ def _objects(value: Any, what: str) -> list[Json]:
 _CHAT_ROLES = (*SYSTEMS, "user", "assistant", "tool", "function")
 #: What a model's message has for its service alone.
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-_MEDIA = ("input_audio", "file")
 
 
 def _read_chat(talk: Talk, item: Json) -> None:
-    role = _role(item, _CHAT_ROLES)
+    role = role_of(item, _CHAT_ROLES)
     if role in SYSTEMS:
         said = talk.taken(item, ("role", "content"))
         at = role if role != SYSTEMS[0] else None
@@ -239,7 +238,7 @@ def _read_chat(talk: Talk, item: Json) -> None:
         )
     keys = ("role", "content", "name", "refusal", "tool_calls", "function_call", *REASONING)
     said = talk.taken(item, keys)
-    calls = _objects(said.pop("tool_calls", []), "`tool_calls`")
+    calls = objects_in(said.pop("tool_calls", []), "`tool_calls`")
     if "function_call" in said:
         calls = [*calls, {"function": said.pop("function_call")}]
     said["content"] = _chat_content(talk, said.get("content", said.get("refusal")))
@@ -271,16 +270,16 @@ def _chat_content(talk: Talk, content: Any) -> Any:
     if content is None or isinstance(content, str):
         return content or ""
     blocks: list[Json] = []
-    for part in _objects(content, "`content`"):
+    for part in objects_in(content, "`content`"):
         kind = part.get("type")
         if kind == "text":
-            blocks.append(text_block(_text(part.get("text"), "a text in it")))
+            blocks.append(text_block(text_in(part.get("text"), "a text in it")))
         elif kind == "refusal":
-            blocks.append(text_block(_text(part.get("refusal"), "a refusal in it")))
+            blocks.append(text_block(text_in(part.get("refusal"), "a refusal in it")))
         elif kind == "image_url":
             given = part.get("image_url")
             told = given if isinstance(given, dict) else {"url": given}
-            image = media("image", None, url=_text(told.get("url"), "the address of an image in it"))
+            image = media("image", None, url=text_in(told.get("url"), "the address of an image in it"))
             blocks.append({**image, **({"detail": told["detail"]} if told.get("detail") else {})})
         elif kind in _MEDIA:
             blocks.append(part)
@@ -300,11 +299,11 @@ def _write_chat(page: Page, role: str, blocks: list[Json], message: Json) -> Non
             id, text = str(block.get("tool_use_id")), page.result_text(block)
             page.messages.append({"role": "tool", "tool_call_id": id, "content": text})
         elif kind == "tool_use":
-            page.only(block, _CALL)
+            page.only(block, CALL)
             function = {"name": block["name"], "arguments": arguments_text(block["input"])}
             calls.append({"id": block["id"], "type": "function", "function": function})
         elif kind == "text":
-            page.only(block, _TEXT)
+            page.only(block, TEXT)
             page.lost["texts behind calls"] += bool(calls)
             parts.append(text_block(block["text"]))
         elif kind == "image" and role == "user":
@@ -324,140 +323,7 @@ def _write_chat(page: Page, role: str, blocks: list[Json], message: Json) -> Non
         )
 
 
-# OpenAI's Responses: items, of which those of a model in a row are a message.
-
-
-_ITEM_ROLES = (*SYSTEMS, "user", "assistant")
-#: Kinds of blocks that harnpy writes itself.
-_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking")
-
-
-def _read_item(talk: Talk, item: Json) -> None:
-    kind = item.get("type", "message")
-    if not isinstance(kind, str):
-        raise TransferError("its type is no text")
-    if kind == "message":
-        role, content = _role(item, _ITEM_ROLES), item.get("content")
-        if not isinstance(content, str | None):
-            for part in _objects(content, "`content`"):
-                _text(part.get("type"), "the type of a part of it")
-        if role == "assistant":
-            return talk.tell(from_response_item(item))
-        keys = ("type", "role", "content", "id", "status", "phase")
-        said = from_response_parts(talk.taken(item, keys).get("content"))
-        if role in SYSTEMS:
-            return talk.instruct(text_of(said), at=role)
-        return talk.take({"role": "user", "content": said})
-    if kind in OUTPUTS:
-        _text(item.get("call_id", item.get("id")), "`call_id`")
-        talk.flush()
-        for part in item["output"] if isinstance(item.get("output"), list) else []:
-            if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-                raise TransferError("`output` is no text, and no list of parts with a type")
-        talk.answered(item.get("call_id", item.get("id")))
-        return talk.take(from_response_output(item))
-    if kind == "item_reference":
-        talk.lose("items that the service has", name=kind)
-        return None
-    if kind in _BLOCKS:
-        raise TransferError(f"its type is '{kind}', which no item has")
-    blocks = from_response_item(item)
-    for block in blocks:
-        if block["type"] == "tool_use":
-            block["id"] = talk.called(block["id"], block["name"])
-    return talk.tell(blocks)
-
-
-def _write_items(page: Page, role: str, blocks: list[Json], message: Json) -> None:
-    is_own = "origin" in message
-    for block in blocks:
-        if block["type"] == "tool_result" and block.get("is_error"):
-            page.lost["marks of failed calls"] += 1
-        if block["type"] in ("text", "tool_use") and not is_own:
-            page.only(block, _TEXT if block["type"] == "text" else _CALL)
-        elif block["type"] not in ("text", "tool_use", "tool_result", "image") and not is_own:
-            page.drop(role, block)
-    items = to_response_items({"role": role, "content": blocks}, is_own, page.items)
-    for item in items:
-        if item.get("role") == "assistant" and not item.get("id"):
-            item["content"] = "".join(part.get("text", "") for part in item["content"])
-    before = page.messages[-1] if page.messages else {}
-    if role == "assistant" and items and before.get("role") == "assistant":
-        page.lost["borders between messages of a model"] += 1
-    page.messages += items
-
-
-# Anthropic's messages.
-
-
-_ANTHROPIC_ROLES = ("user", "assistant", *SYSTEMS)
-#: What the blocks have that are read here.
-_NEEDED: dict[str, tuple[str, ...]] = {
-    "text": ("text",),
-    "thinking": ("thinking",),
-    "tool_use": ("id", "name"),
-    "tool_result": ("tool_use_id",),
-}
-#: Kinds of blocks that any service understands.
-COMMON = frozenset({"text", "image", "tool_use", "tool_result", "document", *_MEDIA})
-
-
-def _read_anthropic(talk: Talk, item: Json) -> None:
-    role = _role(item, _ANTHROPIC_ROLES)
-    keys = ("role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "usage")
-    content = talk.taken(item, keys).get("content")
-    if not isinstance(content, str | None):
-        for block in _objects(content, "`content`"):
-            kind = _text(block.get("type"), "the type of a block of it")
-            for key in _NEEDED.get(kind, ()):
-                _text(block.get(key), f"`{key}` of a {kind} in it")
-            _objects_in(block)
-    if role in SYSTEMS:
-        return talk.instruct(text_of(content))
-    told = {key: item[key] for key in ("usage", "stop_reason") if item.get(key)}
-    message = from_anthropic({"role": role, "content": content})
-    blocks = message["content"]
-    if isinstance(blocks, str):
-        talk.take(message)
-    elif role == "user":
-        # What comes with results stands behind them as a message of its own.
-        others = [block for block in blocks if block["type"] != "tool_result"]
-        for block in blocks:
-            if block["type"] == "tool_result":
-                talk.take({"role": "user", "content": [block]})
-        if others or not blocks:
-            talk.take({"role": "user", "content": alone(others)})
-    else:
-        model = item["model"] if isinstance(item.get("model"), str) else None
-        talk.take(message, opaque=any(block["type"] not in COMMON for block in blocks), model=model)
-    if told:
-        talk.mark(told)
-    return None
-
-
-def _objects_in(block: Json) -> None:
-    if block["type"] == "tool_use" and not isinstance(block.get("input"), dict):
-        raise TransferError("the input of its call is no object")
-    if block["type"] == "tool_result" and not isinstance(block.get("content"), str | None):
-        for part in _objects(block["content"], "the content of a result in it"):
-            _text(part.get("type"), "the type of a block of a result in it")
-
-
-def _write_anthropic(page: Page, role: str, blocks: list[Json], message: Json) -> None:
-    known = [block for block in blocks if not is_foreign(block)]
-    for block in blocks:
-        if is_foreign(block):
-            page.drop(role, block)
-        elif block["type"] in ANTHROPIC_KEYS:
-            page.only(block, ANTHROPIC_KEYS[block["type"]])
-        elif block["type"] == "image":
-            page.only(block, ("type", "base64", "media_type", "url", "cache_control"))
-    if known:
-        made = to_anthropic({"role": role, "content": alone(known)})
-        _with_results(page, made, "content", lambda block: block.get("type") == "tool_result")
-
-
-def _with_results(page: Page, made: Json, key: str, is_result: Callable[[Json], bool]) -> None:
+def with_results(page: Page, made: Json, key: str, is_result: Callable[[Json], bool]) -> None:
     """Write a message; results of one answer, and what the user says to them, are one message."""
     before = page.messages[-1].get(key) if page.messages else None
     if made["role"] == "user" and isinstance(before, list) and all(map(is_result, before)):
@@ -499,9 +365,9 @@ def spelled(value: Json) -> Json:
 
 
 def _read_gemini(talk: Talk, item: Json) -> None:
-    role = _role({"role": item.get("role") or "user"}, _GEMINI_ROLES)
+    role = role_of({"role": item.get("role") or "user"}, _GEMINI_ROLES)
     parts = [
-        spelled(part) for part in _objects(talk.taken(item, ("role", "parts")).get("parts", []), "`parts`")
+        spelled(part) for part in objects_in(talk.taken(item, ("role", "parts")).get("parts", []), "`parts`")
     ]
     if role == "system":
         return talk.instruct(text_of(parts))
@@ -523,7 +389,7 @@ def _gemini_result(talk: Talk, part: Json) -> Json:
     response = given.get("response") if isinstance(given, dict) else None
     if not isinstance(response, dict):
         raise TransferError("it has a functionResponse without a response")
-    id = talk.answered(given.get("id"), _text(given.get("name"), "the name of its functionResponse"))
+    id = talk.answered(given.get("id"), text_in(given.get("name"), "the name of its functionResponse"))
     failed = {"is_error": True} if response.keys() == {"error"} else {}
     if response.keys() <= {"output"} or failed:
         said = response.get("error" if failed else "output", "")
@@ -567,7 +433,7 @@ def _write_gemini(page: Page, role: str, blocks: list[Json], message: Json) -> N
     made = [part for block in blocks if (part := _gemini_part(page, block, "origin" in message)) is not None]
     if made:
         content = {"role": "model" if role == "assistant" else "user", "parts": made}
-        _with_results(page, content, "parts", lambda part: "functionResponse" in part)
+        with_results(page, content, "parts", lambda part: "functionResponse" in part)
 
 
 def _gemini_part(page: Page, block: Json, is_own: bool) -> Json | None:
@@ -577,7 +443,7 @@ def _gemini_part(page: Page, block: Json, is_own: bool) -> Json | None:
         page.only(block, ("type", kind, _SIGN))
         return {"text": block[kind], **({"thought": True} if kind == "thinking" else {}), **signed}
     if kind == "tool_use":
-        page.only(block, (*_CALL, _SIGN, "has_id"))
+        page.only(block, (*CALL, _SIGN, "has_id"))
         call = {"id": block["id"], "name": block["name"], "args": block["input"]}
         return {"functionCall": call, **signed}
     if kind == "tool_result":
@@ -607,10 +473,10 @@ _IMAGES = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gi
 
 
 def _read_ollama(talk: Talk, item: Json) -> None:
-    role = _role(item, _OLLAMA_ROLES)
+    role = role_of(item, _OLLAMA_ROLES)
     keys = ("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id", "name")
     said = talk.taken(item, keys)
-    text = _text(said.get("content", ""), "`content`")
+    text = text_in(said.get("content", ""), "`content`")
     if role == "system":
         return talk.instruct(text)
     images = said.get("images", [])
@@ -625,8 +491,8 @@ def _read_ollama(talk: Talk, item: Json) -> None:
         return talk.take({"role": "tool", "tool_call_id": id, "content": content})
     message: Json = {"role": role, "content": content}
     if "thinking" in said:
-        message["reasoning"] = _text(said["thinking"], "`thinking`")
-    calls = _objects(said.get("tool_calls", []), "`tool_calls`")
+        message["reasoning"] = text_in(said["thinking"], "`thinking`")
+    calls = objects_in(said.get("tool_calls", []), "`tool_calls`")
     if calls:
         message["tool_calls"] = [_chat_call(talk, call) for call in calls]
     return talk.take(message, opaque="reasoning" in message)
@@ -642,13 +508,13 @@ def _write_ollama(page: Page, role: str, blocks: list[Json], message: Json) -> N
             content = block.get("content")
             said = content if isinstance(content, list) else [text_block(content or "")]
             page.lost["marks of failed calls"] += bool(block.get("is_error"))
-            page.only(block, _RESULT)
+            page.only(block, RESULT)
             named = {"tool_name": page.name_of(block), "tool_call_id": str(block.get("tool_use_id"))}
             page.messages.append({"role": "tool", **_ollama_content(page, "tool", said), **named})
     calls: list[Json] = []
     for block in blocks:
         if block["type"] == "tool_use":
-            page.only(block, _CALL)
+            page.only(block, CALL)
             calls.append(
                 {"id": block["id"], "function": {"name": block["name"], "arguments": block["input"]}}
             )
@@ -667,7 +533,7 @@ def _ollama_content(page: Page, role: str, blocks: list[Json]) -> Json:
     for block in blocks:
         kind = block.get("type")
         if kind == "text":
-            page.only(block, _TEXT)
+            page.only(block, TEXT)
             page.lost["texts behind images"] += bool(images)
             texts.append(block["text"])
         elif kind == "image" and (data := image_url(block).partition(";base64,")[2]):
@@ -693,8 +559,8 @@ _SPEAKERS = {
 
 def _read_sharegpt(talk: Talk, item: Json) -> None:
     said = talk.taken(item, ("from", "value"))
-    role = _SPEAKERS[_role(said, tuple(_SPEAKERS), "from")]
-    value = _text(said.get("value", ""), "`value`")
+    role = _SPEAKERS[role_of(said, tuple(_SPEAKERS), "from")]
+    value = text_in(said.get("value", ""), "`value`")
     if role == "system":
         talk.instruct(value)
     elif role == "assistant":
@@ -715,7 +581,7 @@ def _sharegpt_calls(talk: Talk, value: str) -> list[Json]:
         given = json.loads(value)
     except (ValueError, RecursionError):
         raise TransferError("its function_call isn't JSON") from None
-    calls = _objects(given if isinstance(given, list) else [given], "its function_call")
+    calls = objects_in(given if isinstance(given, list) else [given], "its function_call")
     made = []
     for call in calls:
         arguments = call.get("arguments", call.get("parameters", {}))
@@ -733,11 +599,11 @@ def _write_sharegpt(page: Page, role: str, blocks: list[Json], message: Json) ->
     for block in blocks:
         kind = block["type"]
         if kind == "text":
-            page.only(block, _TEXT)
+            page.only(block, TEXT)
             page.lost["texts behind calls"] += bool(calls)
             texts.append(block["text"])
         elif kind == "tool_use":
-            page.only(block, _CALL)
+            page.only(block, CALL)
             page.lost["ids of calls"] += 1
             calls.append({"name": block["name"], "arguments": block["input"]})
         elif kind == "tool_result":
@@ -759,51 +625,22 @@ def _of_system(text: str) -> Json:
     return {"role": "system", "content": text}
 
 
-#: By their names, the most general first: what could be of several is of the first of them.
-FAMILIES = {
-    "openai-chat": Family("messages", "openai", None, _CHAT_ROLES, _read_chat, _write_chat, _of_system),
-    "anthropic": Family(
-        "messages",
-        "anthropic",
-        "https://api.anthropic.com/v1",
-        _ANTHROPIC_ROLES,
-        _read_anthropic,
-        _write_anthropic,
-        lambda text: {"role": "user", "content": text},
-        "system",
-    ),
-    "ollama": Family("messages", "ollama", None, _OLLAMA_ROLES, _read_ollama, _write_ollama, _of_system),
-    "openai-responses": Family(
-        "input",
-        "responses",
-        "https://api.openai.com/v1",
-        _ITEM_ROLES,
-        _read_item,
-        _write_items,
-        lambda text: {
-            "type": "message",
-            "role": "developer",
-            "content": [{"type": "input_text", "text": text}],
-        },
-        "instructions",
-    ),
-    "gemini": Family(
-        "contents",
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta",
-        _GEMINI_ROLES,
-        _read_gemini,
-        _write_gemini,
-        lambda text: {"role": "user", "parts": [{"text": text}]},
-        "systemInstruction",
-    ),
-    "sharegpt": Family(
-        "conversations",
-        "",
-        None,
-        tuple(_SPEAKERS),
-        _read_sharegpt,
-        _write_sharegpt,
-        lambda text: {"from": "system", "value": text},
-    ),
-}
+CHAT = Family("messages", "openai", _CHAT_ROLES, _read_chat, _write_chat, _of_system)
+OLLAMA = Family("messages", "ollama", _OLLAMA_ROLES, _read_ollama, _write_ollama, _of_system)
+GEMINI = Family(
+    "contents",
+    "gemini",
+    _GEMINI_ROLES,
+    _read_gemini,
+    _write_gemini,
+    lambda text: {"role": "user", "parts": [{"text": text}]},
+    "systemInstruction",
+)
+SHAREGPT = Family(
+    "conversations",
+    "",
+    tuple(_SPEAKERS),
+    _read_sharegpt,
+    _write_sharegpt,
+    lambda text: {"from": "system", "value": text},
+)

@@ -20,19 +20,24 @@ from harnpy.session.events import MICROS, read_stamp
 from harnpy.session.registers import METADATA
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
+from harnpy.session.transfer.anthropic_messages import ANTHROPIC
 from harnpy.session.transfer.blocks import blocks_of, text_of
 from harnpy.session.transfer.foreign import Conversation, Rows, read_line
 from harnpy.session.transfer.listed import WRITTEN, prompt_of
 from harnpy.session.transfer.message_formats import (
+    CHAT,
     COMMON,
-    FAMILIES,
+    GEMINI,
+    OLLAMA,
     REASONING,
+    SHAREGPT,
     SYSTEMS,
     Family,
     Page,
     Talk,
     spelled,
 )
+from harnpy.session.transfer.response_items import RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +45,15 @@ if TYPE_CHECKING:
     from harnpy.session.log import Session
     from harnpy.session.transfer.foreign import Json
 
+#: By their names, the most general first: what could be of several is of the first of them.
+FAMILIES = {
+    "openai-chat": CHAT,
+    "anthropic": ANTHROPIC,
+    "ollama": OLLAMA,
+    "openai-responses": RESPONSES,
+    "gemini": GEMINI,
+    "sharegpt": SHAREGPT,
+}
 #: The longest id that is made of a file's name.
 _LONGEST = 120
 _DIGEST = 8
@@ -358,7 +372,7 @@ def _format_of(documents: Sequence[Document]) -> str:
 
 def _conversation(document: Document, format: str, rows: Rows) -> Conversation:
     family = FAMILIES[format]
-    talk = Talk(format, document.model)
+    talk = Talk(format, family, document.model)
     noted = len(rows.notes)
     _instruct(talk, document)
     for number, item in enumerate(document.items, 1):

@@ -25,7 +25,7 @@ from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.blocks import blocks_of
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import export, format_of, import_, lost
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage import Store, open_store
 from harnpy.storage.copying import all_names
 from harnpy.world import World
