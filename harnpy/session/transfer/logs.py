@@ -72,12 +72,12 @@ def load_log(lines: Iterable[str], store: Store, world: World, id: str | None = 
     return load_rows(rows, store, world, id)
 
 
-def rows_of(lines: Iterable[str]) -> list[dict[str, Any]]:
+def rows_of(lines: Iterable[str]) -> list[Json]:
     """Return the rows of harnpy's own file. Raises `TransferError`."""
     return list(_read(lines))
 
 
-def load_rows(rows: list[dict[str, Any]], store: Store, world: World, id: str | None) -> StoredSession:
+def load_rows(rows: list[Json], store: Store, world: World, id: str | None) -> StoredSession:
     """Make a session of a log's rows, as `load_log` does. A row's ``turn`` is the number of its turn."""
     if not rows:
         raise TransferError("there is no event in it: this is no session's log")
@@ -96,7 +96,7 @@ def load_rows(rows: list[dict[str, Any]], store: Store, world: World, id: str | 
     return admit(events, origin, store)
 
 
-def find_turn(row: dict[str, Any], number: int, named: dict[str, int]) -> None:
+def find_turn(row: Json, number: int, named: dict[str, int]) -> None:
     """Give the row of an event of a turn that its caller named the turn's number. ``named`` are the turns so
     far, by their names."""
     turn = row.get("turn_id")
@@ -115,7 +115,7 @@ def origin_of(name: str, created: Any, world: World) -> Origin:
     return Origin(name, world, Origin(parent, world), shared)
 
 
-def _read(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _read(lines: Iterable[str]) -> Iterator[Json]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -132,7 +132,7 @@ def _read(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 _NEEDED = frozenset({"id", "session_id", "seq", "type", "timestamp", "data"})
 
 
-def event_of(row: dict[str, Any], number: int, origin: Origin, former: str) -> Event:
+def event_of(row: Json, number: int, origin: Origin, former: str) -> Event:
     """Return the event of a row as number ``number`` of the log; ``former`` is its session's id there."""
     if row["seq"] != number or (number == 1 and row["type"] != SESSION_CREATED):
         raise TransferError(
@@ -155,7 +155,7 @@ def event_of(row: dict[str, Any], number: int, origin: Origin, former: str) -> E
     return event
 
 
-def _forget_origin(row: dict[str, Any], number: int, origin: Origin) -> None:
+def _forget_origin(row: Json, number: int, origin: Origin) -> None:
     """Take out where an event of a fork's shared past comes from, where that can be computed."""
     if origin.parent is None or not 1 < number <= origin.shared:
         return

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 MARKDOWN, HTML = "markdown", "html"
 #: What a model thought, whoever keeps it.
 _REASONING = ("reasoning", "reasoning_content")
+#: How a block that isn't shown may be called.
+_NAMES = ("name", "title", "path", "asset_id")
 #: Images that a page shows: their data is in it.
 _SHOWN = re.compile(r"data:image/[\w.+-]+;base64,[A-Za-z0-9+/=\s]+")
 
@@ -122,14 +124,18 @@ def _key(message: Json) -> str:
 
 
 def _spoken(message: Json, event: Event, names: dict[str, str]) -> Turn:
-    blocks = blocks_of(message)
-    is_result = bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)
-    role = "tool" if is_result else str(message["role"]).replace("_", " ")
-    name, origin = message.get("name"), message.get("origin")
+    origin = message.get("origin")
     notes = [_time(event), str(origin["model"]) if isinstance(origin, dict) and origin.get("model") else ""]
     notes += _usage(event.metadata.get("usage")) + _cost(event)
+    return _said(message, names)._replace(notes=notes)
+
+
+def _said(message: Json, names: dict[str, str]) -> Turn:
+    blocks, name = blocks_of(message), message.get("name")
+    is_result = bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)
+    role = "tool" if is_result else str(message["role"]).replace("_", " ")
     who = f"{role} ({name})" if isinstance(name, str) and name else role
-    return Turn(who.capitalize(), list(_parts(message, names)), list(filter(None, notes)))
+    return Turn(who.capitalize(), list(_parts(message, names)), [])
 
 
 def _cut(event: Event, said: set[str], names: dict[str, str]) -> Turn:
@@ -213,7 +219,8 @@ def _part(block: Json, names: dict[str, str]) -> Iterator[Part]:
                 yield each._replace(title=title)
     elif kind == "image":
         url = image_url(block)
-        where = None if url.startswith("data:") else url
+        named = next((str(block[key]) for key in _NAMES if block.get(key)), None)
+        where = named if url.startswith("data:") else url or named
         words = left_out("image", block.get("media_type"), block.get("base64"), where)
         yield Part(words, image=url if _SHOWN.fullmatch(url) else "")
     elif file is not None:
@@ -288,11 +295,18 @@ _BEGIN = 60
 _STYLE = "main { margin-top: 2rem; } .said img { max-width: 100%; border-radius: 6px; }"
 
 
+def html_of_message(message: Json) -> Markup:
+    """Return what a message of any shape says, as an item of a list of the class ``talk``."""
+    return _turn(_said(message, {}))
+
+
 def _turn(turn: Turn) -> Markup:
     role = turn.who.partition(" ")[0].lower()
     kind = role if role in ("user", "assistant", "tool") else "system"
     said = [_html(part) for part in turn.parts]
-    notes = markup.element("p", " · ".join(filter(None, turn.notes)), class_="note")
+    notes = markup.element(
+        "p", " · ".join(filter(None, turn.notes)) or ("" if said else "(nothing)"), class_="note"
+    )
     inside = markup.element("div", said, notes, class_="said")
     return markup.element(
         "li", markup.element("span", turn.who, class_="role"), inside, class_=f"turn {kind}"

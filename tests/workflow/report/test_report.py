@@ -230,7 +230,7 @@ FULL = run(
     [
         "review", "✓ completed", "look twice", "1 min 30 s", "$0.0123", "12\u202f345", "2 of 3 stages failed",
         "45.2 s", "research", "check", "broken", "I found it.", "the prompt", "the system prompt",
-        "the context", "what is it?", "let me see", "cat.png", "Calls peek", '"depth": 3', "a cat",
+        "the context", "what is it?", "let me see", "cat.png", "Call peek", '"depth": 3', "a cat",
         "compacted 3 messages", "between us", "findings", "✗ failed",
         "expect status · expected 0 · actual 7", "make test exit status 7", "Error no such tool: peel",
         "the findings", "it is a cat", '"weight": 4.2', "helper", "hold the cat",
