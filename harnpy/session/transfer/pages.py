@@ -350,13 +350,13 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 def _inline(text: str) -> str:
     """Return a text as one line of plain words."""
-    return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(text.splitlines()))
+    return _MARKS.sub(lambda mark: f"\\{mark[0]}", " ".join(_LINE_ENDS.split(text)))
 
 
 def _folded(part: Part) -> list[str]:
     """Return the lines of a part that opens; its text is code, in a fence that is longer than any in it."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", part.text)), default=0))
-    title = markup.text(" ".join(part.title.splitlines()))
+    title = markup.text(" ".join(_LINE_ENDS.split(part.title)))
     body = [f"{fence}{part.language}", *_LINE_ENDS.split(part.text), fence]
     return ["<details>", f"<summary>{title}</summary>", "", *body, "", "</details>"]
 
