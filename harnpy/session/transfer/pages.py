@@ -103,17 +103,21 @@ def _turns(session: Session) -> list[Turn]:
     names: dict[str, str] = {}
     found: list[Turn] = []
     said: set[str] = set()
+    step: list[str] = []
     for event in events:
         if event.type == kinds.MESSAGE_ADDED:
             said.add(_key(event.body))
             found.append(_spoken(event.body, event, names))
+            if event.body["role"] == "assistant":
+                found[-1].notes.extend(step)
+                step = []
         elif isinstance(event.body, Cut):
             found.append(_cut(event, said, names))
         elif event.type == kinds.TOOL_COMPLETED and event.data["id"] not in answered:
             result = {"role": "tool", "tool_call_id": event.data["id"], "content": event.data.get("output")}
             found.append(_spoken(result, event, {**names, event.data["id"]: event.data["tool"]}))
-        elif event.type == kinds.STEP_COMPLETED:
-            _count(found, event)
+        elif event.type == kinds.STEP_COMPLETED:  # the message that it made comes behind it
+            step = _usage(event.data.get("usage")) + _cost(event)
         elif (told := _told(event)) is not None:
             found.append(told)
     return found
@@ -167,12 +171,6 @@ def _told(event: Event) -> Turn | None:
     if event.type == kinds.TURN_COMPLETED and data.get("error"):
         return Turn("Turn failed", [Part(str(data["error"]))], notes)
     return None
-
-
-def _count(turns: list[Turn], event: Event) -> None:
-    """Note what a step cost with the message that it made."""
-    if turns and turns[-1].who.startswith("Assistant"):
-        turns[-1].notes.extend(_usage(event.data.get("usage")) + _cost(event))
 
 
 def _usage(usage: Any) -> list[str]:

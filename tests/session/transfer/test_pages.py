@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
+from harnpy.session.events import EventDraft
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.blocks import blocks_of
 from harnpy.session.transfer.directories import export_dir, import_sessions
@@ -157,6 +159,17 @@ def test_a_page_tells_what_happened_beside_what_was_said() -> None:
     page = export(session, "html")
     for said in ("active → suspended", "$0.2500", "Result of f", "reset · nothing left", "Memo", "suspended"):
         assert said in page
+
+
+def test_a_message_of_a_loop_has_what_its_step_cost() -> None:
+    session = play([("say", 0, "q")])
+    usage = {"input_tokens": 11, "output_tokens": 7}
+    session.append(EventDraft(kinds.STEP_COMPLETED, {"agent_id": "a", "usage": usage}, cost=0.5))
+    session.add_history([{"role": "assistant", "content": "a"}, {"role": "user", "content": "q"}])
+    for format in PAGES:
+        page = export(session, format)
+        assert page.count("input tokens 11, output tokens 7 · $0.5000") == 1
+    assert lost(session, "html") == []
 
 
 def test_a_page_is_not_read_back(tmp_path: Path) -> None:
