@@ -220,7 +220,7 @@ def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | No
     if key_path is not None:
         text, path, format = _part(text, key_path, path, format), "part.json", AUTO
         source = text
-    chosen = format_of(path, text, format).name
+    chosen = format if source == path else format_of(path, text, format).name
     session = import_(source, store, chosen, id=opts.get("id"), on_conflict=on_conflict, world=world)
     return None if session is None else session.id
 

@@ -147,7 +147,8 @@ def _cut(event: Event, said: set[str], names: dict[str, str]) -> Turn:
     window, is_compaction = event.body.window, event.type == kinds.COMPACTION_TRIGGERED
     parts = [Part(window.summary, "Summary")] if window.summary else []
     for message in [*(entry.body for entry in window.history()), *window.messages()]:
-        if _key(message) not in said and message.get("content") != window.summary:
+        is_summary = window.summary and message.get("content") == window.summary
+        if _key(message) not in said and not is_summary:
             said.add(_key(message))
             role = str(message["role"]).capitalize()
             parts += [part._replace(title=part.title or role) for part in _parts(message, names)]
@@ -212,9 +213,9 @@ def _part(block: Json, names: dict[str, str]) -> Iterator[Part]:
         id = str(block.get("tool_use_id") or "")
         title = f"Result of {names.get(id) or id or 'a call'}{failed}"
         content = block.get("content")
-        for part in content if isinstance(content, list) else [{"type": "text", "text": _written(content)}]:
-            for each in _part(part, names):
-                yield each._replace(title=title)
+        parts = content if isinstance(content, list) else [{"type": "text", "text": _written(content)}]
+        shown = [each._replace(title=title) for part in parts for each in _part(part, names)]
+        yield from shown or [Part("", title)]
     elif kind == "image":
         url = image_url(block)
         named = next((str(block[key]) for key in _NAMES if block.get(key)), None)
