@@ -183,8 +183,8 @@ def _hit(call: Call, hit: Hit) -> Dict:
 def export_(call: Call, id: str, opts: Dict) -> str:
     """Return a session as the text of a file, which is written to `path` if there is one.
 
-    Options: `format` (`jsonl`, `canto`, `cognesy`, `agently-json`, `agently-yaml`), `path`.
-    Spec: 10 §C6, §C9, §C17.
+    Options: `format` (`jsonl`, another tool's, `html` or `markdown` for people), `path`: what the format
+    can't hold stands beside it, in `PATH.harn.json`. Spec: 10 §C6, §C9, §C17.
     """
     session, format, path = call.session(id), opts.get("format", "jsonl"), opts.get("path")
     if path is None:
