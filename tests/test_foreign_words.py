@@ -24,7 +24,7 @@ from harnpy.formats.crypto import jwt
 from harnpy.formats.regex import compiled
 from harnpy.formats.yaml import parse_yaml
 from harnpy.llm.configuration.model_settings import Settings
-from harnpy.session.transfer.documents import JSON, read_text
+from harnpy.session.transfer.agently import JSON, read_text
 from harnpy.world.files import plain_reason
 from harnpy.world.http_client import failure
 from tests.support import ROOT

@@ -25,7 +25,7 @@ from harnpy.session.events import (
 from harnpy.session.history import ANY
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer.blocks import to_response_items
+from harnpy.session.transfer.response_items import to_response_items
 from harnpy.storage import Store, open_store
 from harnpy.world import World
 
@@ -83,7 +83,7 @@ def items_of(message: dict[str, Any]) -> list[Item]:
         isinstance(each, dict) and each.get("type") in _BLOCKS for each in content
     ):
         # What only a service understands goes back to none: nobody says here which one asks.
-        return list(map(_without_id, to_response_items(message, is_own=False)))
+        return list(map(_without_id, to_response_items(message, False, {})))
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return [message]

@@ -24,7 +24,7 @@ from harnpy.session.extension import (
 from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy, call_alone
 from harnpy.session.transfer import agently
-from harnpy.session.transfer.documents import JSON, YAML, load_document
+from harnpy.session.transfer.agently import JSON, YAML, load_document
 from harnpy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:

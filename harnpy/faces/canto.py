@@ -41,7 +41,7 @@ from harnpy.session.resize_policy import Artifacts, ResizeReport
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.trajectory import ChildLog as ChildRunLog
 from harnpy.session.trajectory import Episode, RunLog, RunTurn, distill
-from harnpy.session.transfer.replaying import Replayer as HarnReplayer
+from harnpy.session.transfer.logs import Replayer as HarnReplayer
 from harnpy.session.watch import Watch
 from harnpy.storage.contract import Store as HarnStore
 from harnpy.storage.errors import Unsupported

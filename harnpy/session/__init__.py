@@ -79,8 +79,7 @@ if TYPE_CHECKING:
     from harnpy.session.transaction import Txn
     from harnpy.session.transfer.directories import import_sessions
     from harnpy.session.transfer.formats import dump_state, load_state
-    from harnpy.session.transfer.logs import dump_log, load_log
-    from harnpy.session.transfer.replaying import Replayer, replay
+    from harnpy.session.transfer.logs import Replayer, dump_log, load_log, replay
     from harnpy.session.waits import Reuse, ToolRecord
     from harnpy.session.watch import Watch
     from harnpy.session.worktree import Worktree
@@ -237,7 +236,7 @@ def __getattr__(name: str) -> object:
         "Lanes": "lanes",
         "ModelSettings": "reading",
         "Rebuilder": "reading",
-        "Replayer": "transfer.replaying",
+        "Replayer": "transfer.logs",
         "Reply": "agents",
         "ResizePolicy": "resize_policy",
         "ResizeReport": "resize_policy",
@@ -273,7 +272,7 @@ def __getattr__(name: str) -> object:
         "load_log": "transfer.logs",
         "load_state": "transfer.formats",
         "metadata": "drafting",
-        "replay": "transfer.replaying",
+        "replay": "transfer.logs",
         "tool_key": "lifecycle",
         "turn": "drafting",
         "validate_session_id": "arguments",

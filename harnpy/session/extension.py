@@ -153,7 +153,7 @@ def formatted(value: Any) -> str:
         return str(value)
     from yaml import YAMLError
 
-    from harnpy.session.transfer.documents import YAML, write_text
+    from harnpy.session.transfer.agently import YAML, write_text
 
     try:
         return write_text(value, YAML).rstrip("\n")

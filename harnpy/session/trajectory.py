@@ -20,7 +20,7 @@ from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.events import read_stamp
 from harnpy.session.prompt import entry_of
 from harnpy.session.rewind import active
-from harnpy.session.transfer.shapes import shape_of
+from harnpy.session.transfer.blocks import shape_of
 from harnpy.storage.contract import Row
 from harnpy.storage.errors import VersionConflict
 from harnpy.world import World

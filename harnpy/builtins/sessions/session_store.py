@@ -17,8 +17,8 @@ from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import ArtifactNotFound, EventRejected, TransferError
 from harnpy.session.events import ARTIFACT_RECORDED, Origin
 from harnpy.session.log import KIND
+from harnpy.session.transfer.agently import JSON, YAML, part_of, read_text, write_text
 from harnpy.session.transfer.directories import import_sessions
-from harnpy.session.transfer.documents import JSON, YAML, part_of, read_text, write_text
 from harnpy.session.transfer.formats import (
     AUTO,
     ERROR,
@@ -183,15 +183,14 @@ def _hit(call: Call, hit: Hit) -> Dict:
 def export_(call: Call, id: str, opts: Dict) -> str:
     """Return a session as the text of a file, which is written to `path` if there is one.
 
-    Options: `format` (`jsonl`, `canto`, `cognesy`, `agently-json`, `agently-yaml`), `path`.
-    Spec: 10 §C6, §C9, §C17.
+    Options: `format` (`jsonl`, another tool's, `html` or `markdown` for people), `path`: what the format
+    can't hold stands beside it, in `PATH.harn.json`. Spec: 10 §C6, §C9, §C17.
     """
-    text = export(call.session(id), opts.get("format", "jsonl"))
-    path = opts.get("path")
-    if path is not None:
-        with _files(call, path):
-            call.vm.world.files.replace_text(path_at_work(call.vm, path), text)
-    return text
+    session, format, path = call.session(id), opts.get("format", "jsonl"), opts.get("path")
+    if path is None:
+        return export(session, format)
+    with _files(call, path):
+        return export(session, format, path_at_work(call.vm, path))
 
 
 @builtin(
@@ -221,7 +220,7 @@ def import_session(call: Call, text_or_path: str, opts: Dict) -> str | Dict | No
     if key_path is not None:
         text, path, format = _part(text, key_path, path, format), "part.json", AUTO
         source = text
-    chosen = format_of(path, text, format).name
+    chosen = format if source == path else format_of(path, text, format).name
     session = import_(source, store, chosen, id=opts.get("id"), on_conflict=on_conflict, world=world)
     return None if session is None else session.id
 

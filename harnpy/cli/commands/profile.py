@@ -28,12 +28,12 @@ from harnpy.cli.profiler import Call, Function, Profile, Recorder, watching
 from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.cli.tables import cell, show, table
 from harnpy.cli.testing.sandbox import sandboxed_world
+from harnpy.formats import markup
+from harnpy.formats.markup import Markup, element, page
 from harnpy.llm.account import Trace
 from harnpy.syntax.diagnostic import SourceFault
 from harnpy.vm.compile import listing_of
 from harnpy.vm.errors import ExitRequest
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import Markup, element, page
 from harnpy.world import World
 from harnpy.world.streams import RealStreams
 

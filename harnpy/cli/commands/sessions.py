@@ -34,13 +34,14 @@ from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.stores import store_settings
 from harnpy.session.trajectory import KIND as EPISODES
-from harnpy.session.transfer.admission import Loss, refuse
+from harnpy.session.transfer.admission import Loss
 from harnpy.session.transfer.databases import LANGGRAPH
 from harnpy.session.transfer.directories import export_dir, import_sessions
 from harnpy.session.transfer.formats import (
     AUTO,
     ERROR,
     FORMATS,
+    PAGES,
     READ,
     RENAME,
     SKIP,
@@ -50,6 +51,7 @@ from harnpy.session.transfer.formats import (
     lost,
     parsed_file,
 )
+from harnpy.session.transfer.logs import BESIDE
 from harnpy.storage import Head, HeadQuery, StorageError, Store, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import CorruptLog, LeaseHeld, NoStore
@@ -443,7 +445,9 @@ def export_(
 ) -> int:
     """Write a session to a file, from which `import` makes it again.
 
-    jsonl holds its whole log, an event a line. What another format doesn't hold is listed on stderr.
+    jsonl holds its whole log, an event a line. What another format doesn't hold is listed on stderr, and
+    stands beside the file, in FILE.harn.json: `import FILE` makes the whole session again. markdown and html
+    are for people, and aren't read back.
     """
     if everything == (id is not None):
         raise click.UsageError("name a session, or pass --all")
@@ -454,6 +458,8 @@ def export_(
         for path in report.exported:
             say(f"session: {path}")
         _say_lost(report.losses)
+        if report.losses and format not in PAGES:
+            complain(f"kept: what a FILE doesn't hold is in FILE{BESIDE}, and is imported with it")
         return _say_errors(report.errors)
     _refuse_record(id)
     session = loaded(store, id)
@@ -462,7 +468,10 @@ def export_(
         click.echo(text, nl=False)
     else:
         say(f"session: {out}")
-    _say_lost(lost(session, format))
+    losses = lost(session, format)
+    _say_lost(losses)
+    if losses and out is not None and format not in PAGES:
+        complain(one_line(f"kept: {out}{BESIDE} holds the rest, and is imported with {out}"))
     return OK
 
 
@@ -483,7 +492,12 @@ def _refuse_record(id: str) -> None:
     "new to it, and `error` for the rest.",
 )
 @click.option("--partial", is_flag=True, help="Leave out lines that can't be read, and list them.")
-@click.option("--strict", is_flag=True, help="Store nothing of a file that can't be read in full.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    expose_value=False,
+    help="Without effect: a file is imported as a whole or not at all, and what is lost is listed.",
+)
 @click.option(
     "--checkpoints", is_flag=True, help="Copy LangGraph's threads as they are, for HarnpySaver to go on with."
 )
@@ -496,7 +510,6 @@ def import_(
     id: str | None,
     on_conflict: str | None,
     partial: bool,
-    strict: bool,
     checkpoints: bool,
 ) -> int:
     """Make sessions of files that `export`, other tools and frameworks wrote: docs/import.md says which.
@@ -509,7 +522,7 @@ def import_(
     if id is not None and (len(paths) > 1 or os.path.isdir(paths[0])):
         raise click.UsageError("--id is for one file")
     if checkpoints:
-        if id or on_conflict or partial or strict or format not in (AUTO, LANGGRAPH):
+        if id or on_conflict or partial or format not in (AUTO, LANGGRAPH):
             raise click.UsageError("--checkpoints goes with none of the other options")
         return _import_threads(store, as_json, paths)
     status = OK
@@ -523,12 +536,11 @@ def import_(
                         format,
                         on_conflict=on_conflict,
                         partial=partial,
-                        strict=strict,
                         progress=progress,
                     )
                 status |= _say_report(as_json, shown(path), report)
             else:
-                _import_one(store, as_json, path, format, id, on_conflict, strict)
+                _import_one(store, as_json, path, format, id, on_conflict)
         except (SessionError, StorageError, OSError, UnicodeDecodeError) as error:
             complain(one_line(f"error: {path}: {plain_reason(error)}"))
             status = FAILED
@@ -578,11 +590,8 @@ def _import_one(
     format: str,
     id: str | None,
     on_conflict: str | None,
-    strict: bool,
 ) -> None:
     parsed = parsed_file(path, World(), format, {})
-    if strict:
-        refuse(parsed.losses)
     _say_imported(as_json, path, admitted(parsed, store, World(), id, on_conflict))
     _say_lost(parsed.losses)
 

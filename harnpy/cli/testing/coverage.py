@@ -18,14 +18,14 @@ from rich.text import Text
 from harnpy import Vm
 from harnpy.cli.console import say
 from harnpy.cli.tables import cell, show, table
+from harnpy.formats import markup
+from harnpy.formats.markup import Markup, element, page
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Lines
 from harnpy.syntax.names import DECLARATIONS
 from harnpy.syntax.parser import parse_cached
 from harnpy.vm.declare import Declaration
 from harnpy.vm.resolve.tree import PROBE, probe
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import Markup, element, page
 from harnpy.world import World
 
 # The points of a file that coverage counts, and the tree with a probe at each of them.

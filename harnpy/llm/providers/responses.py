@@ -40,6 +40,8 @@ _UNKNOWN = ("frequency_penalty", "presence_penalty", "top_k", "seed", "stop")
 _INCLUDED = ["reasoning.encrypted_content"]
 #: The key of a block that holds what its item has beside text, name and arguments.
 _ITEM = "item"
+#: The type of the item of a call whose arguments are a text (10 §C17).
+_CUSTOM = "custom_tool_call"
 
 
 class ResponsesProvider(OpenAIProvider):
@@ -52,10 +54,11 @@ class ResponsesProvider(OpenAIProvider):
                 raise OptionError(f"option `{option}` is none of OpenAI's Responses API")
         reader = self.origin(request)
         said = turns(request.messages, reader)
+        custom: set[str] = set()
         body: dict[str, Any] = {
             "model": request.model,
             # SDKs write keys that are null, and the service refuses some of them.
-            "input": without_nulls([item for turn in said for item in _items(turn)]),
+            "input": without_nulls([item for turn in said for item in _items(turn, custom)]),
             "max_output_tokens": request.max_tokens,
             "store": False,
             "include": _INCLUDED,
@@ -105,8 +108,8 @@ def _choice(choice: Any) -> Any:
     return {"type": "function", **made["function"]} if isinstance(made, dict) and "function" in made else made
 
 
-def _items(turn: Turn) -> Iterator[Item]:
-    """A turn as items of an input, in its order."""
+def _items(turn: Turn, custom: set[str]) -> Iterator[Item]:
+    """A turn as items of an input, in its order; ``custom`` are the ids of the custom calls so far."""
     if turn.role != "assistant":
         results = turn.of("tool_result")
         for result in results:
@@ -114,7 +117,8 @@ def _items(turn: Turn) -> Iterator[Item]:
             output = result["content"]
             if isinstance(output, list):
                 output = list(map(_input, output))
-            yield {"type": "function_call_output", "call_id": id, "output": output}
+            called = _CUSTOM if id in custom else "function_call"
+            yield {"type": f"{called}_output", "call_id": id, "output": output}
         said = turn.without("tool_result")
         if said or not results:
             role = turn.role if turn.role in ("system", "developer") else "user"
@@ -137,15 +141,20 @@ def _items(turn: Turn) -> Iterator[Item]:
             continue
         told = None
         if kind == "tool_use":
-            yield {
-                **block.get("more", {}).get(_ITEM, {}),
-                "type": "function_call",
-                "call_id": RESPONSES.id_of(block["id"]),
-                "name": RESPONSES.name_of(block["name"]),
-                "arguments": ordered_json(block["input"]),
-            }
+            yield _call(block, custom)
         elif kind != "text":
             yield block
+
+
+def _call(block: Block, custom: set[str]) -> Item:
+    """A call as the item that it was. One of the service's shell, which no request has, is a function's."""
+    id, name, given = RESPONSES.id_of(block["id"]), RESPONSES.name_of(block["name"]), block["input"]
+    own = block.get("more", {}).get(_ITEM, {})
+    if own.get("type") == _CUSTOM and given.keys() == {"input"}:
+        custom.add(id)
+        return {**own, "call_id": id, "name": name, **given}
+    own = {} if "type" in own else own
+    return {**own, "type": "function_call", "call_id": id, "name": name, "arguments": ordered_json(given)}
 
 
 def _message(role: str, content: str | list[Block]) -> Item:

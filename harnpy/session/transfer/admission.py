@@ -36,6 +36,7 @@ MEMO, PINS, REGISTERS, SETTINGS, STATUSES, TOOLS = (
     "statuses",
     "tools",
 )
+HISTORY = "messages before the history"
 NAME, TORN_LINE, UNREADABLE = "name", "torn line", "unreadable messages"
 
 
@@ -50,20 +51,24 @@ class Loss(NamedTuple):
         return f"{self.session_id}: {self.kind}: {self.detail}"
 
 
-def lost(session: Session, kept: Iterable[str], registers: Sequence[str] = ()) -> list[Loss]:
-    """Return what is lost by a format that keeps those kinds, those registers, and messages always."""
+def lost(
+    session: Session, kept: Iterable[str], registers: Sequence[str] = (), types: Sequence[str] = ()
+) -> list[Loss]:
+    """Return what is lost by a format that keeps those kinds, those registers, events of those types, and
+    messages always."""
     kinds_kept = frozenset(kept)
     counts = Counter(
         kind
         for event in session.events()
         if not (event.type == kinds.REGISTER_SET and event.body["key"] in registers)
+        and event.type not in types
         and (kind := _kind(event)) is not None
     )
     found = [(kind, count, "event") for kind, count in counts.items() if kind not in kinds_kept]
     # Of cuts, only what they did is a loss.
     dropped = len(session.every_message()) - len(session.history())
-    if dropped and LOG not in kinds_kept:
-        found.append(("messages before the history", dropped, "message"))
+    if dropped and not kinds_kept & {LOG, HISTORY}:
+        found.append((HISTORY, dropped, "message"))
     gone = len(session.history()) - len(session.messages())
     if CUTS not in kinds_kept and session.messages() != session.history():
         found.append((CUTS, max(gone, 0), "message"))

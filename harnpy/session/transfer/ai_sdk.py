@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
+from harnpy.session.prompt import SYSTEM
 from harnpy.session.transfer import listed
+from harnpy.session.transfer.blocks import alone, arguments_of, as_text, file_of, kind_of, media, parts_of
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
 if TYPE_CHECKING:
@@ -53,11 +55,11 @@ def conversation(text: str) -> Conversation:
         told = given if isinstance(given, dict) else {}
         if message.get("role") == "system":
             texts = (str(part.get("text") or "") for part in parts if part.get("type") == "text")
-            listing.tell("".join(texts), f"{id}.0", time)
+            listing.instruct("".join(texts), f"{id}.0", time, at=id)
         elif message.get("role") == "user":
             blocks = [block for part in parts if (block := _block(listing, part, None)) is not None]
             metadata = {"metadata": told} if told else None
-            listing.say({"role": "user", "content": listed.simple(blocks)}, f"{id}.0", time, metadata)
+            listing.say({"role": "user", "content": alone(blocks)}, f"{id}.0", time, metadata)
         elif message.get("role") == "assistant":
             _answered(listing, parts, told, id, time)
         else:
@@ -134,15 +136,15 @@ def _block(listing: Listing, part: Json, origin: Json | None) -> Json | None:
         if part.get("filename"):
             listing.lose("names of files")
         media_type = part.get("mediaType")
-        sort = listed.kind_of(media_type)
-        return listed.media(sort, None if str(media_type).endswith("/*") else media_type, url=part["url"])
+        sort = kind_of(media_type)
+        return media(sort, None if str(media_type).endswith("/*") else media_type, url=part["url"])
     if _is_tool(part):
         if part.get("providerExecuted"):
             listing.lose("marks of a service's own tools")
         name = part.get("toolName") if kind == "dynamic-tool" else str(kind).removeprefix("tool-")
         given = part.get("input", part.get("rawInput"))
         call = {"id": str(part.get("toolCallId") or ""), "name": str(name or "")}
-        return {"type": "tool_use", **call, "input": listed.arguments_of(given), **signed}
+        return {"type": "tool_use", **call, "input": arguments_of(given), **signed}
     listing.lose(f"{kind} parts")
     return None
 
@@ -170,7 +172,7 @@ def _result(part: Json) -> Json | None:
     message = {"role": "tool", "tool_call_id": str(part.get("toolCallId") or ""), "name": str(name)}
     if state == "output-available":
         output = part.get("output")
-        return {**message, "content": output if _has_image(output) else listed.as_text(output)}
+        return {**message, "content": output if _has_image(output) else as_text(output)}
     if state == "output-error":
         return {**message, "content": str(part.get("errorText") or ""), "is_error": True}
     if state == "output-denied":
@@ -184,7 +186,7 @@ def _has_image(output: Any) -> bool:
     """Return whether an output is a list of blocks with an image, as harnpy writes it."""
     if not isinstance(output, list) or not all(isinstance(block, dict) for block in output):
         return False
-    files = [listed.file_of(block) is not None for block in output]
+    files = [file_of(block) is not None for block in output]
     texts = [block.get("type") == "text" and isinstance(block.get("text"), str) for block in output]
     return any(files) and all(file or text for file, text in zip(files, texts, strict=True))
 
@@ -205,8 +207,12 @@ def lost(session: Session) -> list[Loss]:
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
     found: list[Json] = []
     calls: dict[str, Json] = {}
+    system, stood = listed.prompt_of(session, TOOL)
+    if system:
+        parts = [{"type": "text", "text": system}]
+        found.append({"id": stood or SYSTEM, "role": "system", "parts": parts})
     for number, entry in enumerate(session.entries()):
-        blocks = listed.blocks_of(entry.message)
+        blocks = listed.all_blocks_of(entry.message)
         listed.count_own(blocks, left_out)
         for block in blocks:
             if block.get("type") == "tool_result" and not _settle(block, calls):
@@ -257,7 +263,7 @@ def _settle(block: Json, calls: dict[str, Json]) -> bool:
     part = calls.get(str(block.get("tool_use_id")))
     if part is None:
         return False
-    parts = listed.parts_of(block.get("content"))
+    parts = parts_of(block.get("content"))
     if block.get("is_error"):
         part |= {"state": "output-error", "errorText": listed.text_of(parts)}
     else:
@@ -288,7 +294,7 @@ def _part(block: Json, provider: str | None) -> Json | None:
             signed = {provider or "anthropic": {"signature": block["signature"]}}
         more = {"providerMetadata": signed} if signed else {}
         return {"type": "reasoning", "text": listed.summary_of(block), "state": "done", **more}
-    file = listed.file_of(block)
+    file = file_of(block)
     if file is None:
         return None
     media_type, data, url = file

@@ -1,16 +1,138 @@
-"""Content blocks of other systems' messages, as sessions have them. Spec: 10 §C5, §C17."""
+"""Messages of any shape taken apart, and content blocks of other systems as sessions have them.
+
+Spec: 10 §C5, §C17.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
-from harnpy.formats.json import without_nulls
-from harnpy.formats.media import TEXTS
+from msgspec import DecodeError
+from msgspec.json import decode as from_json
+
+from harnpy.formats.dicts import as_dicts
+from harnpy.formats.media import TEXTS, left_out
 from harnpy.formats.tool_messages import RESULT_ROLES
-from harnpy.session.transfer.shapes import shape_of
 
 Json = dict[str, Any]
+
+
+# A message taken apart, for systems that keep its parts under keys of their own.
+
+
+_CALL_BLOCKS = ("tool_use", "tool_call")
+_THINKING = ("thinking", "redacted_thinking")
+_RESULT_IDS = ("tool_call_id", "tool_use_id", "tool_id")
+
+
+class CallPart(NamedTuple):
+    """``arguments`` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ResultPart(NamedTuple):
+    """The result of a call."""
+
+    id: str
+    name: str
+    text: str
+    is_error: bool
+
+
+class Shape(NamedTuple):
+    """``texts`` are the texts of the message itself, ``others`` its blocks that are none of the rest."""
+
+    role: str
+    texts: list[str]
+    calls: list[CallPart]
+    results: list[ResultPart]
+    thinking: list[Json]
+    others: list[Json]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts)
+
+
+def shape_of(message: Json) -> Shape:
+    """Take a message of any shape apart."""
+    role = message["role"]
+    content = message.get("content")
+    shape = Shape("tool" if role in RESULT_ROLES else role, [], [], [], [], [])
+    if role in RESULT_ROLES:
+        id = next((message[key] for key in _RESULT_IDS if message.get(key)), "")
+        text = _text_of(content)
+        shape.results.append(ResultPart(str(id), _text(message.get("name")), text, _failed(message)))
+        return shape
+    if isinstance(content, list):
+        for block in content:
+            _take(shape, block)
+    elif content not in (None, ""):
+        shape.texts.append(_text_of(content))
+    listed = message.get("tool_calls")
+    shape.calls.extend(map(_call, as_dicts(listed)))
+    thinking = message.get("thinking_blocks")
+    shape.thinking.extend(as_dicts(thinking))
+    return shape
+
+
+def _take(shape: Shape, block: Any) -> None:
+    if isinstance(block, str):
+        shape.texts.append(block)
+        return
+    if not isinstance(block, dict):
+        return
+    kind = block.get("type")
+    if kind in TEXTS and isinstance(block.get("text"), str):
+        shape.texts.append(block["text"])
+    elif kind in _CALL_BLOCKS:
+        shape.calls.append(_call(block))
+    elif kind == "tool_result":
+        id = next((block[key] for key in _RESULT_IDS if block.get(key)), "")
+        name, text = _text(block.get("name")), _text_of(block.get("content"))
+        shape.results.append(ResultPart(str(id), name, text, _failed(block)))
+    elif kind in _THINKING:
+        shape.thinking.append(block)
+    else:
+        shape.others.append(block)
+
+
+def _call(call: Json) -> CallPart:
+    function = call.get("function")
+    said = function if isinstance(function, dict) else call
+    arguments: Any = next((said[key] for key in ("arguments", "input") if key in said), {})
+    return CallPart(_text(call.get("id")), _text(said.get("name")), as_text(arguments))
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = (_result_part(part) if isinstance(part, dict) else part for part in content)
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return "" if content is None else as_text(content)
+
+
+def _result_part(part: Json) -> Any:
+    """Return the text of a result's part; words for an image, which other forms have no place for there."""
+    if part.get("type") == "image":
+        return left_out("image", part.get("media_type"), part.get("base64"), part.get("url"))
+    return part.get("text")
+
+
+def _failed(result: Json) -> bool:
+    return result.get("is_error") is True
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# Its blocks.
 
 
 def blocks_of(message: Json) -> list[Json]:
@@ -18,25 +140,38 @@ def blocks_of(message: Json) -> list[Json]:
     shape, content = shape_of(message), message.get("content")
     if message["role"] in RESULT_ROLES:
         [result] = shape.results
-        said = list(map(_block, content)) if isinstance(content, list) else result.text
-        failed = {"is_error": True} if result.is_error else {}
-        return [{"type": "tool_result", "tool_use_id": result.id, "content": said, **failed}]
-    given = content if isinstance(content, list) else [] if content in (None, "") else [text_block(content)]
-    blocks = [*_dicts(message.get("thinking_blocks")), *map(_block, given)]
-    for call in _dicts(message.get("tool_calls")):
+        said = list(map(block_of, content)) if isinstance(content, list) else result.text
+        more = {"is_error": True} if result.is_error else {}
+        more |= {"item": message["item"]} if isinstance(message.get("item"), dict) else {}
+        return [{"type": "tool_result", "tool_use_id": result.id, "content": said, **more}]
+    blocks = [*as_dicts(message.get("thinking_blocks")), *map(block_of, parts_of(content))]
+    said_ids = {block.get("id") for block in blocks}
+    for call in as_dicts(message.get("tool_calls")):
         [known] = shape_of({"role": "assistant", "tool_calls": [call]}).calls
         more = {key: value for key, value in call.items() if key not in _CALL_KEYS}
-        blocks.append(call_block(known.id, known.name, arguments_of(known.arguments), **more))
+        if known.id not in said_ids:
+            blocks.append(call_block(known.id, known.name, arguments_of(known.arguments), **more))
     return blocks
 
 
+#: The usual addresses of the services whose own blocks sessions keep, by their dialects.
+ADDRESSES = {
+    "anthropic": "https://api.anthropic.com/v1",
+    "responses": "https://api.openai.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta",
+}
 #: What a call says, in any spelling.
 _CALL_KEYS = frozenset({"id", "type", "name", "function", "arguments", "input", "args", "index"})
 
 
+def as_text(value: Any) -> str:
+    """Return a value as a text: one as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def text_block(text: Any) -> Json:
     """Return a text as a block."""
-    return {"type": "text", "text": text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)}
+    return {"type": "text", "text": as_text(text)}
 
 
 def call_block(id: str, name: str, arguments: Any, **more: Any) -> Json:
@@ -49,104 +184,18 @@ def alone(blocks: list[Json]) -> Any:
     return blocks[0]["text"] if len(blocks) == 1 and _is_plain_text(blocks[0]) else blocks
 
 
-def from_anthropic(message: Json) -> Json:
-    """Return a message of Anthropic's, whose content is a text or blocks."""
-    content = message.get("content")
-    if isinstance(content, list):
-        content = alone(list(map(_block, content)))
-    return {"role": message["role"], "content": "" if content is None else content}
-
-
-def to_anthropic(message: Json) -> Json:
-    """Return a message of any shape as one of Anthropic's, without what only another service understands."""
-    shape = shape_of(message)
-    role = "assistant" if shape.role == "assistant" else "user"
-    content = message.get("content")
-    if isinstance(content, str) and not (shape.calls or shape.results or shape.thinking):
-        return {"role": role, "content": content}
-    if isinstance(content, list) and shape.role != "tool":
-        blocks = [made for block in content if (made := _as_anthropic(block)) is not None]
-    else:
-        blocks = [*shape.thinking, *({"type": "text", "text": text} for text in shape.texts if text)]
-    said = {block.get("id") for block in blocks}
-    blocks += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call.arguments)}
-        for call in shape.calls
-        if call.id not in said
-    ]
-    if shape.role == "tool":
-        blocks += [
-            {
-                "type": "tool_result",
-                "tool_use_id": result.id,
-                "content": _result_content(content),
-                **({"is_error": True} if result.is_error else {}),
-            }
-            for result in shape.results
-        ]
-    return {"role": role, "content": blocks}
-
-
-def is_foreign(block: Any) -> bool:
-    """Return whether no transcript of Anthropic's has a place for a block."""
-    return isinstance(block, dict) and _as_anthropic(block) is None
-
-
-#: Blocks that Anthropic's messages have.
-_ANTHROPIC = frozenset({
-    "text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking", "document",
-    "server_tool_use", "search_result", "web_search_tool_result",
-})  # fmt: skip
-
-
-#: What Anthropic's texts and calls have.
-ANTHROPIC_KEYS = {
-    "text": ("type", "text", "citations", "cache_control"),
-    "tool_use": ("type", "id", "name", "input", "caller", "cache_control"),
-}
-
-
-def _as_anthropic(block: Any) -> Json | None:
-    if not isinstance(block, dict):
-        return {"type": "text", "text": str(block)}
-    kind = block.get("type")
-    if kind not in _ANTHROPIC or (kind == "thinking" and not block.get("signature")):
-        return None
-    if kind == "image" and not isinstance(block.get("source"), dict):
-        if block.get("url") is not None:
-            return {"type": "image", "source": {"type": "url", "url": block["url"]}}
-        data = {"type": "base64", "media_type": block.get("media_type"), "data": block.get("base64")}
-        return {"type": "image", "source": data}
-    if kind == "text":
-        return {
-            "type": kind,
-            "text": "",
-            **{key: block[key] for key in ANTHROPIC_KEYS["text"] if key in block},
-        }
-    if kind == "tool_use":
-        return {key: block[key] for key in ANTHROPIC_KEYS["tool_use"] if key in block}
-    if kind == "tool_result" and isinstance(block.get("content"), list):
-        return {**block, "content": _result_content(block["content"])}
-    return block
-
-
-def _result_content(content: Any) -> Any:
-    if not isinstance(content, list):
-        return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    return [made for part in content if (made := _as_anthropic(part)) is not None]
-
-
 #: The one argument of a call whose own can't be read (07 §1.17).
 _UNREADABLE = "__unreadable"
 
 
-def arguments_of(text: str) -> Any:
+def arguments_of(given: Any) -> Json:
     """Return the arguments of a call; ones that can't be read as their text."""
-    try:
-        value = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {_UNREADABLE: text}
+    if isinstance(given, str):
+        try:
+            given = from_json(given) if given.strip() else {}
+        except (DecodeError, RecursionError):
+            return {_UNREADABLE: given}
+    return given if isinstance(given, dict) else {} if given is None else {_UNREADABLE: as_text(given)}
 
 
 def arguments_text(arguments: Any) -> str:
@@ -164,7 +213,7 @@ def text_of(content: Any) -> str:
     return "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
 
 
-def _block(block: Any) -> Json:
+def block_of(block: Any) -> Json:
     if not isinstance(block, dict):
         return {"type": "text", "text": str(block)}
     kind = block.get("type")
@@ -174,12 +223,12 @@ def _block(block: Any) -> Json:
         given = block.get("image_url")
         url = given.get("url") if isinstance(given, dict) else given
         detail = given.get("detail") if isinstance(given, dict) else block.get("detail")
-        return {**image_at(str(url)), **({"detail": detail} if detail else {})}
+        return {**media("image", None, url=str(url)), **({"detail": detail} if detail else {})}
     if kind == "tool_call":
         [call] = shape_of({"role": "assistant", "content": [block]}).calls
         return call_block(call.id, call.name, arguments_of(call.arguments))
     if kind == "tool_result" and isinstance(block.get("content"), list):
-        return {**block, "content": [_block(part) for part in block["content"]]}
+        return {**block, "content": [block_of(part) for part in block["content"]]}
     return block
 
 
@@ -196,12 +245,41 @@ def _image(block: Json) -> Json:
     return block
 
 
-def image_at(url: str) -> Json:
-    """Return the image at an address, or in one."""
-    head, comma, data = url.partition(";base64,")
-    if comma and head.startswith("data:"):
-        return {"type": "image", "media_type": head.removeprefix("data:"), "base64": data}
-    return {"type": "image", "url": url}
+def media(kind: str, media_type: Any, data: Any = None, url: Any = None) -> Json:
+    """Return a block of an image, or of another kind of file, by its data in base64 or its address."""
+    typed = {"media_type": media_type} if isinstance(media_type, str) else {}
+    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
+        head, _, data = url.partition(";base64,")
+        typed, url = {"media_type": head.removeprefix("data:")}, None
+    if kind == "image":
+        return {"type": "image", **typed, **({"base64": data} if url is None else {"url": url})}
+    told = {"data": data} if url is None else {"url": url}
+    return {"type": kind, "source": {"type": "base64" if url is None else "url", **typed, **told}}
+
+
+def file_of(block: Json) -> tuple[str | None, str | None, str | None] | None:
+    """Return the type, data and address of an image or another file; None for a block that is none."""
+    if block.get("type") not in ("image", "document", "audio", "video"):
+        return None
+    source = block.get("source")
+    told = source if isinstance(source, dict) else block
+    data, url = told.get("base64", told.get("data")), told.get("url")
+    if not isinstance(data, str) and not isinstance(url, str):
+        return None
+    return told.get("media_type"), data if isinstance(data, str) else None, url
+
+
+def kind_of(media_type: Any) -> str:
+    """Return what a block of a file is called, by its type."""
+    kind = str(media_type).partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "document"
+
+
+def parts_of(content: Any) -> list[Json]:
+    """Return a content as blocks."""
+    if not isinstance(content, list):
+        return [] if content in (None, "") else [text_block(content)]
+    return [each if isinstance(each, dict) else text_block(each) for each in content]
 
 
 def image_url(block: Json) -> str:
@@ -213,155 +291,5 @@ def image_url(block: Json) -> str:
     return str(source.get("url") or "")
 
 
-def _dicts(values: Any) -> list[Json]:
-    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
-
-
 def _is_plain_text(block: Json) -> bool:
     return block.keys() == {"type", "text"} and block["type"] == "text" and isinstance(block["text"], str)
-
-
-# Items of OpenAI's Responses API, as `llm.providers.responses` keeps them.
-
-
-def from_response_item(item: Json) -> list[Json]:
-    """Return the blocks of an item that a model wrote, without keys that are null, which services refuse."""
-    item = without_nulls(item)
-    kind = item.get("type", "message")
-    if kind == "message":
-        content, own = item.get("content"), _own(item)
-        parts = content if isinstance(content, list) else [{"text": str(content or "")}]
-        return [_said(part, own) for part in parts if isinstance(part, dict)]
-    if kind in _CALLS:
-        own = _own(item)
-        return [
-            {
-                "type": "tool_use",
-                "id": str(item.get("call_id") or item.get("id") or ""),
-                "name": str(item.get("name") or kind.removesuffix("_call")),
-                "input": _arguments(item),
-                **({"item": own} if own else {}),
-            }
-        ]
-    return [item]
-
-
-def _said(part: Json, own: Json) -> Json:
-    """Return a text of a model's, with what else its part and its item say."""
-    more = {key: value for key, value in part.items() if key != "text"}
-    block = text_block(str(part.get("text", part.get("refusal", ""))))
-    if not own and not any(value for key, value in more.items() if key != "type"):
-        return block
-    return {**block, "content": more, "item": own}
-
-
-def from_response_output(item: Json) -> Json:
-    """Return the message of a call's result."""
-    output = item.get("output")
-    if isinstance(output, list):
-        output = from_response_parts(output)
-    elif not isinstance(output, str):
-        output = json.dumps(output, ensure_ascii=False)
-    return {"role": "tool", "tool_call_id": str(item.get("call_id") or ""), "content": output}
-
-
-def from_response_parts(parts: Any) -> Any:
-    """Return the content of a message of the user's: a text, or blocks."""
-    if not isinstance(parts, list):
-        return "" if parts is None else str(parts)
-    return alone([_input(part) for part in parts if isinstance(part, dict)])
-
-
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-#: What of an item its block says.
-_WRITTEN = frozenset({"type", "role", "content", "call_id", "name", "arguments", "input", "action"})
-
-
-def _own(item: Json) -> Json:
-    return {key: value for key, value in item.items() if key not in _WRITTEN}
-
-
-def _arguments(item: Json) -> Any:
-    if item["type"] == "custom_tool_call":
-        return {"input": item.get("input")}
-    if item["type"] == "local_shell_call":
-        return item.get("action")
-    text = item.get("arguments")
-    try:
-        return json.loads(text) if isinstance(text, str) and text else {}
-    except ValueError:
-        return {"__unreadable": text}
-
-
-def _input(part: Json) -> Json:
-    kind = part.get("type")
-    if kind in TEXTS:
-        return {"type": "text", "text": str(part.get("text", ""))}
-    if kind == "input_image" and isinstance(part.get("image_url"), str):
-        detail = part.get("detail")
-        return {**image_at(part["image_url"]), **({"detail": detail} if detail not in (None, "auto") else {})}
-    return part
-
-
-def to_response_items(message: Json, is_own: bool) -> list[Json]:
-    """Return a message as items of the Responses API; ``is_own``: with what only that service understands."""
-    shape = shape_of(message)
-    if shape.role == "tool":
-        content = message.get("content")
-        output = [_as_input(part) for part in content] if isinstance(content, list) else shape.results[0].text
-        return [{"type": "function_call_output", "call_id": shape.results[0].id, "output": output}]
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-    items: list[Json] = []
-    said: set[str] = set()
-    for block in blocks:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "text" and shape.role == "assistant":
-            told = _told(block, is_own)
-            if told.get("id") and items and items[-1].get("id") == told["id"]:
-                items[-1]["content"] += told["content"]  # several texts of one item
-            else:
-                items.append(told)
-        elif kind == "tool_use":
-            said.add(block["id"])
-            said_call = {
-                "call_id": block["id"],
-                "name": block["name"],
-                "arguments": arguments_text(block["input"]),
-            }
-            items.append({"type": "function_call", **said_call, **(block.get("item", {}) if is_own else {})})
-        elif kind == "tool_result":
-            given = block.get("content")
-            output = [_as_input(part) for part in given] if isinstance(given, list) else str(given or "")
-            id = block.get("tool_use_id")
-            items.append({"type": "function_call_output", "call_id": id, "output": output})
-        elif kind in ("text", "image") or not isinstance(block, dict):
-            if not items or items[-1].get("role") != "user":
-                items.append({"type": "message", "role": "user", "content": []})
-            items[-1]["content"].append(_as_input(block))
-        elif is_own:
-            items.append(block)
-    for call in shape.calls:
-        if call.id not in said:
-            named = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-            items.append({"type": "function_call", **named})
-    return items
-
-
-def _told(block: Json, is_own: bool) -> Json:
-    part = {"type": "output_text", "text": block.get("text", ""), "annotations": []}
-    if is_own and isinstance(block.get("content"), dict):
-        part |= block["content"]
-    own = block.get("item", {}) if is_own else {}
-    return {"type": "message", "role": "assistant", "content": [part], **own}
-
-
-def _as_input(block: Any) -> Json:
-    if not isinstance(block, dict):
-        return {"type": "input_text", "text": str(block)}
-    if block.get("type") == "text":
-        return {"type": "input_text", "text": str(block.get("text", ""))}
-    if block.get("type") == "image":
-        detail = block.get("detail") or "auto"
-        return {"type": "input_image", "image_url": image_url(block), "detail": detail}
-    return {"type": "input_text", "text": json.dumps(block, ensure_ascii=False)}

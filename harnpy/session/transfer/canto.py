@@ -29,7 +29,7 @@ from harnpy.session.prompt import entries_in_log_order
 from harnpy.session.rewind import LeafMoved, active
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss
-from harnpy.session.transfer.shapes import shape_of
+from harnpy.session.transfer.blocks import shape_of
 from harnpy.session.view import View
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.prompt import HistoryEntry
-    from harnpy.session.transfer.shapes import Shape
+    from harnpy.session.transfer.blocks import Shape
 
     Json = dict[str, Any]
 

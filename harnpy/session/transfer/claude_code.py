@@ -18,7 +18,8 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
-from harnpy.session.transfer.blocks import from_anthropic, is_foreign, text_block, text_of, to_anthropic
+from harnpy.session.transfer.anthropic_messages import from_anthropic, is_foreign, to_anthropic
+from harnpy.session.transfer.blocks import ADDRESSES, text_block, text_of
 from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
 from harnpy.session.transfer.message_formats import REASONING
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from harnpy.session.transfer.foreign import Json, Numbers, Rows
 
 TOOL = "claude-code"
-#: Whom Claude Code asks, unless it is told otherwise: what only that service understands goes back to it.
-ADDRESS = "https://api.anthropic.com/v1"
 #: The model of answers that Claude Code made up itself.
 _SYNTHETIC = "<synthetic>"
 _COMPACTED = "compact_boundary"
@@ -227,7 +226,7 @@ def _message(rows: list[Json]) -> Json:
     message = from_anthropic({"role": "assistant", "content": blocks})
     model = rows[0]["message"].get("model")
     if isinstance(model, str) and model != _SYNTHETIC:
-        message["origin"] = {"dialect": "anthropic", "base_url": ADDRESS, "model": model}
+        message["origin"] = {"dialect": "anthropic", "base_url": ADDRESSES["anthropic"], "model": model}
     return message
 
 

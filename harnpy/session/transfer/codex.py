@@ -16,15 +16,17 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
-from harnpy.session.transfer.blocks import (
+from harnpy.session.transfer.blocks import ADDRESSES
+from harnpy.session.transfer.claude_code import uuid_of
+from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
+from harnpy.session.transfer.message_formats import REASONING
+from harnpy.session.transfer.response_items import (
+    OUTPUTS,
     from_response_item,
     from_response_output,
     from_response_parts,
     to_response_items,
 )
-from harnpy.session.transfer.claude_code import uuid_of
-from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
-from harnpy.session.transfer.message_formats import REASONING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,12 +37,11 @@ if TYPE_CHECKING:
     Find = Callable[[str], Rows | None]
 
 TOOL = "codex"
-_META = "session_meta"
 #: Whom Codex asks, unless it is told otherwise: what only that service understands goes back to it.
-ADDRESS = "https://api.openai.com/v1"
+_DIALECT = "responses"
+_META = "session_meta"
 #: What Codex notes in items for itself.
 _OWN = frozenset({"internal_chat_message_metadata_passthrough", "metadata"})
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 #: How a user's message begins that Codex wrote itself, in the rollouts that don't say so.
 _MARKS = (
     "<environment_context>",
@@ -166,7 +167,7 @@ class _Rollout:
             return
         message: Json = {"role": "assistant", "content": self._blocks}
         if self._model is not None:
-            message["origin"] = {"dialect": "responses", "base_url": ADDRESS, "model": self._model}
+            message["origin"] = {"dialect": _DIALECT, "base_url": ADDRESSES[_DIALECT], "model": self._model}
         name, self._blocks = self._name, []
         self._answer = len(self._entries)
         self._add(name, self._time, kinds.MESSAGE_ADDED, message)
@@ -186,12 +187,13 @@ class _Rollout:
         if kind == "message" and item.get("role") != "assistant":
             self.flush()
             return self._said(id, time, item)
-        if kind in _OUTPUTS:
+        item = {key: value for key, value in item.items() if key not in _OWN}
+        if kind in OUTPUTS:
             self.flush()
             return self._add(id, time, kinds.MESSAGE_ADDED, from_response_output(item))
         if kind in _SILENT:
             return None
-        self._blocks += from_response_item({key: value for key, value in item.items() if key not in _OWN})
+        self._blocks += from_response_item(item)
         self._name, self._time = id, time
         return None
 
@@ -267,7 +269,6 @@ def _is_codexs(item: Json, parts: Sequence[Any]) -> bool:
 
 #: The version whose lines these are.
 _VERSION = "0.171.0"
-_DIALECT = "responses"
 
 
 def dumps(session: Session) -> str:
@@ -299,6 +300,7 @@ def _lines(session: Session) -> Iterator[Json]:
     }
     yield {"timestamp": begin, "type": _META, "payload": meta}
     model: str | None = None
+    calls: dict[str, str] = {}
     for entry in session.entries():
         time = session.moment if entry.event is None else entry.event.moment
         at = stamp(round(time * MICROS))[:23] + "Z"
@@ -307,7 +309,7 @@ def _lines(session: Session) -> Iterator[Json]:
         if origin is not None and is_own and origin["model"] != model:
             model = origin["model"]
             yield {"timestamp": at, "type": "turn_context", "payload": {"cwd": cwd, "model": model}}
-        for item in to_response_items(entry.message, is_own):
+        for item in to_response_items(entry.message, is_own, calls):
             if entry.event_type == kinds.CONTEXT_ADDED and item.get("role") == "user":
                 item = {**item, "role": "developer"}
             yield {"timestamp": at, "type": "response_item", "payload": item}

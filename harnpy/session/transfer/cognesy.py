@@ -15,14 +15,14 @@ from harnpy.session.events import EventDraft, position, read_stamp, stamp
 from harnpy.session.registers import ACTIVE, METADATA, TaskList, check_transition
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, NewLog
-from harnpy.session.transfer.shapes import shape_of
+from harnpy.session.transfer.blocks import shape_of
 from harnpy.session.view import SAVES_BEFORE
 
 if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.stored import StoredSession
-    from harnpy.session.transfer.shapes import CallPart
+    from harnpy.session.transfer.blocks import CallPart
     from harnpy.storage import Store
     from harnpy.world import World
 

@@ -20,8 +20,13 @@ from msgspec.msgpack import decode as from_msgpack
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer import langchain, listed
-from harnpy.session.transfer.blocks import from_response_item, from_response_output, from_response_parts
+from harnpy.session.transfer.blocks import as_text
 from harnpy.session.transfer.listed import Listing, Thread
+from harnpy.session.transfer.response_items import (
+    from_response_item,
+    from_response_output,
+    from_response_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -218,7 +223,7 @@ def _ask(listing: Listing, interrupts: Any, time: int) -> None:
     """Take in what a thread waits for: nobody has answered it."""
     for each in interrupts if isinstance(interrupts, list) else [interrupts]:
         told = each.get("kwargs", {}) if isinstance(each, dict) else {"value": each}
-        asked = listed.as_text(told.get("value"))
+        asked = as_text(told.get("value"))
         data = {"prompt": asked, "status": "pending", "request_id": str(told.get("id") or "") or None}
         listing.note(kinds.EXTERNAL_INPUT, data, time)
 
@@ -228,7 +233,7 @@ def _are_messages(value: Any) -> bool:
         isinstance(value, list)
         and bool(value)
         and isinstance(value[0], dict)
-        and langchain.parts_of(value[0]) is not None
+        and langchain.fields_of(value[0]) is not None
     )
 
 
@@ -286,10 +291,11 @@ def _items(id: str, rows: Sequence[Any]) -> Conversation:
             if item.get("role") == "user":
                 listing.say({"role": "user", "content": content}, number, time)
             else:
-                listing.tell(content if isinstance(content, str) else listed.text_of(content), number, time)
+                listing.instruct(listed.text_of(content), number, time)
         elif str(kind).endswith("_call_output"):
             answer.end()
-            listing.say(from_response_output(item), number, time)
+            said = from_response_output(item)
+            listing.say({key: said[key] for key in ("role", "tool_call_id", "content")}, number, time)
         else:
             answer.take(item, number, time)
     answer.end()

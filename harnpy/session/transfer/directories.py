@@ -38,9 +38,10 @@ from harnpy.session.transfer.formats import (
     parsed_file,
     threads_of,
     tool_of,
+    write,
 )
-from harnpy.session.transfer.logs import load_rows
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.logs import BESIDE, load_rows, read_beside
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name
@@ -145,9 +146,8 @@ def export_dir(
         try:
             session = _loaded(store, name, world)
             path = posixpath.join(directory, _file_of(chosen, name))
-            world.files.replace_text(path, chosen.dumps(session))
+            report.losses.extend(write(session, chosen, path, chosen.dumps(session)))
             records.append(ancestry_of(session))
-            report.losses.extend(chosen.lost(session))
         except (StorageError, SessionError) as error:
             report.errors.append((name, str(error)))
         else:
@@ -231,6 +231,8 @@ class _Import:
     def take(self, path: str) -> None:
         """Look at a file or a folder; what other formats have in it is imported at once."""
         files = self._world.files
+        if path.endswith(BESIDE) and files.is_file(path.removesuffix(BESIDE)):
+            return self._report.skipped.append(path)  # it comes in with the file that it stands beside
         if not files.is_dir(path):
             return self._take_files([path])
         if _is_store(path, self._world):
@@ -239,12 +241,18 @@ class _Import:
             return None
         lists = _files_of(path, self._world)
         for found in walk(files, path):
+            if found.path.endswith(BESIDE):
+                continue
             if found.is_file and found.depth > 1 and found.path.endswith(_SEARCHED):
-                if not self._look(found.path) and self._is_list(found.path):
+                if not self._look(found.path) and (self._is_whole(found.path) or self._is_list(found.path)):
                     lists.append(found.path)
             elif found.is_file and found.path.endswith(MANY_SUFFIXES):
                 self._look_inside(found.path)
         return self._take_files(lists)
+
+    def _is_whole(self, path: str) -> bool:
+        """Return whether the log of a file stands beside it: what is in the file says no more."""
+        return read_beside(path, self._world).lines is not None
 
     def _is_list(self, path: str) -> bool:
         """Return whether a framework wrote a list of messages to a file."""
@@ -262,6 +270,8 @@ class _Import:
                 progress(done, whole)
                 done += found.size
             try:
+                if (loss := read_beside(found.path, self._world).loss) is not None:
+                    self._report.losses.append(loss)
                 if found.tool in READ:
                     self._admit_threads(found)
                     continue
@@ -303,6 +313,8 @@ class _Import:
 
     def _look(self, path: str) -> bool:
         """Return whether a file is a transcript of a tool, which is imported later."""
+        if self._is_whole(path):
+            return False
         if self._look_inside(path):
             return True
         if self._format != AUTO and self._format not in TOOLS:
@@ -421,7 +433,11 @@ def _is_store(directory: str, world: World) -> bool:
 def _files_of(directory: str, world: World) -> list[str]:
     """Return the files of a directory that may be sessions."""
     names = [entry.name for entry in world.files.entries(directory) if entry.is_file]
-    return [posixpath.join(directory, name) for name in sorted(names) if name.endswith(_SUFFIXES)]
+    return [
+        posixpath.join(directory, name)
+        for name in sorted(names)
+        if name.endswith(_SUFFIXES) and not name.endswith(BESIDE)
+    ]
 
 
 def _import_files(

@@ -21,19 +21,27 @@ from harnpy.session.transfer import (
     codex,
     cognesy,
     databases,
-    documents,
     foreign,
     inspect_ai,
     langchain,
     listed,
     messages,
     otel,
+    pages,
     pydantic_ai,
 )
+from harnpy.session.transfer.agently import JSON, YAML, load_document, path_or_text_of
 from harnpy.session.transfer.canto import are_cantos, read_log
-from harnpy.session.transfer.documents import JSON, YAML, load_document, path_or_text_of
-from harnpy.session.transfer.logs import dump_log, load_rows, rows_of
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.logs import (
+    BESIDE,
+    dump_beside,
+    dump_log,
+    holds,
+    load_rows,
+    read_beside,
+    rows_of,
+)
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
 
@@ -99,6 +107,8 @@ _LOOKED_AT = 20
 TOOLS = (claude_code.TOOL, codex.TOOL, *FAMILIES)
 #: Messages of one of `FAMILIES`, which is seen when the file is read.
 MESSAGES = "messages"
+#: What is only written: pages for people.
+PAGES = (pages.MARKDOWN, pages.HTML)
 #: What is only read: files that hold many conversations.
 READ = (databases.LANGGRAPH, databases.AGENTS, inspect_ai.TOOL, otel.TOOL)
 #: How such files are named that a folder is searched for, beside JSON.
@@ -148,6 +158,8 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
     if name != AUTO:
         return format_called(name)
     suffix = posixpath.splitext(path)[1].lower()
+    if suffix in (".md", ".html"):
+        pages.refuse()
     if suffix == ".jsonl":
         lines = lines_of(text)
         tool = "canto" if are_cantos(lines) else tool_of(lines) or "jsonl"
@@ -164,7 +176,7 @@ def format_of(path: str, text: str, name: str = AUTO) -> Format:
             return format_called(found)
         if language == JSON and (found := messages.format_in(text)) is not None:
             return format_called(found)
-    raise TransferError(f"cannot tell the format of {path}: name it by `format` or `--format`")
+    raise TransferError("cannot tell its format: name it by `format` or `--format`")
 
 
 def tool_of(lines: Iterable[str | bytes]) -> str | None:
@@ -221,7 +233,7 @@ _FORMATS_LANGUAGES = {".json": JSON, ".json5": JSON, ".yaml": YAML, ".yml": YAML
 
 def _value(text: str, language: str) -> Any:
     try:
-        return documents.read_text(text, language)
+        return agently.read_text(text, language)
     except ValueError as error:
         raise TransferError(
             f"Cannot load {language} content or file path not existed.\nError: {error}"
@@ -237,9 +249,35 @@ def _parse_log(text: str, record: Json | None, path: str) -> Parsed:
         rows, losses = read_log(lines, record)
     else:
         rows, losses = rows_of(lines), []
+    return Parsed(_parent_of(rows), losses, lambda store, world, id: load_rows(rows, store, world, id).id)
+
+
+def _parent_of(rows: Sequence[Json]) -> str | None:
     facts = rows[0]["data"] if rows else None
     parent = facts.get("parent_session_id") if isinstance(facts, dict) else None
-    return Parsed(parent, losses, lambda store, world, id: load_rows(rows, store, world, id).id)
+    return parent if isinstance(parent, str) else None
+
+
+def _parsed_beside(lines: Sequence[str], format: str) -> Parsed:
+    """Return the log that stands beside a file of that format. A session that has it all stays as it is."""
+
+    def grow(store: Store, world: World, id: str | None) -> None:
+        name = id or rows[0]["session_id"]
+        session = StoredSession.load(name, store, world)
+        if session is None or not holds(session, lines):
+            raise SessionExists(name, 0 if session is None else session.version)
+
+    rows = rows_of(lines)
+    return Parsed(
+        _parent_of(rows),
+        [],
+        lambda store, world, id: load_rows(rows_of(lines), store, world, id).id,
+        None if format in _STATES else grow,
+    )
+
+
+#: Formats of one session each, which isn't imported again.
+_STATES = ("cognesy", "agently-json", "agently-yaml")
 
 
 def _parse_cognesy(text: str, record: Json | None, path: str) -> Parsed:
@@ -324,6 +362,8 @@ FORMATS = (
     ),
     Format(ai_sdk.TOOL, ".json", ai_sdk.dumps, ai_sdk.lost, _parse_list(ai_sdk.conversation)),
     Format(langchain.TOOL, ".json", langchain.dumps, langchain.lost, _parse_list(langchain.conversation)),
+    Format(pages.MARKDOWN, ".md", pages.markdown_of, pages.lost_of_markdown, pages.refuse),
+    Format(pages.HTML, ".html", pages.html_of, pages.lost, pages.refuse),
 )
 
 
@@ -339,15 +379,28 @@ UPDATE = "update"
 def export(session: Session, format: str = "jsonl", path: str | None = None, *, strict: bool = False) -> str:
     """Return a session as the text of a file, and write it to ``path``: as a whole or not at all.
 
-    ``strict``: raise `TransferError` when the format can't hold everything of it; see `lost`.
+    ``strict``: raise `TransferError` when the format can't hold everything of it; see `lost`. Without it, the
+    log stands beside a file that can't, under the file's name and `BESIDE`: it is imported with the file.
     """
     chosen = format_called(format)
     if strict:
         admission.refuse(chosen.lost(session))
     text = chosen.dumps(session)
     if path is not None:
-        session.origin.world.files.replace_text(path, text)
+        write(session, chosen, path, text)
     return text
+
+
+def write(session: Session, format: Format, path: str, text: str) -> Sequence[Loss]:
+    """Write a session's file, and beside it what its format can't hold; return what that is."""
+    files, beside = session.origin.world.files, path + BESIDE
+    losses = format.lost(session)
+    if losses and format.name not in PAGES:
+        files.replace_text(beside, dump_beside(session, format.name, text))
+    elif files.is_file(beside):
+        files.remove(beside)
+    files.replace_text(path, text)
+    return losses
 
 
 def lost(session: Session, format: str) -> Sequence[Loss]:
@@ -375,9 +428,10 @@ def import_(
     world = World() if world is None else world
     path_or_text = path_or_text_of(path_or_text)
     is_path = "\n" not in path_or_text and world.files.is_file(path_or_text)
-    text = world.files.read_text(path_or_text) if is_path else path_or_text
-    path = path_or_text if is_path else ""
-    parsed = format_of(path or "the text", text, format).parse(text, None, path)
+    if is_path:
+        parsed = parsed_file(path_or_text, world, format, {})
+    else:
+        parsed = format_of("the text", path_or_text, format).parse(path_or_text, None, "")
     if strict:
         admission.refuse(parsed.losses)
     made = admitted(parsed, store, world, id, on_conflict)
@@ -400,9 +454,14 @@ def admitted(
 
 
 def parsed_file(path: str, world: World, format: str, records: dict[str, Json]) -> Parsed:
-    """Read a file. ``records`` are those of an ancestry, by the name of the file that each is about."""
+    """Read a file, and what stands beside it. ``records`` are those of an ancestry, by the name of the file
+    that each is about."""
+    beside = read_beside(path, world)
+    if beside.lines is not None:
+        return _parsed_beside(beside.lines, beside.format)
     text = world.files.read_text(path)
     record = records.get(path)
     if record is not None:
         format = "canto"
-    return format_of(path, text, format).parse(text, record, path)
+    parsed = format_of(path, text, format).parse(text, record, path)
+    return parsed if beside.loss is None else parsed._replace(losses=[*parsed.losses, beside.loss])

@@ -16,6 +16,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from harnpy.formats.compression import zstd_decompressed
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer import listed
+from harnpy.session.transfer.blocks import alone, arguments_of, media, parts_of
 from harnpy.session.transfer.listed import Listing, Thread
 from harnpy.world.unpacking import DataError
 
@@ -123,7 +124,7 @@ def _take(listing: Listing, message: Json, event: Any, model: str, time: int, nu
     role, id = message.get("role"), message.get("id")
     if role == "system":
         content = _content(listing, message.get("content"))
-        listing.tell(content if isinstance(content, str) else listed.text_of(content), id, time)
+        listing.instruct(listed.text_of(content), id, time)
     elif role == "user":
         listing.say({"role": "user", "content": _content(listing, message.get("content"))}, id, time)
     elif role == "tool":
@@ -155,7 +156,7 @@ def _answered(listing: Listing, message: Json, model: str, time: int, told: Json
     provider, _, name = model.partition("/")
     origin = listed.origin_of(provider, str(message.get("model") or name).removeprefix(f"{provider}/"))
     blocks, thoughts = [], []
-    for part in _parts(message.get("content")):
+    for part in parts_of(message.get("content")):
         is_thought = part.get("type") == "reasoning"
         block = _thought(listing, part, origin) if is_thought else _block(listing, part)
         if block is not None and block["type"] == "thinking" and "signature" not in block:
@@ -164,7 +165,7 @@ def _answered(listing: Listing, message: Json, model: str, time: int, told: Json
             blocks.append(block)
     for call in message.get("tool_calls") or ():
         named = {"id": str(call.get("id") or ""), "name": str(call.get("function") or "")}
-        blocks.append({"type": "tool_use", **named, "input": listed.arguments_of(call.get("arguments"))})
+        blocks.append({"type": "tool_use", **named, "input": arguments_of(call.get("arguments"))})
     blocks = [block for block in blocks if block != {"type": "text", "text": ""}]
     if blocks or thoughts:
         listing.say(listed.answer(blocks, thoughts, origin), message.get("id"), time, told or None)
@@ -172,14 +173,9 @@ def _answered(listing: Listing, message: Json, model: str, time: int, told: Json
         listing.lose("empty answers")
 
 
-def _parts(content: Any) -> list[Json]:
-    given = content if isinstance(content, list) else [content] if content else []
-    return [each if isinstance(each, dict) else {"type": "text", "text": str(each)} for each in given]
-
-
 def _content(listing: Listing, content: Any) -> Any:
-    blocks = [block for part in _parts(content) if (block := _block(listing, part)) is not None]
-    return listed.simple(blocks) if blocks else ""
+    blocks = [block for part in parts_of(content) if (block := _block(listing, part)) is not None]
+    return alone(blocks) if blocks else ""
 
 
 def _block(listing: Listing, part: Json) -> Json | None:
@@ -189,7 +185,7 @@ def _block(listing: Listing, part: Json) -> Json | None:
             listing.lose("citations")
         return {"type": "text", "text": str(part.get("text") or "")}
     if kind in _FILES and str(part.get(kind)).startswith(("data:", "http://", "https://")):
-        return listed.media(kind, part.get("mime_type") or None, url=part[kind])
+        return media(kind, part.get("mime_type") or None, url=part[kind])
     listing.lose("files beside the log" if kind in _FILES else f"{kind} parts")
     return None
 

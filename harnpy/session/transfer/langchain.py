@@ -10,9 +10,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.dicts import as_dicts
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
+from harnpy.session.prompt import SYSTEM
 from harnpy.session.transfer import listed
+from harnpy.session.transfer.blocks import alone, arguments_of, as_text, file_of, kind_of, media, parts_of
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ def is_dump(value: Any) -> bool:
     """Return whether a JSON value is a list of LangChain's messages, or an object with one."""
     messages = value.get("messages") if isinstance(value, dict) else value
     first = messages[0] if isinstance(messages, list) and messages else None
-    return isinstance(first, dict) and parts_of(first) is not None
+    return isinstance(first, dict) and fields_of(first) is not None
 
 
 def conversation(text: str) -> Conversation:
@@ -53,7 +56,7 @@ def conversation(text: str) -> Conversation:
     return listing.conversation()
 
 
-def parts_of(message: Json) -> tuple[str, Json] | None:
+def fields_of(message: Json) -> tuple[str, Json] | None:
     """Return the type and the fields of a message; None for what is none of LangChain's."""
     if message.get("type") == "constructor":
         names, data = message.get("id"), message.get("kwargs")
@@ -68,7 +71,7 @@ def parts_of(message: Json) -> tuple[str, Json] | None:
 
 def take(listing: Listing, message: Json, where: str, time: int = 0) -> None:
     """Take in a message. Raises `TransferError` for what is none; ``where`` says which."""
-    known = parts_of(message)
+    known = fields_of(message)
     if known is None:
         raise TransferError(
             f"{where} is none of LangChain's: it has type {message.get('type')!r}, or no fields of one"
@@ -92,12 +95,13 @@ def take(listing: Listing, message: Json, where: str, time: int = 0) -> None:
         listing.lose("remove messages")
     else:
         given = _content(listing, content)
-        listing.tell(given if isinstance(given, str) else listed.text_of(given), id, time)
+        text = listed.text_of(given)
+        listing.instruct(text, id, time, at=id if isinstance(id, str) else None)
 
 
 def _content(listing: Listing, content: Any) -> Any:
-    blocks = [block for part in _parts(content) if (block := _block(listing, part, None)) is not None]
-    return listed.simple(blocks) if blocks else ""
+    blocks = [block for part in parts_of(content) if (block := _block(listing, part, None)) is not None]
+    return alone(blocks) if blocks else ""
 
 
 def _readable(content: Any) -> Any:
@@ -106,18 +110,7 @@ def _readable(content: Any) -> Any:
         return content
     known = ("text", "image_url", *_FILES)
     return [
-        part if isinstance(part, dict) and part.get("type") in known else listed.as_text(part)
-        for part in content
-    ]
-
-
-def _parts(content: Any) -> list[Json]:
-    if content is None or content == "":
-        return []
-    if not isinstance(content, list):
-        return [{"type": "text", "text": listed.as_text(content)}]
-    return [
-        part if isinstance(part, dict) else {"type": "text", "text": listed.as_text(part)} for part in content
+        part if isinstance(part, dict) and part.get("type") in known else as_text(part) for part in content
     ]
 
 
@@ -133,7 +126,7 @@ def _answered(listing: Listing, data: Json, told: Json, time: int) -> None:
     signatures = signed if isinstance(signed, dict) else {}
     blocks: list[Json] = []
     thoughts = [more["reasoning_content"]] if isinstance(more.get("reasoning_content"), str) else []
-    for part in _parts(data.get("content")):
+    for part in parts_of(data.get("content")):
         if part.get("type") in _CALLS:
             known = calls.pop(str(part.get("call_id") or part.get("id") or ""), part)
             block: Json | None = _call(known, signatures)
@@ -165,16 +158,12 @@ _SAID = ("tool_calls", "function_call", "reasoning_content")
 
 
 def _calls(data: Json, more: Json) -> list[Json]:
-    listed_calls = [*_objects(data.get("tool_calls")), *_objects(data.get("invalid_tool_calls"))]
+    listed_calls = [*as_dicts(data.get("tool_calls")), *as_dicts(data.get("invalid_tool_calls"))]
     if listed_calls:
         return listed_calls
     function = more.get("function_call")
     older = [function] if isinstance(function, dict) else []
-    return [*_objects(more.get("tool_calls")), *older]
-
-
-def _objects(value: Any) -> list[Json]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [*as_dicts(more.get("tool_calls")), *older]
 
 
 def _call(call: Json, signatures: Json) -> Json:
@@ -184,7 +173,7 @@ def _call(call: Json, signatures: Json) -> Json:
     id = str(call.get("call_id") or call.get("id") or "")
     name = str(said.get("name") or "")
     sign = {SIGNATURE: signatures[id]} if isinstance(signatures.get(id), str) else {}
-    return {"type": "tool_use", "id": id, "name": name, "input": listed.arguments_of(given), **sign}
+    return {"type": "tool_use", "id": id, "name": name, "input": arguments_of(given), **sign}
 
 
 def _origin(response: Json) -> Json | None:
@@ -207,7 +196,7 @@ def _block(listing: Listing, part: Json, origin: Json | None) -> Json | None:
     if kind == "image_url":
         given = part.get("image_url")
         url = given.get("url") if isinstance(given, dict) else given
-        return listed.media("image", None, url=url) if isinstance(url, str) else _gone(listing, kind)
+        return media("image", None, url=url) if isinstance(url, str) else _gone(listing, kind)
     if kind in _FILES:
         source = part.get("source")
         told = source if isinstance(source, dict) else part
@@ -217,8 +206,8 @@ def _block(listing: Listing, part: Json, origin: Json | None) -> Json | None:
             return {"type": "text", "text": part["text"]}
         if not isinstance(data, str) and not isinstance(url, str):
             return _gone(listing, kind)
-        sort = kind if kind in ("image", "audio", "video") else listed.kind_of(media_type)
-        return listed.media(sort, media_type, data, url)
+        sort = kind if kind in ("image", "audio", "video") else kind_of(media_type)
+        return media(sort, media_type, data, url)
     # What only the service understands that wrote it goes back to it; without its name it goes nowhere.
     return part if origin is not None and isinstance(kind, str) else _gone(listing, kind)
 
@@ -270,13 +259,16 @@ def lost(session: Session) -> list[Loss]:
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
     found: list[Json] = []
+    system, stood = listed.prompt_of(session, TOOL)
+    if system:
+        found.append({"type": "system", "data": {"id": stood or SYSTEM, "content": system}})
     for number, entry in enumerate(session.entries()):
         foreign = None if entry.event is None else entry.event.foreign_id
         own = _OWN_ID.match(foreign or "")
         id = own[1] if own is not None else entry.event_id or str(number)
         told = {} if entry.event is None else entry.event.metadata
         more = {key: told[key] for key in _TOLD if told.get(key)}
-        blocks = listed.blocks_of(entry.message)
+        blocks = listed.all_blocks_of(entry.message)
         listed.count_own(blocks, left_out)
         if entry.message["role"] == "assistant":
             found.append({"type": "ai", "data": {"id": id, **more, **_answer(entry, blocks, told, left_out)}})
@@ -291,13 +283,13 @@ def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
             found.append({"type": "system", "data": {"id": id, "content": listed.text_of(others)}})
         elif others or not results:
             named = {"name": told["name"]} if told.get("name") else {}
-            content = listed.simple(_written(others, left_out)) or ""
+            content = alone(_written(others, left_out)) or ""
             found.append({"type": "human", "data": {"id": id, **more, **named, "content": content}})
     return found
 
 
 def _result(block: Json, left_out: Counter[str]) -> Json:
-    content = listed.simple(_written(listed.parts_of(block.get("content")), left_out)) or ""
+    content = alone(_written(parts_of(block.get("content")), left_out)) or ""
     status = "error" if block.get("is_error") else "success"
     return {"tool_call_id": str(block.get("tool_use_id") or ""), "status": status, "content": content}
 
@@ -310,13 +302,13 @@ def _answer(entry: HistoryEntry, blocks: list[Json], told: Json, left_out: Count
     origin = entry.message.get("origin")
     if calls and blocks[-len(calls) :] == calls:
         blocks = blocks[: -len(calls)]
-    content = listed.simple(_written(blocks, left_out, origin is not None)) or ""
+    content = alone(_written(blocks, left_out, origin is not None)) or ""
     data: Json = {"content": content, "tool_calls": [], "invalid_tool_calls": []}
     for call in calls:
         given = call.get("input") or {}
         said = {"name": call.get("name"), "id": call.get("id")}
         if isinstance(given, dict) and given.keys() == {"__unreadable"}:
-            text = listed.as_text(given["__unreadable"])
+            text = as_text(given["__unreadable"])
             data["invalid_tool_calls"].append({**said, "args": text, "error": None})
         else:
             data["tool_calls"].append({**said, "args": given})
@@ -357,7 +349,7 @@ def _written(blocks: list[Json], left_out: Counter[str], is_told: bool = False) 
     """Return blocks as LangChain has them; ``is_told``: a service's own, too."""
     found: list[Json] = []
     for block in blocks:
-        kind, file = block.get("type"), listed.file_of(block)
+        kind, file = block.get("type"), file_of(block)
         if kind == "text":
             found.append({"type": "text", "text": str(block.get("text", "")), **_extras(block)})
         elif file is not None:

@@ -15,13 +15,15 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 
 from harnpy.faults import shape_problem
+from harnpy.formats.dicts import as_dicts
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import read_stamp
-from harnpy.session.transfer import claude_code, codex
+from harnpy.session.prompt import SYSTEM
+from harnpy.session.registers import METADATA
 from harnpy.session.transfer.admission import Loss, lost
+from harnpy.session.transfer.blocks import ADDRESSES, alone, as_text, blocks_of
 from harnpy.session.transfer.foreign import Conversation, Entry, context
-from harnpy.session.transfer.shapes import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,15 +38,16 @@ Made = TypeVar("Made")
 
 #: How frameworks name the services whose thinking they keep: the dialect, and the usual address.
 _SERVICES = {
-    "anthropic": ("anthropic", claude_code.ADDRESS),
-    "openai": ("responses", codex.ADDRESS),
-    "google": ("gemini", "https://generativelanguage.googleapis.com/v1beta"),
+    name: (dialect, ADDRESSES[dialect])
+    for name, dialect in (("anthropic", "anthropic"), ("openai", "responses"), ("google", "gemini"))
 }
 _ALIASES = {"google-gla": "google", "google_genai": "google", "openai-responses": "openai"}
 #: Where Gemini's signature of a part stands.
 SIGNATURE = "thought_signature"
 #: Kinds of blocks that only the service understands that wrote them.
 THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+#: Metadata of a session: where its system prompt stood, or the id that it had as a message.
+STOOD = "system_from"
 #: What an id may not have: a log's own mark of branches.
 _MARK = "~"
 
@@ -61,9 +64,13 @@ class Listing:
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._entries: list[Entry] = []
-        self._left_out: Counter[str] = Counter()
+        self.entries: list[Entry] = []
+        self._left_out: Counter[tuple[str, str]] = Counter()
         self._told: set[tuple[str, str]] = set()
+        #: The session's prompt, where it stood, and whether it was told since the beginning.
+        self.system: str | None = None
+        self._stood: str | None = None
+        self._is_instructed = False
         #: The entry that the next one stands behind, which place it has, and a digest of all up to there.
         self._last: str | None = None
         self._place = 0
@@ -72,13 +79,13 @@ class Listing:
         #: What a conversation without an id is called: the digest of its beginning, to the first answer.
         self._opening = ""
 
-    def lose(self, kind: str, count: int = 1, what: Any = None) -> None:
-        """Count what the log has no place for; ``what`` it is, if it may be told again."""
+    def lose(self, kind: str, count: int = 1, name: str = "", what: Any = None) -> None:
+        """Count what the log has no place for, by its ``name``; ``what`` it is, if it may be told again."""
         if what is not None:
             told = (kind, json.dumps(what, sort_keys=True))
             count = 0 if told in self._told else count
             self._told.add(told)
-        self._left_out[kind] += count
+        self._left_out[kind, name] += count
 
     def say(self, message: Json, id: Any = None, time: int = 0, metadata: Json | None = None) -> None:
         """Add a message; ``id`` is its own, or None."""
@@ -86,19 +93,27 @@ class Listing:
             return self.lose("empty answers")
         return self._add(kinds.MESSAGE_ADDED, message, id, time, metadata)
 
-    def tell(self, text: str, id: Any = None, time: int = 0) -> None:
-        """Add what the program told its model: a system prompt."""
-        self._add(kinds.CONTEXT_ADDED, context(text), id, time, None)
+    def instruct(self, text: str, id: Any = None, time: int = 0, at: str | None = None) -> None:
+        """Take in what the system says: the session's prompt if nothing stands before it, else context.
+
+        ``at`` says where a prompt stands, or its message's id: what is written has it there again.
+        """
+        if self._last is None and not self._is_instructed and self.system in (None, text):
+            self.system, self._stood, self._is_instructed = text, at, True
+        else:
+            self._add(kinds.CONTEXT_ADDED, context(text), id, time)
 
     def note(self, type: str, data: Json, time: int = 0) -> None:
         """Add an event of another kind."""
-        self._add(type, data, None, time, None)
+        self._add(type, data, None, time)
 
     def rewind(self) -> None:
         """Begin at the beginning again: what is said from there as before is there already."""
-        self._last, self._place, self._digest = None, 0, b""
+        self._last, self._place, self._digest, self._is_instructed = None, 0, b"", False
 
-    def _add(self, type: str, data: Json, id: Any, time: int, metadata: Json | None) -> None:
+    def _add(
+        self, type: str, data: Json, id: Any = None, time: int = 0, metadata: Json | None = None
+    ) -> None:
         written = json.dumps(data, sort_keys=True).encode()
         self._digest = sha256(self._digest + written).digest()
         self._place += 1
@@ -108,15 +123,19 @@ class Listing:
             self._opening = self._digest.hex()[:16]
         if self._last not in self._known:
             self._known.add(self._last)
-            self._entries.append(Entry(self._last, after, time, type, data, metadata))
+            self.entries.append(Entry(self._last, after, time, type, data, metadata))
 
     def conversation(self, id: Any = None, metadata: Json | None = None) -> Conversation:
         """Return what was read; ``id`` is the conversation's own. One without has that of its beginning, to
         the first answer: the file may grow."""
         name = f"{self._tool}-{id or self._opening or self._digest.hex()[:16]}"
-        losses = [Loss(name, kind, str(count)) for kind, count in sorted(self._left_out.items())]
-        told = {"source": self._tool, **(metadata or {})}
-        return Conversation(name, self._entries, {}, told, losses, is_named=True)
+        said: dict[str, list[str]] = {}
+        for (kind, of), count in sorted(self._left_out.items()):
+            said.setdefault(kind, []).append(f"{count} {of}".rstrip())
+        losses = [Loss(name, kind, ", ".join(each)) for kind, each in said.items()]
+        stood = {STOOD: self._stood} if self._stood else {}
+        told = {"source": self._tool, **stood, **(metadata or {})}
+        return Conversation(name, self.entries, {}, told, losses, system=self.system, is_named=True)
 
 
 def read_document(text: str | bytes, listing: Listing | None = None) -> Any:
@@ -200,21 +219,9 @@ def provider_of(origin: Any) -> str | None:
     return next((name for name, service in _SERVICES.items() if service == told), None)
 
 
-def as_text(value: Any) -> str:
-    """Return a value as a text: one as it is, all else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def simple(blocks: list[Json]) -> Any:
-    """Return a content: the text of one text block, else the blocks."""
-    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
-        return blocks[0]["text"]
-    return blocks
-
-
 def answer(blocks: list[Json], thoughts: Sequence[str], origin: Json | None) -> Json:
     """Return a model's message. Thoughts that nobody signed are a text of it, which goes to no service."""
-    message: Json = {"role": "assistant", "content": simple(blocks) if blocks else ""}
+    message: Json = {"role": "assistant", "content": alone(blocks) if blocks else ""}
     if thoughts:
         message["reasoning"] = "\n\n".join(thoughts)
     return message if origin is None else {**message, "origin": origin}
@@ -231,77 +238,18 @@ def summary_of(block: Json) -> str:
     """Return what can be read of a block of thinking."""
     if isinstance(block.get("thinking"), str):
         return str(block["thinking"])
-    parts = [*_dicts(block.get("summary")), *_dicts(block.get("content"))]
+    parts = [*as_dicts(block.get("summary")), *as_dicts(block.get("content"))]
     return "\n\n".join(str(part.get("text", "")) for part in parts)
-
-
-def _dicts(value: Any) -> list[Json]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def arguments_of(given: Any) -> Json:
-    """Return a call's arguments; ones that can't be read as their text."""
-    if isinstance(given, str):
-        try:
-            given = from_json(given) if given.strip() else {}
-        except (DecodeError, RecursionError):
-            return {"__unreadable": given}
-    return given if isinstance(given, dict) else {} if given is None else {"__unreadable": as_text(given)}
-
-
-def media(kind: str, media_type: Any, data: Any = None, url: Any = None) -> Json:
-    """Return a block of an image, or of another kind of file, by its data in base64 or its address."""
-    typed = {"media_type": media_type} if isinstance(media_type, str) else {}
-    if isinstance(url, str) and url.startswith("data:") and ";base64," in url:
-        head, _, data = url.partition(";base64,")
-        typed, url = {"media_type": head.removeprefix("data:")}, None
-    if kind == "image":
-        return {"type": "image", **typed, **({"base64": data} if url is None else {"url": url})}
-    told = {"data": data} if url is None else {"url": url}
-    return {"type": kind, "source": {"type": "base64" if url is None else "url", **typed, **told}}
-
-
-def file_of(block: Json) -> tuple[str | None, str | None, str | None] | None:
-    """Return the type, data and address of an image or another file; None for a block that is none."""
-    if block.get("type") not in ("image", "document", "audio", "video"):
-        return None
-    source = block.get("source")
-    told = source if isinstance(source, dict) else block
-    data, url = told.get("base64", told.get("data")), told.get("url")
-    if not isinstance(data, str) and not isinstance(url, str):
-        return None
-    return told.get("media_type"), data if isinstance(data, str) else None, url
-
-
-def kind_of(media_type: Any) -> str:
-    """Return what a block of a file is called, by its type."""
-    kind = str(media_type).partition("/")[0]
-    return kind if kind in ("image", "audio", "video") else "document"
 
 
 # Writing.
 
 
-def blocks_of(message: Json) -> list[Json]:
-    """Return the blocks of a message of any shape; a result has its text or its blocks as ``content``."""
-    shape, content = shape_of(message), message.get("content")
-    if shape.role == "tool":
-        [result] = shape.results
-        failed = {"is_error": True} if result.is_error else {}
-        given = content if isinstance(content, (str, list)) else result.text
-        return [{"type": "tool_result", "tool_use_id": result.id, "content": given, **failed}]
-    given = content if isinstance(content, list) else [content] if content else []
-    blocks = [each if isinstance(each, dict) else {"type": "text", "text": as_text(each)} for each in given]
-    said = {block.get("id") for block in blocks}
-    first = message.get("thinking_blocks")
-    if isinstance(message.get("reasoning"), str):
-        blocks.insert(0, {"type": "thinking", "thinking": message["reasoning"]})
-    calls = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call.arguments)}
-        for call in shape.calls
-        if call.id not in said
-    ]
-    return [*_dicts(first), *blocks, *calls]
+def all_blocks_of(message: Json) -> list[Json]:
+    """Return the blocks of a message of any shape, unsigned reasoning among them."""
+    said = message.get("reasoning")
+    thought = [{"type": "thinking", "thinking": said}] if isinstance(said, str) else []
+    return [*thought, *blocks_of(message)]
 
 
 #: What of a block every format holds.
@@ -319,19 +267,19 @@ def count_own(blocks: list[Json], left_out: Counter[str]) -> None:
         left_out["keys of a service's own"] += own
 
 
-def parts_of(content: Any) -> list[Json]:
-    """Return the blocks of a result's content."""
+def text_of(content: str | Iterable[Json]) -> str:
+    """Return a content as a text: the texts of blocks joined, others as JSON."""
     if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    given = content if isinstance(content, list) else []
-    return [each if isinstance(each, dict) else {"type": "text", "text": as_text(each)} for each in given]
-
-
-def text_of(blocks: Iterable[Json]) -> str:
-    """Return the texts of blocks, joined; others as JSON."""
+        return content
     return "\n".join(
-        str(block.get("text", "")) if block.get("type") == "text" else as_text(block) for block in blocks
+        str(block.get("text", "")) if block.get("type") == "text" else as_text(block) for block in content
     )
+
+
+def prompt_of(session: Session, tool: str) -> tuple[str | None, str | None]:
+    """Return a session's system prompt, and where it stood in a file of this tool's, or its id there."""
+    is_own = session.metadata.get("source") == tool
+    return session.get(SYSTEM) or None, session.metadata.get(STOOD) if is_own else None
 
 
 def written(session: Session, messages: Messages) -> str:
@@ -344,4 +292,8 @@ def losses(session: Session, messages: Messages) -> list[Loss]:
     left_out: Counter[str] = Counter()
     messages(session, left_out)
     more = [Loss(session.id, kind, str(count)) for kind, count in sorted(left_out.items())]
-    return [*lost(session, ()), *more]
+    return [*lost(session, (), WRITTEN), *more]
+
+
+#: The registers that lists of messages have.
+WRITTEN = (SYSTEM, f"{METADATA}source", f"{METADATA}{STOOD}")

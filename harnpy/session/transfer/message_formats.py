@@ -1,4 +1,4 @@
-"""Messages of OpenAI, Anthropic, Gemini, Ollama and ShareGPT, as sessions have them, and back. Spec: 10 §C17.
+"""Messages of chat completions, Gemini, Ollama and ShareGPT, as sessions have them, and back. Spec: 10 §C17.
 
 A reader takes one message of a file into a `Talk`, and raises `TransferError` for one that makes no sense.
 A writer takes one message of a session, as blocks, into a `Page`.
@@ -8,32 +8,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.formats.json import ordered_json
 from harnpy.formats.media import left_out
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer.blocks import (
-    ANTHROPIC_KEYS,
+    ADDRESSES,
     alone,
     arguments_of,
     arguments_text,
     call_block,
-    from_anthropic,
-    from_response_item,
-    from_response_output,
-    from_response_parts,
-    image_at,
     image_url,
-    is_foreign,
+    media,
     text_block,
     text_of,
-    to_anthropic,
-    to_response_items,
 )
-from harnpy.session.transfer.foreign import Entry
+from harnpy.session.transfer.listed import Listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,19 +34,14 @@ if TYPE_CHECKING:
 # A conversation while it is read.
 
 
-#: Letters of the digest of a conversation up to an entry, which its id has behind its place.
-_DIGEST = 12
-_SYSTEM = ("system", "developer")
+SYSTEMS = ("system", "developer")
 
 
-class Talk:
-    """The entries of a conversation so far; ``model`` is the one that the file names."""
+class Talk(Listing):
+    """A conversation of a family; ``model`` is the one that its file names."""
 
-    def __init__(self, family: Family, model: str | None) -> None:
-        self.entries: list[Entry] = []
-        self.system: str | None = None
-        #: What of the file isn't taken along, by its kind and what it is.
-        self.left_out: Counter[tuple[str, str]] = Counter()
+    def __init__(self, format: str, family: Family, model: str | None) -> None:
+        super().__init__(format)
         self._family = family
         self._model = model
         #: Ids and names of the calls that have no result yet.
@@ -63,15 +49,11 @@ class Talk:
         #: The blocks of a message that is told in several items.
         self._blocks: list[Json] = []
 
-    def instruct(self, text: str) -> None:
-        """Take in what the system says: the session's prompt if it is the first, else context."""
+    def instruct(self, text: str, id: Any = None, time: int = 0, at: str | None = None) -> None:
         self.flush()
-        if self.system is None and not self.entries:
-            self.system = text
-        else:
-            self._add(kinds.CONTEXT_ADDED, {"content": text, "kind": "harness", "placement": "history"})
+        super().instruct(text, id, time, at)
 
-    def say(self, message: Json, *, opaque: bool = False, model: str | None = None) -> None:
+    def take(self, message: Json, *, opaque: bool = False, model: str | None = None) -> None:
         """Take in a message; ``opaque``: something in it only the model understands that wrote it."""
         self.flush()
         if opaque and (origin := self._origin(model or self._model)) is not None:
@@ -86,7 +68,7 @@ class Talk:
         """End the message of a model that is told in several items."""
         if self._blocks:
             blocks, self._blocks = self._blocks, []
-            self.say({"role": "assistant", "content": alone(blocks)}, opaque=True)
+            self.take({"role": "assistant", "content": alone(blocks)}, opaque=True)
 
     def called(self, id: Any, name: Any) -> str:
         """Return the id of a call, which may have none of its own."""
@@ -115,8 +97,13 @@ class Talk:
     def taken(self, item: Json, keys: Sequence[str]) -> Json:
         """Return those keys of a message that say something; the others are counted."""
         said = {key: value for key, value in item.items() if value is not None and value != []}
-        self.left_out.update(("keys of messages", key) for key in said if key not in keys)
+        self.lose_keys("keys of messages", said, keys)
         return {key: said[key] for key in keys if key in said}
+
+    def lose_keys(self, kind: str, given: Json, known: Sequence[str]) -> None:
+        """Count the keys that aren't known."""
+        for key in given.keys() - set(known):
+            self.lose(kind, name=key)
 
     def mark(self, told: Json) -> None:
         """Note what is told of the last message beside it."""
@@ -134,11 +121,10 @@ class Talk:
             return None
         return {"dialect": family.dialect, "base_url": family.address, "model": model or ""}
 
-    def _add(self, type: str, data: Json) -> None:
-        last = self.entries[-1].id if self.entries else None
-        told = f"{last}{type}{ordered_json(data)}"
-        digest = sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-        self.entries.append(Entry(f"{len(self.entries) + 1}:{digest}", last, 0, type, data))
+
+#: What the blocks have that every format writes.
+TEXT, CALL = ("type", "text"), ("type", "id", "name", "input")
+RESULT = ("type", "tool_use_id", "content", "is_error")
 
 
 class Page:
@@ -149,6 +135,8 @@ class Page:
         self.lost: Counter[str] = Counter()
         #: The calls so far, by their ids.
         self.calls: dict[str, Json] = {}
+        #: The types of the items that they were written as.
+        self.items: dict[str, str] = {}
 
     def only(self, block: Json, keys: Sequence[str]) -> None:
         """Count a block that has more than these keys."""
@@ -162,6 +150,7 @@ class Page:
     def result_text(self, block: Json) -> str:
         """Return a result for formats that have only text in it."""
         content = block.get("content")
+        self.only(block, RESULT)
         if block.get("is_error"):
             self.lost["marks of failed calls"] += 1
         if not isinstance(content, list):
@@ -180,16 +169,11 @@ class Page:
         return str(self.calls.get(str(result.get("tool_use_id")), {}).get("name", "unknown"))
 
 
-_TEXT, _CALL = ("type", "text"), ("type", "id", "name", "input")
-
-
 class Family(NamedTuple):
-    """A format: ``key`` is where its file has the messages. The origin of a model's are ``dialect`` and
-    ``address``, None where nobody knows whom a file is from."""
+    """A format: ``key`` is where its file has the messages; a model's are of ``dialect`` and `address`."""
 
     key: str
     dialect: str
-    address: str | None
     roles: tuple[str, ...]
     read: Callable[[Talk, Json], None]
     write: Callable[[Page, str, list[Json], Json], None]
@@ -198,8 +182,13 @@ class Family(NamedTuple):
     #: The key that has the system prompt; None: it is the first message.
     head: str | None = None
 
+    @property
+    def address(self) -> str | None:
+        """The usual address of the service; None where nobody knows whom a file is from."""
+        return ADDRESSES.get(self.dialect)
 
-def _role(item: Json, roles: Sequence[str], key: str = "role") -> str:
+
+def role_of(item: Json, roles: Sequence[str], key: str = "role") -> str:
     role = item.get(key)
     if role not in roles:
         raise TransferError(f"its {key} is {_shown(role)}, and can be {', '.join(roles)}")
@@ -210,47 +199,52 @@ def _shown(value: Any) -> str:
     return repr(value[:40]) if isinstance(value, str) else "missing" if value is None else "no text"
 
 
-def _text(value: Any, what: str) -> str:
+def text_in(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise TransferError(f"{what} is no text")
     return value
 
 
-def _objects(value: Any, what: str) -> list[Json]:
+def objects_in(value: Any, what: str) -> list[Json]:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise TransferError(f"{what} is no list of objects")
     return value
 
 
+_MEDIA = ("input_audio", "file")
+#: Kinds of blocks that any service understands.
+COMMON = frozenset({"text", "image", "tool_use", "tool_result", "document", *_MEDIA})
+
+
 # OpenAI's chat completions.
 
 
-_CHAT_ROLES = (*_SYSTEM, "user", "assistant", "tool", "function")
+_CHAT_ROLES = (*SYSTEMS, "user", "assistant", "tool", "function")
 #: What a model's message has for its service alone.
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-_MEDIA = ("input_audio", "file")
 
 
 def _read_chat(talk: Talk, item: Json) -> None:
-    role = _role(item, _CHAT_ROLES)
-    if role in _SYSTEM:
+    role = role_of(item, _CHAT_ROLES)
+    if role in SYSTEMS:
         said = talk.taken(item, ("role", "content"))
-        return talk.instruct(text_of(_chat_content(talk, said.get("content"))))
+        at = role if role != SYSTEMS[0] else None
+        return talk.instruct(text_of(_chat_content(talk, said.get("content"))), at=at)
     if role in ("tool", "function"):
         said = talk.taken(item, ("role", "content", "tool_call_id", "name"))
         id = talk.answered(said.get("tool_call_id"), said.get("name") if role == "function" else None)
-        return talk.say(
+        return talk.take(
             {"role": "tool", "tool_call_id": id, "content": _chat_content(talk, said.get("content"))}
         )
     keys = ("role", "content", "name", "refusal", "tool_calls", "function_call", *REASONING)
     said = talk.taken(item, keys)
-    calls = _objects(said.pop("tool_calls", []), "`tool_calls`")
+    calls = objects_in(said.pop("tool_calls", []), "`tool_calls`")
     if "function_call" in said:
         calls = [*calls, {"function": said.pop("function_call")}]
     said["content"] = _chat_content(talk, said.get("content", said.get("refusal")))
     if calls:
         said["tool_calls"] = [_chat_call(talk, call) for call in calls]
-    return talk.say(said, opaque=any(key in said for key in REASONING))
+    return talk.take(said, opaque=any(key in said for key in REASONING))
 
 
 def _chat_call(talk: Talk, call: Json) -> Json:
@@ -276,21 +270,21 @@ def _chat_content(talk: Talk, content: Any) -> Any:
     if content is None or isinstance(content, str):
         return content or ""
     blocks: list[Json] = []
-    for part in _objects(content, "`content`"):
+    for part in objects_in(content, "`content`"):
         kind = part.get("type")
         if kind == "text":
-            blocks.append(text_block(_text(part.get("text"), "a text in it")))
+            blocks.append(text_block(text_in(part.get("text"), "a text in it")))
         elif kind == "refusal":
-            blocks.append(text_block(_text(part.get("refusal"), "a refusal in it")))
+            blocks.append(text_block(text_in(part.get("refusal"), "a refusal in it")))
         elif kind == "image_url":
             given = part.get("image_url")
             told = given if isinstance(given, dict) else {"url": given}
-            image = image_at(_text(told.get("url"), "the address of an image in it"))
+            image = media("image", None, url=text_in(told.get("url"), "the address of an image in it"))
             blocks.append({**image, **({"detail": told["detail"]} if told.get("detail") else {})})
         elif kind in _MEDIA:
             blocks.append(part)
         elif kind in ("thinking", "reasoning"):
-            talk.left_out["blocks", str(kind)] += 1
+            talk.lose("blocks", name=str(kind))
         else:
             raise TransferError(f"it has a part whose type is {_shown(kind)}")
     return alone(blocks)
@@ -305,11 +299,11 @@ def _write_chat(page: Page, role: str, blocks: list[Json], message: Json) -> Non
             id, text = str(block.get("tool_use_id")), page.result_text(block)
             page.messages.append({"role": "tool", "tool_call_id": id, "content": text})
         elif kind == "tool_use":
-            page.only(block, _CALL)
+            page.only(block, CALL)
             function = {"name": block["name"], "arguments": arguments_text(block["input"])}
             calls.append({"id": block["id"], "type": "function", "function": function})
         elif kind == "text":
-            page.only(block, _TEXT)
+            page.only(block, TEXT)
             page.lost["texts behind calls"] += bool(calls)
             parts.append(text_block(block["text"]))
         elif kind == "image" and role == "user":
@@ -329,141 +323,7 @@ def _write_chat(page: Page, role: str, blocks: list[Json], message: Json) -> Non
         )
 
 
-# OpenAI's Responses: items, of which those of a model in a row are a message.
-
-
-_ITEM_ROLES = (*_SYSTEM, "user", "assistant")
-#: Kinds of blocks that harnpy writes itself.
-_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
-
-
-def _read_item(talk: Talk, item: Json) -> None:
-    kind = item.get("type", "message")
-    if not isinstance(kind, str):
-        raise TransferError("its type is no text")
-    if kind == "message":
-        role, content = _role(item, _ITEM_ROLES), item.get("content")
-        if not isinstance(content, str | None):
-            for part in _objects(content, "`content`"):
-                _text(part.get("type"), "the type of a part of it")
-        if role == "assistant":
-            return talk.tell(from_response_item(item))
-        keys = ("type", "role", "content", "id", "status", "phase")
-        said = from_response_parts(talk.taken(item, keys).get("content"))
-        return (
-            talk.instruct(text_of(said)) if role in _SYSTEM else talk.say({"role": "user", "content": said})
-        )
-    if kind in _OUTPUTS:
-        _text(item.get("call_id", item.get("id")), "`call_id`")
-        talk.flush()
-        for part in item["output"] if isinstance(item.get("output"), list) else []:
-            if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-                raise TransferError("`output` is no text, and no list of parts with a type")
-        talk.answered(item.get("call_id", item.get("id")))
-        return talk.say(from_response_output({**item, "call_id": item.get("call_id", item.get("id"))}))
-    if kind == "item_reference":
-        talk.left_out["items that the service has", kind] += 1
-        return None
-    if kind in _BLOCKS:
-        raise TransferError(f"its type is '{kind}', which no item has")
-    blocks = from_response_item(item)
-    for block in blocks:
-        if block["type"] == "tool_use":
-            block["id"] = talk.called(block["id"], block["name"])
-    return talk.tell(blocks)
-
-
-def _write_items(page: Page, role: str, blocks: list[Json], message: Json) -> None:
-    is_own = "origin" in message
-    for block in blocks:
-        if block["type"] == "tool_result" and block.get("is_error"):
-            page.lost["marks of failed calls"] += 1
-        if block["type"] in ("text", "tool_use") and not is_own:
-            page.only(block, _TEXT if block["type"] == "text" else _CALL)
-        elif block["type"] not in ("text", "tool_use", "tool_result", "image") and not is_own:
-            page.drop(role, block)
-    items = to_response_items({"role": role, "content": blocks}, is_own)
-    for item in items:
-        if item.get("role") == "assistant" and not item.get("id"):
-            item["content"] = "".join(part.get("text", "") for part in item["content"])
-    before = page.messages[-1] if page.messages else {}
-    if role == "assistant" and items and before.get("role") == "assistant":
-        page.lost["borders between messages of a model"] += 1
-    page.messages += items
-
-
-# Anthropic's messages.
-
-
-_ANTHROPIC_ROLES = ("user", "assistant", *_SYSTEM)
-#: What the blocks have that are read here.
-_NEEDED: dict[str, tuple[str, ...]] = {
-    "text": ("text",),
-    "thinking": ("thinking",),
-    "tool_use": ("id", "name"),
-    "tool_result": ("tool_use_id",),
-}
-#: Kinds of blocks that any service understands.
-COMMON = frozenset({"text", "image", "tool_use", "tool_result", "document", *_MEDIA})
-
-
-def _read_anthropic(talk: Talk, item: Json) -> None:
-    role = _role(item, _ANTHROPIC_ROLES)
-    keys = ("role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "usage")
-    content = talk.taken(item, keys).get("content")
-    if not isinstance(content, str | None):
-        for block in _objects(content, "`content`"):
-            kind = _text(block.get("type"), "the type of a block of it")
-            for key in _NEEDED.get(kind, ()):
-                _text(block.get(key), f"`{key}` of a {kind} in it")
-            _objects_in(block)
-    if role in _SYSTEM:
-        return talk.instruct(text_of(content))
-    told = {key: item[key] for key in ("usage", "stop_reason") if item.get(key)}
-    message = from_anthropic({"role": role, "content": content})
-    blocks = message["content"]
-    if isinstance(blocks, str):
-        talk.say(message)
-    elif role == "user":
-        # What comes with results stands behind them as a message of its own.
-        others = [block for block in blocks if block["type"] != "tool_result"]
-        for block in blocks:
-            if block["type"] == "tool_result":
-                talk.say({"role": "user", "content": [block]})
-        if others or not blocks:
-            talk.say({"role": "user", "content": alone(others)})
-    else:
-        model = item["model"] if isinstance(item.get("model"), str) else None
-        talk.say(message, opaque=any(block["type"] not in COMMON for block in blocks), model=model)
-    if told:
-        talk.mark(told)
-    return None
-
-
-def _objects_in(block: Json) -> None:
-    if block["type"] == "tool_use" and not isinstance(block.get("input"), dict):
-        raise TransferError("the input of its call is no object")
-    if block["type"] == "tool_result" and not isinstance(block.get("content"), str | None):
-        for part in _objects(block["content"], "the content of a result in it"):
-            _text(part.get("type"), "the type of a block of a result in it")
-
-
-def _write_anthropic(page: Page, role: str, blocks: list[Json], message: Json) -> None:
-    known = [block for block in blocks if not is_foreign(block)]
-    for block in blocks:
-        if is_foreign(block):
-            page.drop(role, block)
-        elif block["type"] in ANTHROPIC_KEYS:
-            page.only(block, ANTHROPIC_KEYS[block["type"]])
-        elif block["type"] == "image":
-            page.only(block, ("type", "base64", "media_type", "url", "cache_control"))
-    if known:
-        made = to_anthropic({"role": role, "content": alone(known)})
-        _with_results(page, made, "content", lambda block: block.get("type") == "tool_result")
-
-
-def _with_results(page: Page, made: Json, key: str, is_result: Callable[[Json], bool]) -> None:
+def with_results(page: Page, made: Json, key: str, is_result: Callable[[Json], bool]) -> None:
     """Write a message; results of one answer, and what the user says to them, are one message."""
     before = page.messages[-1].get(key) if page.messages else None
     if made["role"] == "user" and isinstance(before, list) and all(map(is_result, before)):
@@ -505,22 +365,22 @@ def spelled(value: Json) -> Json:
 
 
 def _read_gemini(talk: Talk, item: Json) -> None:
-    role = _role({"role": item.get("role") or "user"}, _GEMINI_ROLES)
+    role = role_of({"role": item.get("role") or "user"}, _GEMINI_ROLES)
     parts = [
-        spelled(part) for part in _objects(talk.taken(item, ("role", "parts")).get("parts", []), "`parts`")
+        spelled(part) for part in objects_in(talk.taken(item, ("role", "parts")).get("parts", []), "`parts`")
     ]
     if role == "system":
         return talk.instruct(text_of(parts))
     blocks: list[Json] = []
     for part in parts:
         if "functionResponse" in part:
-            talk.say(_gemini_result(talk, part))
+            talk.take(_gemini_result(talk, part))
         else:
             blocks.append(_gemini_block(talk, part))
     opaque = any(block["type"] not in COMMON or block.keys() & {_SIGN, "has_id"} for block in blocks)
     if blocks:
         name = "assistant" if role == "model" else "user"
-        talk.say({"role": name, "content": alone(blocks)}, opaque=opaque)
+        talk.take({"role": name, "content": alone(blocks)}, opaque=opaque)
     return None
 
 
@@ -529,7 +389,7 @@ def _gemini_result(talk: Talk, part: Json) -> Json:
     response = given.get("response") if isinstance(given, dict) else None
     if not isinstance(response, dict):
         raise TransferError("it has a functionResponse without a response")
-    id = talk.answered(given.get("id"), _text(given.get("name"), "the name of its functionResponse"))
+    id = talk.answered(given.get("id"), text_in(given.get("name"), "the name of its functionResponse"))
     failed = {"is_error": True} if response.keys() == {"error"} else {}
     if response.keys() <= {"output"} or failed:
         said = response.get("error" if failed else "output", "")
@@ -546,15 +406,15 @@ def _gemini_block(talk: Talk, part: Json) -> Json:
         part.get("inlineData", part.get("fileData")),
     )
     if isinstance(call, dict):
-        _count_others(talk, part, ("functionCall", _SIGNATURE))
-        _count_others(talk, call, ("id", "name", "args"))
+        talk.lose_keys("keys of parts", part, ("functionCall", _SIGNATURE))
+        talk.lose_keys("keys of parts", call, ("id", "name", "args"))
         args = call.get("args", {})
         if not isinstance(args, dict):
             raise TransferError("the args of its functionCall are no object")
         id = talk.called(call.get("id"), call.get("name"))
         return call_block(id, call["name"], args, **({"has_id": True} if call.get("id") else {}), **signed)
     if isinstance(text, str):
-        _count_others(talk, part, ("text", "thought", _SIGNATURE))
+        talk.lose_keys("keys of parts", part, ("text", "thought", _SIGNATURE))
         kind = "thinking" if part.get("thought") else "text"
         return {"type": kind, kind: text, **signed}
     if isinstance(data, dict) and part.keys() <= {"inlineData", "fileData"}:
@@ -569,15 +429,11 @@ def _gemini_block(talk: Talk, part: Json) -> Json:
     return {"type": "part", "part": part}
 
 
-def _count_others(talk: Talk, part: Json, keys: Sequence[str]) -> None:
-    talk.left_out.update(("keys of parts", key) for key in part if key not in keys)
-
-
 def _write_gemini(page: Page, role: str, blocks: list[Json], message: Json) -> None:
     made = [part for block in blocks if (part := _gemini_part(page, block, "origin" in message)) is not None]
     if made:
         content = {"role": "model" if role == "assistant" else "user", "parts": made}
-        _with_results(page, content, "parts", lambda part: "functionResponse" in part)
+        with_results(page, content, "parts", lambda part: "functionResponse" in part)
 
 
 def _gemini_part(page: Page, block: Json, is_own: bool) -> Json | None:
@@ -587,7 +443,7 @@ def _gemini_part(page: Page, block: Json, is_own: bool) -> Json | None:
         page.only(block, ("type", kind, _SIGN))
         return {"text": block[kind], **({"thought": True} if kind == "thinking" else {}), **signed}
     if kind == "tool_use":
-        page.only(block, (*_CALL, _SIGN, "has_id"))
+        page.only(block, (*CALL, _SIGN, "has_id"))
         call = {"id": block["id"], "name": block["name"], "args": block["input"]}
         return {"functionCall": call, **signed}
     if kind == "tool_result":
@@ -617,10 +473,10 @@ _IMAGES = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gi
 
 
 def _read_ollama(talk: Talk, item: Json) -> None:
-    role = _role(item, _OLLAMA_ROLES)
+    role = role_of(item, _OLLAMA_ROLES)
     keys = ("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id", "name")
     said = talk.taken(item, keys)
-    text = _text(said.get("content", ""), "`content`")
+    text = text_in(said.get("content", ""), "`content`")
     if role == "system":
         return talk.instruct(text)
     images = said.get("images", [])
@@ -632,14 +488,14 @@ def _read_ollama(talk: Talk, item: Json) -> None:
         content += [{"type": "image", "media_type": _media_type(data), "base64": data} for data in images]
     if role == "tool":
         id = talk.answered(said.get("tool_call_id"), said.get("tool_name", said.get("name")))
-        return talk.say({"role": "tool", "tool_call_id": id, "content": content})
+        return talk.take({"role": "tool", "tool_call_id": id, "content": content})
     message: Json = {"role": role, "content": content}
     if "thinking" in said:
-        message["reasoning"] = _text(said["thinking"], "`thinking`")
-    calls = _objects(said.get("tool_calls", []), "`tool_calls`")
+        message["reasoning"] = text_in(said["thinking"], "`thinking`")
+    calls = objects_in(said.get("tool_calls", []), "`tool_calls`")
     if calls:
         message["tool_calls"] = [_chat_call(talk, call) for call in calls]
-    return talk.say(message, opaque="reasoning" in message)
+    return talk.take(message, opaque="reasoning" in message)
 
 
 def _media_type(data: str) -> str:
@@ -652,12 +508,13 @@ def _write_ollama(page: Page, role: str, blocks: list[Json], message: Json) -> N
             content = block.get("content")
             said = content if isinstance(content, list) else [text_block(content or "")]
             page.lost["marks of failed calls"] += bool(block.get("is_error"))
+            page.only(block, RESULT)
             named = {"tool_name": page.name_of(block), "tool_call_id": str(block.get("tool_use_id"))}
             page.messages.append({"role": "tool", **_ollama_content(page, "tool", said), **named})
     calls: list[Json] = []
     for block in blocks:
         if block["type"] == "tool_use":
-            page.only(block, _CALL)
+            page.only(block, CALL)
             calls.append(
                 {"id": block["id"], "function": {"name": block["name"], "arguments": block["input"]}}
             )
@@ -676,7 +533,7 @@ def _ollama_content(page: Page, role: str, blocks: list[Json]) -> Json:
     for block in blocks:
         kind = block.get("type")
         if kind == "text":
-            page.only(block, _TEXT)
+            page.only(block, TEXT)
             page.lost["texts behind images"] += bool(images)
             texts.append(block["text"])
         elif kind == "image" and (data := image_url(block).partition(";base64,")[2]):
@@ -702,8 +559,8 @@ _SPEAKERS = {
 
 def _read_sharegpt(talk: Talk, item: Json) -> None:
     said = talk.taken(item, ("from", "value"))
-    role = _SPEAKERS[_role(said, tuple(_SPEAKERS), "from")]
-    value = _text(said.get("value", ""), "`value`")
+    role = _SPEAKERS[role_of(said, tuple(_SPEAKERS), "from")]
+    value = text_in(said.get("value", ""), "`value`")
     if role == "system":
         talk.instruct(value)
     elif role == "assistant":
@@ -713,10 +570,10 @@ def _read_sharegpt(talk: Talk, item: Json) -> None:
         talk.tell(_sharegpt_calls(talk, value))
     elif role == "tool" and talk.is_waiting:
         talk.flush()
-        talk.say({"role": "tool", "tool_call_id": talk.answered(None), "content": value})
+        talk.take({"role": "tool", "tool_call_id": talk.answered(None), "content": value})
     else:
         # A result of a call that stands in a text is a text of the user's.
-        talk.say({"role": "user", "content": value, **({"name": "tool"} if role == "tool" else {})})
+        talk.take({"role": "user", "content": value, **({"name": "tool"} if role == "tool" else {})})
 
 
 def _sharegpt_calls(talk: Talk, value: str) -> list[Json]:
@@ -724,7 +581,7 @@ def _sharegpt_calls(talk: Talk, value: str) -> list[Json]:
         given = json.loads(value)
     except (ValueError, RecursionError):
         raise TransferError("its function_call isn't JSON") from None
-    calls = _objects(given if isinstance(given, list) else [given], "its function_call")
+    calls = objects_in(given if isinstance(given, list) else [given], "its function_call")
     made = []
     for call in calls:
         arguments = call.get("arguments", call.get("parameters", {}))
@@ -742,11 +599,11 @@ def _write_sharegpt(page: Page, role: str, blocks: list[Json], message: Json) ->
     for block in blocks:
         kind = block["type"]
         if kind == "text":
-            page.only(block, _TEXT)
+            page.only(block, TEXT)
             page.lost["texts behind calls"] += bool(calls)
             texts.append(block["text"])
         elif kind == "tool_use":
-            page.only(block, _CALL)
+            page.only(block, CALL)
             page.lost["ids of calls"] += 1
             calls.append({"name": block["name"], "arguments": block["input"]})
         elif kind == "tool_result":
@@ -768,51 +625,22 @@ def _of_system(text: str) -> Json:
     return {"role": "system", "content": text}
 
 
-#: By their names, the most general first: what could be of several is of the first of them.
-FAMILIES = {
-    "openai-chat": Family("messages", "openai", None, _CHAT_ROLES, _read_chat, _write_chat, _of_system),
-    "anthropic": Family(
-        "messages",
-        "anthropic",
-        "https://api.anthropic.com/v1",
-        _ANTHROPIC_ROLES,
-        _read_anthropic,
-        _write_anthropic,
-        lambda text: {"role": "user", "content": text},
-        "system",
-    ),
-    "ollama": Family("messages", "ollama", None, _OLLAMA_ROLES, _read_ollama, _write_ollama, _of_system),
-    "openai-responses": Family(
-        "input",
-        "responses",
-        "https://api.openai.com/v1",
-        _ITEM_ROLES,
-        _read_item,
-        _write_items,
-        lambda text: {
-            "type": "message",
-            "role": "developer",
-            "content": [{"type": "input_text", "text": text}],
-        },
-        "instructions",
-    ),
-    "gemini": Family(
-        "contents",
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta",
-        _GEMINI_ROLES,
-        _read_gemini,
-        _write_gemini,
-        lambda text: {"role": "user", "parts": [{"text": text}]},
-        "systemInstruction",
-    ),
-    "sharegpt": Family(
-        "conversations",
-        "",
-        None,
-        tuple(_SPEAKERS),
-        _read_sharegpt,
-        _write_sharegpt,
-        lambda text: {"from": "system", "value": text},
-    ),
-}
+CHAT = Family("messages", "openai", _CHAT_ROLES, _read_chat, _write_chat, _of_system)
+OLLAMA = Family("messages", "ollama", _OLLAMA_ROLES, _read_ollama, _write_ollama, _of_system)
+GEMINI = Family(
+    "contents",
+    "gemini",
+    _GEMINI_ROLES,
+    _read_gemini,
+    _write_gemini,
+    lambda text: {"role": "user", "parts": [{"text": text}]},
+    "systemInstruction",
+)
+SHAREGPT = Family(
+    "conversations",
+    "",
+    tuple(_SPEAKERS),
+    _read_sharegpt,
+    _write_sharegpt,
+    lambda text: {"from": "system", "value": text},
+)

@@ -17,13 +17,27 @@ from harnpy.formats.json import ordered_json
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, read_stamp
-from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
+from harnpy.session.transfer.anthropic_messages import ANTHROPIC
 from harnpy.session.transfer.blocks import blocks_of, text_of
 from harnpy.session.transfer.foreign import Conversation, Rows, read_line
-from harnpy.session.transfer.message_formats import COMMON, FAMILIES, REASONING, Family, Page, Talk, spelled
+from harnpy.session.transfer.listed import WRITTEN, prompt_of
+from harnpy.session.transfer.message_formats import (
+    CHAT,
+    COMMON,
+    GEMINI,
+    OLLAMA,
+    REASONING,
+    SHAREGPT,
+    SYSTEMS,
+    Family,
+    Page,
+    Talk,
+    spelled,
+)
+from harnpy.session.transfer.response_items import RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +45,15 @@ if TYPE_CHECKING:
     from harnpy.session.log import Session
     from harnpy.session.transfer.foreign import Json
 
+#: By their names, the most general first: what could be of several is of the first of them.
+FAMILIES = {
+    "openai-chat": CHAT,
+    "anthropic": ANTHROPIC,
+    "ollama": OLLAMA,
+    "openai-responses": RESPONSES,
+    "gemini": GEMINI,
+    "sharegpt": SHAREGPT,
+}
 #: The longest id that is made of a file's name.
 _LONGEST = 120
 _DIGEST = 8
@@ -349,7 +372,7 @@ def _format_of(documents: Sequence[Document]) -> str:
 
 def _conversation(document: Document, format: str, rows: Rows) -> Conversation:
     family = FAMILIES[format]
-    talk = Talk(family, document.model)
+    talk = Talk(format, family, document.model)
     noted = len(rows.notes)
     _instruct(talk, document)
     for number, item in enumerate(document.items, 1):
@@ -362,18 +385,13 @@ def _conversation(document: Document, format: str, rows: Rows) -> Conversation:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             rows.skip(f"{document.where}message {number}: {shape_problem(error)}")
     talk.mark(document.told or {})
-    talk.left_out.update(("keys of the file", key) for key in document.rest)
-    id = document.id or document.name
-    id = id if id.startswith(f"{format}-") else f"{format}-{id}"
-    talk.entries = [entry._replace(time=_time(document.time)) for entry in talk.entries]
-    losses = [Loss(id, "messages", note) for note in rows.notes[noted:]]
-    for kind in dict.fromkeys(kind for kind, _ in talk.left_out):
-        said = ", ".join(
-            f"{count} {what}" for (of, what), count in sorted(talk.left_out.items()) if of == kind
-        )
-        losses.append(Loss(id, kind, said))
-    facts = {"source": format, **({"model": document.model} if document.model else {})}
-    return Conversation(id, talk.entries, {}, facts, losses, system=talk.system)
+    for key in document.rest:
+        talk.lose("keys of the file", name=key)
+    model = {"model": document.model} if document.model else {}
+    made = talk.conversation((document.id or document.name).removeprefix(f"{format}-"), model)
+    entries = [entry._replace(time=_time(document.time)) for entry in made.entries]
+    losses = [Loss(made.id, "messages", note) for note in rows.notes[noted:]]
+    return made._replace(entries=entries, losses=[*losses, *made.losses], is_named=False)
 
 
 def _time(given: Any) -> int:
@@ -395,9 +413,7 @@ def _instruct(talk: Talk, document: Document) -> None:
         for part in parts:
             if not isinstance(part.get("text", ""), str):
                 raise TransferError(f"{document.where}a text of the system prompt is no text")
-            talk.left_out.update(
-                ("keys of the system prompt", key) for key in part if key not in ("type", "text")
-            )
+            talk.lose_keys("keys of the system prompt", part, ("type", "text"))
         talk.instruct(text_of(parts))
     elif isinstance(system, str):
         talk.instruct(system)
@@ -425,19 +441,22 @@ def lost(session: Session, format: str) -> list[Loss]:
     """Return what of a session its messages in that format don't hold."""
     value, page = _written(session, format)
     model = (_MODEL,) if value.get("model") == session.metadata.get("model") else ()
-    found = admission.lost(session, (), (SYSTEM, f"{METADATA}source", *model))
+    found = admission.lost(session, (), (*WRITTEN, *model))
     said = [(kind, count) for kind, count in sorted(page.lost.items()) if count]
     return found + [Loss(session.id, kind, counted(count, "time")) for kind, count in said]
 
 
 def _written(session: Session, format: str) -> tuple[Json, Page]:
-    family, page, system = FAMILIES[format], Page(), session.get(SYSTEM)
+    family, page = FAMILIES[format], Page()
+    system, stood = prompt_of(session, format)
     entries = session.entries()
     origin = next((o for each in reversed(entries) if (o := _ours(each.message, family))), None)
     told = session.metadata.get("model") if session.metadata.get("source") == format else None
     model = origin["model"] if origin else told
     head: Json = {"model": model} if model else {}
-    if system and family.head is not None:
+    if system and stood in SYSTEMS:
+        page.messages.append({**family.context(system), "role": stood})
+    elif system and family.head is not None:
         head[family.head] = {"parts": [{"text": system}]} if format == "gemini" else system
     elif system:
         page.messages.append(family.context(system))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.formats.json import lines_of
 from harnpy.session.errors import TransferError
 from harnpy.session.transfer import listed
+from harnpy.session.transfer.blocks import alone, arguments_of, as_text, kind_of, media
 from harnpy.session.transfer.listed import Listing, Thread
 
 if TYPE_CHECKING:
@@ -154,8 +155,7 @@ def _conversation(id: str, calls: list[_Call]) -> Conversation:
         listing.rewind()
         told = call.told
         model = told.get("gen_ai.response.model") or told.get("gen_ai.request.model")
-        for part in _listed(told.get(_SYSTEM)):
-            _tell(listing, part, call.begin)
+        _tell(listing, _listed(told.get(_SYSTEM)), call.begin)
         before, after = _listed(told.get(_IN)), _listed(told.get(_OUT))
         for message in before or [each for each in call.said if each["event"] != _CHOICE]:
             _take(listing, message, call.begin, None)
@@ -180,8 +180,10 @@ def _listed(value: Any) -> list[Json]:
     return [] if value is None else listed.objects_of(value, "the messages of a call")
 
 
-def _tell(listing: Listing, part: Json, time: int) -> None:
-    listing.tell(listed.as_text(part.get("content", part)), None, time)
+def _tell(listing: Listing, parts: list[Json], time: int) -> None:
+    """Take in what the system says."""
+    if parts:
+        listing.instruct("\n".join(as_text(part.get("content", part)) for part in parts), None, time)
 
 
 def _take(listing: Listing, message: Json, time: int, told: Json | None) -> None:
@@ -192,14 +194,13 @@ def _take(listing: Listing, message: Json, time: int, told: Json | None) -> None
     else:
         role, parts = _older(message)
     if role in ("system", "developer"):
-        for part in parts:
-            _tell(listing, part, time)
+        _tell(listing, parts, time)
         return
     blocks: list[Json] = []
     thoughts: list[str] = []
     for part in parts:
         if part.get("type") in ("tool_call_response", "server_tool_call_response"):
-            content = listed.as_text(part.get("response", part.get("result", "")))
+            content = as_text(part.get("response", part.get("result", "")))
             said = {"role": "tool", "tool_call_id": str(part.get("id") or ""), "content": content}
             named = {"name": part["name"]} if isinstance(part.get("name"), str) else {}
             listing.say({**said, **named}, None, time)
@@ -211,22 +212,22 @@ def _take(listing: Listing, message: Json, time: int, told: Json | None) -> None
         if blocks or any(thoughts):
             listing.say(listed.answer(blocks, list(filter(None, thoughts)), None), None, time, told)
     elif blocks:
-        listing.say({"role": "user", "content": listed.simple(blocks)}, None, time)
+        listing.say({"role": "user", "content": alone(blocks)}, None, time)
 
 
 def _block(listing: Listing, part: Json) -> Json | None:
     kind = part.get("type")
     if kind == "text":
-        return {"type": "text", "text": listed.as_text(part.get("content", ""))}
+        return {"type": "text", "text": as_text(part.get("content", ""))}
     if kind in ("tool_call", "server_tool_call"):
         call = {"id": str(part.get("id") or ""), "name": str(part.get("name") or "")}
-        return {"type": "tool_use", **call, "input": listed.arguments_of(part.get("arguments"))}
+        return {"type": "tool_use", **call, "input": arguments_of(part.get("arguments"))}
     media_type = part.get("mime_type")
     sort = part.get("modality") if part.get("modality") in ("image", "audio", "video") else None
     if kind == "blob" and isinstance(part.get("content"), str):
-        return listed.media(sort or listed.kind_of(media_type), media_type, part["content"])
+        return media(sort or kind_of(media_type), media_type, part["content"])
     if kind == "uri" and isinstance(part.get("uri"), str):
-        return listed.media(sort or listed.kind_of(media_type), media_type, url=part["uri"])
+        return media(sort or kind_of(media_type), media_type, url=part["uri"])
     listing.lose(f"{kind} parts", what=part)
     return None
 

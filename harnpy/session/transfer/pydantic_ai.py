@@ -13,6 +13,7 @@ from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import listed
+from harnpy.session.transfer.blocks import alone, arguments_of, as_text, file_of, kind_of, media, parts_of
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _SILENT = frozenset({"instruction", "instruction-delta", "instruction-digest", "
 #: How a tool's call may have gone wrong.
 _FAILED = ("failed", "denied", "interrupted", "retried")
 _HARN = "harn"
+#: The key of a request that has the system prompt.
+_INSTRUCTIONS = "instructions"
 
 
 def is_history(value: Any) -> bool:
@@ -46,11 +49,12 @@ def conversation(text: str) -> Conversation:
     """Return the conversation of a message history. Raises `TransferError`."""
     listing = Listing(TOOL)
     messages = listed.objects_of(listed.read_document(text, listing), "the messages of pydantic-ai")
-    id, metadata = None, {}
+    id = None
+    said = [each["instructions"] for each in messages if isinstance(each.get("instructions"), str)]
+    if said:
+        listing.instruct(said[-1], at=_INSTRUCTIONS)
     for number, message in enumerate(messages, 1):
         id = id or message.get("conversation_id") or message.get("run_id")
-        if isinstance(message.get("instructions"), str):
-            metadata["instructions"] = message["instructions"]
         parts = message.get("parts")
         if message.get("kind") not in ("request", "response"):
             raise TransferError(
@@ -62,7 +66,7 @@ def conversation(text: str) -> Conversation:
                 _asked(listing, part, message)
         else:
             _answered(listing, parts, message)
-    return listing.conversation(id, metadata)
+    return listing.conversation(id)
 
 
 def _asked(listing: Listing, part: Json, request: Json) -> None:
@@ -71,7 +75,7 @@ def _asked(listing: Listing, part: Json, request: Json) -> None:
     time = listed.time_of(part.get("timestamp") or request.get("timestamp"))
     told = {"run_id": request["run_id"]} if request.get("run_id") else None
     if kind == "system-prompt":
-        listing.tell(listed.as_text(content), None, time)
+        listing.instruct(as_text(content), None, time)
     elif kind == "user-prompt":
         listing.say({"role": "user", "content": _content(listing, content)}, None, time, told)
     elif kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
@@ -89,7 +93,7 @@ def _asked(listing: Listing, part: Json, request: Json) -> None:
             told = {**(told or {}), "metadata": part["metadata"]}
         listing.say(message, None, time, told)
     elif kind in ("retry-prompt", "retry-feedback"):
-        listing.say({"role": "user", "content": listed.as_text(content)}, None, time, told)
+        listing.say({"role": "user", "content": as_text(content)}, None, time, told)
     elif kind not in _SILENT:
         listing.lose(f"{kind} parts")
 
@@ -97,18 +101,18 @@ def _asked(listing: Listing, part: Json, request: Json) -> None:
 def _content(listing: Listing, content: Any) -> Any:
     """Return the content of a user's message."""
     if not isinstance(content, list):
-        return "" if content is None else listed.as_text(content)
-    return listed.simple([block for item in content if (block := _item(listing, item)) is not None])
+        return "" if content is None else as_text(content)
+    return alone([block for item in content if (block := _item(listing, item)) is not None])
 
 
 def _item(listing: Listing, item: Any) -> Json | None:
     if not isinstance(item, dict):
-        return {"type": "text", "text": listed.as_text(item)}
+        return {"type": "text", "text": as_text(item)}
     kind = item.get("kind")
     if kind in ("text-content", "structured-content"):
         if item.get("metadata") is not None:
             listing.lose("metadata of texts")
-        return {"type": "text", "text": str(item.get("content") or listed.as_text(item.get("value")))}
+        return {"type": "text", "text": str(item.get("content") or as_text(item.get("value")))}
     if _is_file(item):
         return _file(item)
     listing.lose(f"{kind} items")
@@ -126,18 +130,16 @@ def _file(item: Json) -> Json:
     media_type = item.get("media_type")
     if item["kind"] == "binary":
         data = item["data"].replace("-", "+").replace("_", "/")
-        return listed.media(listed.kind_of(media_type), media_type, data)
-    return listed.media(item["kind"].removesuffix("-url"), media_type, url=item["url"])
+        return media(kind_of(media_type), media_type, data)
+    return media(item["kind"].removesuffix("-url"), media_type, url=item["url"])
 
 
 def _returned(listing: Listing, content: Any) -> Any:
     """Return the content of a result: blocks, if there is a file in it, else a text."""
     items = content if isinstance(content, list) else [content]
     if not any(map(_is_file, items)):
-        return listed.as_text(content)
-    return [
-        _file(item) if _is_file(item) else {"type": "text", "text": listed.as_text(item)} for item in items
-    ]
+        return as_text(content)
+    return [_file(item) if _is_file(item) else {"type": "text", "text": as_text(item)} for item in items]
 
 
 def _answered(listing: Listing, parts: list[Json], response: Json) -> None:
@@ -190,7 +192,7 @@ def _block(listing: Listing, part: Json, origin: Json | None) -> Json | None:
         return {"type": "text", "text": str(content or ""), **signed}
     if kind == "tool-call":
         id, name = str(part.get("tool_call_id") or ""), str(part.get("tool_name") or "")
-        input = listed.arguments_of(part.get("args"))
+        input = arguments_of(part.get("args"))
         return {"type": "tool_use", "id": id, "name": name, "input": input, **signed}
     if kind == "thinking":
         return _thought(listing, part, origin, signed)
@@ -239,19 +241,24 @@ def lost(session: Session) -> list[Loss]:
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
     found: list[Json] = []
     names: dict[str, str] = {}
-    said = session.metadata.get("instructions")
+    system, stood = listed.prompt_of(session, TOOL)
+    said = system if stood == _INSTRUCTIONS else None
+    asked: Json = {"kind": "request", "instructions": said}
+    asked["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
+    if system and not said:
+        at = stamp(round(session.event(1).moment * MICROS))
+        found.append({**asked, "timestamp": at, "parts": [_system(system, at)]})
     for entry in session.entries():
         time = session.moment if entry.event is None else entry.event.moment
         at = stamp(round(time * MICROS))
-        blocks = listed.blocks_of(entry.message)
+        blocks = listed.all_blocks_of(entry.message)
         listed.count_own(blocks, left_out)
         if entry.message["role"] == "assistant":
             names |= {block["id"]: block["name"] for block in blocks if block.get("type") == "tool_use"}
             found.append(_response(session, entry, blocks, at, left_out))
             continue
         if not found or found[-1]["kind"] == "response":
-            found.append({"kind": "request", "parts": [], "timestamp": at, "instructions": said})
-            found[-1]["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
+            found.append({**asked, "timestamp": at, "parts": []})
         found[-1]["parts"] += _parts(entry, blocks, names, at, left_out)
     return found
 
@@ -261,7 +268,7 @@ def _parts(
 ) -> list[Json]:
     """Return a message that goes to a model, as parts of a request."""
     if entry.event_type == kinds.CONTEXT_ADDED:
-        return [{"part_kind": "system-prompt", "content": listed.text_of(blocks), "timestamp": at}]
+        return [_system(listed.text_of(blocks), at)]
     told = {} if entry.event is None else entry.event.metadata
     parts: list[Json] = []
     items: list[Any] = []
@@ -274,7 +281,7 @@ def _parts(
                 "tool_call_id": id,
             }
             content = block.get("content")
-            given = [_as_item(each) for each in listed.parts_of(content)]
+            given = [_as_item(each) for each in parts_of(content)]
             plain = all(isinstance(item, str) for item in given)
             part["content"] = "\n".join(given) if plain else given
             part |= {"timestamp": at, "outcome": "success"}
@@ -283,7 +290,7 @@ def _parts(
             if told.get("metadata") is not None:
                 part["metadata"] = told["metadata"]
             parts.append(part)
-        elif block.get("type") == "text" or listed.file_of(block) is not None:
+        elif block.get("type") == "text" or file_of(block) is not None:
             items.append(_as_item(block))
         else:
             left_out[f"{block.get('type')} blocks"] += 1
@@ -293,8 +300,12 @@ def _parts(
     return parts
 
 
+def _system(text: str, at: str) -> Json:
+    return {"part_kind": "system-prompt", "content": text, "timestamp": at}
+
+
 def _as_item(block: Json) -> Any:
-    file = listed.file_of(block)
+    file = file_of(block)
     if file is None:
         return listed.text_of([block])
     media_type, data, url = file

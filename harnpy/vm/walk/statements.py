@@ -232,6 +232,7 @@ def retry(a: Activation, node: ast.Retry) -> None:
     """Up to n attempts; the last error is thrown again (05 §10)."""
     last = retry_count(a.value(node.count))
     for attempt in range(1, last + 1):
+        a.at = node.start  # and no longer where the attempt before has failed
         a.poll()
         a.protected += 1
         a.catches.append(_anything if attempt < last else _nothing)

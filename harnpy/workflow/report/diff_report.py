@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats import markup
+from harnpy.formats.markup import Markup, count, element, joined, page, plural
 from harnpy.workflow.bundle.redactor import without_secrets
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import Markup, count, element, joined, page, plural
 from harnpy.workflow.report.run_report import figures_of, known, name_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats import markup
+from harnpy.formats.markup import Markup, count, element, joined, money, page, plural
 from harnpy.workflow.bundle.redactor import without_secrets
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import Markup, count, element, joined, money, page, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

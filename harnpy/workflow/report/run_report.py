@@ -6,15 +6,9 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.people import QUESTION, requests_of
+from harnpy.formats import markup
 from harnpy.formats.dicts import as_dicts, dicts_at
-from harnpy.formats.shapes import read
-from harnpy.workflow.bundle.redactor import without_secrets
-from harnpy.workflow.bundle.sections import tool_calls as calls_of
-from harnpy.workflow.chart_svg import svg
-from harnpy.workflow.graph_charts import run_chart
-from harnpy.workflow.records.record_shapes import RunRecord, plain_json
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import (
+from harnpy.formats.markup import (
     NONE,
     Markup,
     clock,
@@ -29,14 +23,20 @@ from harnpy.workflow.report.markup import (
     pill,
     plural,
 )
+from harnpy.formats.shapes import read
+from harnpy.workflow.bundle.redactor import without_secrets
+from harnpy.workflow.bundle.sections import tool_calls as calls_of
+from harnpy.workflow.chart_svg import svg
+from harnpy.workflow.graph_charts import run_chart
+from harnpy.workflow.records.record_shapes import RunRecord, plain_json
 from harnpy.workflow.report.stage_cards import conversation, stage_card, tool_call_list, why_failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
+    from harnpy.formats.markup import Child
     from harnpy.workflow.records.record_shapes import ChildRun, StageRecord, TraceSpan, UsageRecord
-    from harnpy.workflow.report.markup import Child
 
 # A timeline: when each stage ran and for how long, as bars.
 

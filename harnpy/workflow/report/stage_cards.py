@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats import markup
 from harnpy.formats.dicts import as_dict, as_dicts, dicts_at
 from harnpy.formats.json import compact_json
-from harnpy.formats.media import TEXTS
-from harnpy.formats.tool_messages import RESULT_ROLES
+from harnpy.formats.markup import Markup, count, duration, elapsed, element, joined, money, plural
 from harnpy.session.transcript import MESSAGE_KINDS
+from harnpy.session.transfer.pages import html_of_message
 from harnpy.workflow.records.observability import verdict_of
-from harnpy.workflow.report import markup
-from harnpy.workflow.report.markup import Markup, count, duration, elapsed, element, joined, money, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record_shapes import StageRecord
@@ -52,20 +51,17 @@ def _call_side(title: str, given: Any) -> Markup:
     return element("div", element("h5", title), shown)
 
 
-_THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
-_CALLS = ("tool_call", "tool_use", "function_call")
-
-
 def conversation(transcript: Any, title: str = "Conversation") -> Markup:
     """Show a transcript, collapsed; nothing if it has no messages and events."""
     if not isinstance(transcript, dict):
         return Markup()
     events, said = dicts_at(transcript, "events"), as_dicts(transcript.get("messages"))
-    spoken = [_message(message) for message in said] or [
-        _turn(str(event.get("role") or "user"), markup.prose(str(event.get("text") or "")))
+    told = [
+        {"role": event.get("role"), "content": str(event.get("text") or "")}
         for event in events
         if event.get("kind") in MESSAGE_KINDS
     ]
+    spoken = [html_of_message({**each, "role": str(each.get("role") or "user")}) for each in said or told]
     beside = [_event(event) for event in events if event.get("kind") not in MESSAGE_KINDS]
     summary = transcript.get("summary")
     if not spoken and not beside and not summary:
@@ -81,72 +77,6 @@ def conversation(transcript: Any, title: str = "Conversation") -> Markup:
         else None,
         note=plural(len(spoken), "message"),
     )
-
-
-def _message(message: Dict) -> Markup:
-    role = str(message.get("role") or "user")
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [content]
-    reasoning = message.get("reasoning")
-    return _turn(
-        role,
-        markup.folded("Reasoning", markup.prose(str(reasoning))) if reasoning else None,
-        list(_blocks(blocks, markup.code if role in RESULT_ROLES else markup.prose)),
-        [_spoken_call(call) for call in as_dicts(message.get("tool_calls"))],
-    )
-
-
-def _turn(role: str, *content: Any) -> Markup:
-    inside = joined(*content) or element("p", "(nothing)", class_="note")
-    who = element("span", role.replace("_", " "), class_="role")
-    return element("li", who, element("div", inside, class_="said"), class_=f"turn {_speaker_class(role)}")
-
-
-def _speaker_class(role: str) -> str:
-    if role in RESULT_ROLES:
-        return "tool"
-    return role if role in ("user", "assistant", "system") else "other"
-
-
-def _blocks(blocks: list[Any], show: Callable[[str], Markup]) -> Iterator[Markup]:
-    """Show the blocks of a message. ``show`` is for texts: a tool's output is shown as code."""
-    for block in blocks:
-        if isinstance(block, str):
-            if block:
-                yield show(block)
-        elif isinstance(block, dict):
-            yield _block(block)
-        elif block is not None:
-            yield markup.value(block)
-
-
-def _block(block: Dict) -> Markup:
-    kind = str(block.get("type") or "text")
-    if kind in TEXTS:
-        said = block.get("text", block.get("content"))
-        return markup.prose(said) if isinstance(said, str) and said else Markup()
-    if kind in _THOUGHTS:
-        said = block.get("text") or block.get("thinking") or block.get("summary") or ""
-        return markup.folded("Reasoning", markup.prose(str(said)))
-    if kind in _CALLS:
-        return _spoken_call(block)
-    if kind == "tool_result":
-        head = markup.apart(
-            element("strong", "Result"), str(block.get("name") or block.get("tool_use_id") or "")
-        )
-        return element(
-            "div", element("p", head), markup.value(block.get("content", block.get("text"))), class_="call"
-        )
-    label = next((str(block[key]) for key in ("name", "title", "path", "asset_id") if block.get(key)), "")
-    return element("p", markup.tag(kind), " ", label)
-
-
-def _spoken_call(call: Dict) -> Markup:
-    function = call.get("function") if isinstance(call.get("function"), dict) else call
-    assert isinstance(function, dict)
-    arguments = next((function[key] for key in ("arguments", "input", "args") if key in function), None)
-    head = element("p", element("strong", "Calls "), markup.mono(str(function.get("name") or "a tool")))
-    return element("div", head, markup.value(arguments) if arguments else None, class_="call")
 
 
 def _event(event: Dict) -> Markup:

@@ -47,7 +47,14 @@ def test_losses_are_listed(sessions: Run, tmp_path: Path) -> None:
     status, out, err = sessions("export", "talk", "--format", "cognesy")
     assert (status, json.loads(out)["header"]["sessionId"], err) == (0, "talk", lost)
     status, out, err = sessions("export", "--all", "--format", "cognesy", "-o", "out")
-    assert (status, out, err) == (0, "session: out/talk.json\n", lost)
+    kept = "kept: what a FILE doesn't hold is in FILE.harn.json, and is imported with it\n"
+    assert (status, out, err) == (0, "session: out/talk.json\n", lost + kept)
+    status, out, err = sessions("export", "talk", "--format", "openai-chat", "-o", "talk.json")
+    assert err.endswith("kept: talk.json.harn.json holds the rest, and is imported with talk.json\n")
+    assert sessions("import", "talk.json", store="jsonl:back")[:2] == (0, "talk\n")
+    assert sessions("export", "talk", store="jsonl:back") == sessions("export", "talk")
+    status, out, err = sessions("export", "talk", "--format", "html", "-o", "talk.html")
+    assert (status, "kept" in err, (tmp_path / "talk.html.harn.json").exists()) == (0, False, False)
     status, out, err = sessions("export", "talk", "--format", "cognesy", "--strict")
     assert (status, out) == (1, "")
     assert err == "error: this format can't hold everything of it: talk: cuts: 2 messages\n"
@@ -61,7 +68,7 @@ def test_a_directory(sessions: Run, tmp_path: Path) -> None:
     assert (status, out) == (1, "talk\n")
     assert err.startswith("error: out/bad.json: Cannot load JSON content or file path not existed. Error: ")
     assert sessions("import", "out", "--on-conflict", "skip")[:2] == (1, "out/talk.jsonl: skipped\n")
-    assert sessions("import", "out", "--strict", store="jsonl:strict")[:2] == (1, "")
+    assert sessions("import", "out", "--strict", store="jsonl:strict")[:2] == (1, "talk\n")
     assert sessions("import", "out", "--id", "x")[0] == 2
 
 
@@ -72,7 +79,7 @@ def test_a_torn_line_is_said(sessions: Run, tmp_path: Path) -> None:
     status, out, err = sessions("import", "t.jsonl", "--id", "torn")
     assert (status, out) == (0, "torn\n")
     assert err.startswith("lost: talk: torn line: ")
-    assert sessions("import", "t.jsonl", "--id", "strict", "--strict")[:2] == (1, "")
+    assert sessions("import", "t.jsonl", "--id", "strict", "--strict")[:2] == (0, "strict\n")
 
 
 def test_a_file_of_no_known_format(sessions: Run, tmp_path: Path) -> None:
@@ -80,7 +87,7 @@ def test_a_file_of_no_known_format(sessions: Run, tmp_path: Path) -> None:
     assert sessions("import", "x.txt") == (
         1,
         "",
-        "error: x.txt: cannot tell the format of x.txt: name it by `format` or `--format`\n",
+        "error: x.txt: cannot tell its format: name it by `format` or `--format`\n",
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import settings as sized
 
 from harnpy.session.errors import EventRejected, SessionExists, TransferError, TransferTypeError
 from harnpy.session.log import Session
-from harnpy.session.transfer import agently, documents
+from harnpy.session.transfer import agently
 from harnpy.storage import open_store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World
@@ -27,14 +27,14 @@ def load(state: Any, id: str | None = None) -> Any:
     return agently.load_state(state, MemoryStore(), World(), id)
 
 
-@pytest.mark.parametrize("language", [documents.JSON, documents.YAML])
+@pytest.mark.parametrize("language", [agently.JSON, agently.YAML])
 def test_what_goes_out_comes_in(language: str) -> None:
     @sized(max_examples=EXAMPLES, deadline=None)
     @given(STEPS)
     def check(steps: list[tuple[Any, ...]]) -> None:
         session = play(steps)
         text = agently.dumps(session, language)
-        found = load(documents.read_text(text, language))
+        found = load(agently.read_text(text, language))
         assert agently.dump_state(found) == agently.dump_state(session)
         assert (found.messages(), found.history()) == (session.messages(), session.history())
         assert (found.memo, found.status, found.metadata) == (session.memo, session.status, session.metadata)
@@ -80,7 +80,7 @@ def test_what_agently_writes() -> None:
     }
     text = agently.dumps(session, plain=True)
     assert text.startswith('{\n  "id": "a",\n  "auto_resize": true,\n  "full_context": [\n    {\n')
-    assert agently.dumps(session, documents.YAML, plain=True).startswith(
+    assert agently.dumps(session, agently.YAML, plain=True).startswith(
         "id: a\nauto_resize: true\nfull_context:\n"
     )
 
@@ -166,4 +166,4 @@ def test_an_id_that_is_taken() -> None:
 
 def test_json5() -> None:
     text = "{id: 'a', // Agently's own\n full_context: [{role: 'user', content: 'x',},],}"
-    assert load(documents.read_text(text, documents.JSON)).messages() == [{"role": "user", "content": "x"}]
+    assert load(agently.read_text(text, agently.JSON)).messages() == [{"role": "user", "content": "x"}]

@@ -12,7 +12,7 @@ from harnpy.session.errors import InvalidArgument, TransferError
 from harnpy.session.log import Session
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import cognesy
-from harnpy.session.transfer.shapes import shape_of
+from harnpy.session.transfer.blocks import shape_of
 from harnpy.storage import open_store
 from harnpy.storage.memory import MemoryStore
 from harnpy.world import World

@@ -50,8 +50,8 @@ def test_threads_of_langgraph() -> None:
     store, report = imported(GRAPHS)
     assert (report.imported, report.errors) == (["langgraph-one", "langgraph-user 2/b"], [])
     assert [(loss.kind, loss.detail) for loss in report.losses] == [("other channels", "1")]
-    context, asked, answer, result, last = load("langgraph-one", store).entries()
-    assert (context.event_type, context.message["content"]) == ("context_added", "Be short.")
+    asked, answer, result, last = load("langgraph-one", store).entries()
+    assert load("langgraph-one", store).get("system_prompt") == "Be short."
     assert asked.message["content"] == "What is red?"
     call = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "red"}}
     assert answer.message["content"] == [{"type": "text", "text": "I look."}, call]

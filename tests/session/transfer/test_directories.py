@@ -96,7 +96,7 @@ def test_bad_files_are_named_and_the_others_come_in(store: Store, format: str, t
     assert sorted(found.imported) == sorted(IDS)
     assert {Path(path).name for path, _ in found.errors} == BAD.keys()
     assert dict(found.errors)[f"{tmp_path}/what.json"] == (
-        f"cannot tell the format of {tmp_path}/what.json: name it by `format` or `--format`"
+        "cannot tell its format: name it by `format` or `--format`"
     )
 
 
@@ -150,9 +150,7 @@ def test_formats_that_are_unknown(store: Store, tmp_path: Path) -> None:
     known = ", ".join(format.name for format in FORMATS)
     with pytest.raises(TransferError, match=rf"^unknown format 'json' \(known: {known}\)$"):
         export(load("talk", store), "json")
-    with pytest.raises(
-        TransferError, match=r"^cannot tell the format of the text: name it by `format` or `--format`$"
-    ):
+    with pytest.raises(TransferError, match=r"^cannot tell its format: name it by `format` or `--format`$"):
         import_("{}\n", store)
     with pytest.raises(TransferError, match=r"^Cannot load YAML content or file path not existed\.\nError: "):
         import_("a: [", store, "agently-yaml")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import ai_sdk, langchain, listed, pydantic_ai
+from harnpy.session.transfer.blocks import parts_of
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import export, format_of, import_, lost
 from harnpy.storage import Store, open_store
@@ -57,9 +58,9 @@ def shown(session: StoredSession) -> list[Any]:
     """What a model is shown: who says it, which blocks, by whose model; results by their calls."""
     found: list[Any] = []
     for message in session.window():
-        for block in listed.blocks_of(message):
+        for block in listed.all_blocks_of(message):
             if block["type"] == "tool_result":
-                parts = listed.parts_of(block["content"])
+                parts = parts_of(block["content"])
                 found.append((block["tool_use_id"], bool(block.get("is_error")), parts))
             else:
                 found.append((message["role"], block, message.get("origin")))
@@ -97,7 +98,12 @@ def test_histories_of_pydantic_ai() -> None:
     assert failed.message["content"][0]["id"] == retried.message["tool_call_id"]
     assert retried.message["is_error"] is True
     assert last.message["content"] == "Red is warm, blue is not a number."
-    assert session.metadata["instructions"] == "Answer in one sentence."
+    # Instructions are the system prompt, and go back as such; so what the system says first is context.
+    assert session.get("system_prompt") == "Answer in one sentence."
+    assert {each.get("instructions") for each in json.loads(export(session, pydantic_ai.TOOL))} == {
+        "Answer in one sentence.",
+        None,
+    }
 
 
 def test_pydantic_ai_reads_what_is_written() -> None:
@@ -141,8 +147,8 @@ def test_older_histories_of_pydantic_ai_and_numbers_that_json_lacks(tmp_path: Pa
 def test_ui_messages_of_the_ai_sdk() -> None:
     session, report = fixture(ai_sdk.TOOL)
     assert {loss.kind for loss in report.losses} == {"names of files", "source-url parts"}
-    context, asked, answer, result, failed, last, green = session.entries()
-    assert (context.event_type, context.message["content"]) == ("context_added", "Be short.")
+    asked, answer, result, failed, last, green = session.entries()
+    assert session.get("system_prompt") == "Be short."
     assert [block["type"] for block in asked.message["content"]] == ["text", "image", "document"]
     # A step of the one message is a message, and each result in it another.
     assert [block["type"] for block in answer.message["content"]] == [
@@ -182,8 +188,8 @@ def test_a_chat_of_the_ai_sdk_and_what_was_denied(tmp_path: Path) -> None:
 def test_dumps_of_langchain() -> None:
     session, report = fixture(langchain.TOOL)
     assert {loss.kind for loss in report.losses} == {"citations"}
-    context, asked, answer, result, failed, last = session.entries()
-    assert (context.event_type, context.message["content"]) == ("context_added", "Be short.")
+    asked, answer, result, failed, last = session.entries()
+    assert session.get("system_prompt") == "Be short."
     kinds = [block["type"] for block in asked.message["content"]]
     assert kinds == ["text", "image", "image", "document"]
     kinds = [block["type"] for block in answer.message["content"]]
@@ -369,6 +375,16 @@ def test_law_out_and_in_is_the_same(tool: str, messages: list[Json]) -> None:
     session = StoredSession.begin("s", open_store("memory:"), World())
     session.add_history(messages)
     assert shown(written(session, tool)) == shown(session)
+
+
+@pytest.mark.parametrize("tool", WRITTEN)
+def test_a_prompt_that_is_told_first_is_the_systems_and_goes_back(tool: str) -> None:
+    session, _ = fixture(tool)
+    session.set("system_prompt", "Be brief.")
+    again = written(session, tool)
+    assert again.get("system_prompt") == "Be brief."
+    assert shown(again) == shown(session)
+    assert export(again, tool) == export(session, tool).replace(session.id, again.id)
 
 
 @pytest.mark.parametrize("tool", WRITTEN)

@@ -23,7 +23,7 @@ from harnpy.session import drafts
 from harnpy.session.transfer.blocks import blocks_of
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import export, import_
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage import open_store
 from tests.llm.wire import ANTHROPIC, GEMINI, OPENAI, RESPONSES, Call, Say, Wire
 from tests.wire.rules import check_request

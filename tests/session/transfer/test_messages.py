@@ -25,7 +25,7 @@ from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.blocks import blocks_of
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import export, format_of, import_, lost
-from harnpy.session.transfer.message_formats import FAMILIES
+from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage import Store, open_store
 from harnpy.storage.copying import all_names
 from harnpy.world import World
@@ -470,6 +470,26 @@ def test_what_makes_no_sense_is_refused_or_listed(item: Any, reason: str, tmp_pa
     store, part = imported(file, format="openai-chat", partial=True)
     assert [loss.kind for loss in part.losses] == ["messages"]
     assert load("openai-chat-x", store).window() == [{"role": "user", "content": "q"}]
+
+
+@pytest.mark.parametrize(("format", "said"), [
+    ("openai-chat", {"messages": [{"role": "developer", "content": "s"}]}),
+    ("openai-chat", {"messages": [{"role": "system", "content": "s"}]}),
+    ("openai-responses", {"instructions": "s", "input": []}),
+    ("openai-responses", {"input": [
+        {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "s"}]}]}),
+    ("anthropic", {"system": "s", "messages": []}),
+    ("gemini", {"systemInstruction": {"parts": [{"text": "s"}]}, "contents": []}),
+    ("sharegpt", {"conversations": [{"from": "system", "value": "s"}]}),
+])  # fmt: skip
+def test_a_prompt_is_written_where_it_stood(format: str, said: Json) -> None:
+    key = FAMILIES[format].key
+    asked = json.loads(export(session_of([{"role": "user", "content": "q"}]), format))[key]
+    file = {**said, key: [*said[key], *asked]}
+    session = import_(json.dumps(file), open_store("memory:"), format)
+    assert session is not None
+    assert session.get("system_prompt") == "s"
+    assert json.loads(export(session, format)) == file
 
 
 # Files that grow, and change.

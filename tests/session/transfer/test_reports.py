@@ -45,8 +45,8 @@ def test_samples_of_a_log_of_inspect(log: Path) -> None:
     store, report = imported(log)
     assert (len(report.imported), report.errors, report.losses) == (2, [], [])
     session = load(report.imported[0], store)
-    context, asked, answer, result, again, failed, last = session.entries()
-    assert (context.event_type, context.message["content"]) == ("context_added", "Be short.")
+    asked, answer, result, again, failed, last = session.entries()
+    assert session.get("system_prompt") == "Be short."
     # What is long stands among the attachments.
     assert asked.message["content"][1]["base64"] == "aGk/aGk+" * 20
     assert last.message["content"].startswith("Red is warm. Red is warm.")
@@ -95,8 +95,8 @@ def test_a_call_repeats_what_was_said_and_adds_its_answer() -> None:
     assert (report.errors, report.losses) == ([], [])
     [id] = report.imported
     session = load(id, store)
-    context, asked, answer, result, red, thanks, last = session.entries()
-    assert (context.event_type, context.message["content"]) == ("context_added", "Be short.")
+    asked, answer, result, red, thanks, last = session.entries()
+    assert session.get("system_prompt") == "Be short."
     assert asked.message["content"] == "What is red?"
     assert answer.message["content"][1] == {
         "type": "tool_use",
@@ -162,8 +162,9 @@ def test_events_of_older_conventions(tmp_path: Path) -> None:
     file.write_text(f"{json.dumps(spans)}\n{json.dumps(logs)}\n", encoding="utf-8")
     store, report = imported(file)
     assert (report.imported, report.errors) == (["otel-t"], [])
-    context, asked, answer, result, last = load("otel-t", store).entries()
-    assert (context.message["content"], asked.message["content"]) == ("Be short.", "What is red?")
+    asked, answer, result, last = load("otel-t", store).entries()
+    assert load("otel-t", store).get("system_prompt") == "Be short."
+    assert asked.message["content"] == "What is red?"
     assert answer.message["content"] == [
         {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "red"}}
     ]

@@ -19,6 +19,7 @@ from harnpy.session.errors import TransferError
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer import claude_code, codex
+from harnpy.session.transfer.blocks import ADDRESSES
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import TOOLS, export, format_of, import_
 from harnpy.storage import Store, open_store
@@ -276,8 +277,8 @@ def test_unknown_formats_and_options_are_refused(tmp_path: Path) -> None:
 
 def test_what_a_service_understands_goes_back_to_its_usual_address() -> None:
     known = Models(world_with()).config.known_providers
-    assert known.configuration("anthropic").base_url == claude_code.ADDRESS
-    assert known.configuration("openai").base_url == codex.ADDRESS
+    assert known.configuration("anthropic").base_url == ADDRESSES["anthropic"]
+    assert known.configuration("openai").base_url == ADDRESSES["responses"]
     assert TOOLS[:2] == (claude_code.TOOL, codex.TOOL)
 
 

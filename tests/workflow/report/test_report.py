@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.formats import markup
+from harnpy.formats.markup import Markup, element, text
 from harnpy.formats.shapes import read
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record import read_run
 from harnpy.workflow.records.record_shapes import RunRecord
-from harnpy.workflow.report import html_diff, html_evaluation, html_report, markup
-from harnpy.workflow.report.markup import Markup, element, text
+from harnpy.workflow.report import html_diff, html_evaluation, html_report
 from harnpy.world import World
 from tests.counts import COUNT
 from tests.workflow.run_records import RUNS, planted
@@ -229,7 +230,7 @@ FULL = run(
     [
         "review", "✓ completed", "look twice", "1 min 30 s", "$0.0123", "12\u202f345", "2 of 3 stages failed",
         "45.2 s", "research", "check", "broken", "I found it.", "the prompt", "the system prompt",
-        "the context", "what is it?", "let me see", "cat.png", "Calls peek", '"depth": 3', "a cat",
+        "the context", "what is it?", "let me see", "cat.png", "Call peek", '"depth": 3', "a cat",
         "compacted 3 messages", "between us", "findings", "✗ failed",
         "expect status · expected 0 · actual 7", "make test exit status 7", "Error no such tool: peel",
         "the findings", "it is a cat", '"weight": 4.2', "helper", "hold the cat",

@@ -1,4 +1,4 @@
-"""The HTML of every report: elements, figures, building blocks, and one page that loads nothing.
+"""The HTML of every page: elements, figures, building blocks, and one page that loads nothing.
 
 Anything but `Markup` is text and is escaped.
 """
@@ -246,7 +246,7 @@ def page(
     more_style: str = "",
 ) -> str:
     """Return the document; each section comes with its name in the navigation, empty for none."""
-    style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    style = files(__package__).joinpath("markup.css").read_text(encoding="utf-8")
     head = element(
         "head",
         element("meta", charset="utf-8"),
