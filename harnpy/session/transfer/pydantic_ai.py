@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
-from harnpy.session.transfer import listed
+from harnpy.session.transfer import listed, originals
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harnpy.session.log import Session
     from harnpy.session.prompt import HistoryEntry
     from harnpy.session.transfer.admission import Loss
@@ -237,22 +239,37 @@ def lost(session: Session) -> list[Loss]:
 
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
+    return messages_of(session, session.entries(), left_out)
+
+
+def messages_of(session: Session, entries: Iterable[HistoryEntry], left_out: Counter[str]) -> list[Json]:
+    """Return entries of a session as messages; those that came from pydantic-ai (C20) as they were."""
     found: list[Json] = []
     names: dict[str, str] = {}
     said = session.metadata.get("instructions")
-    for entry in session.entries():
-        time = session.moment if entry.event is None else entry.event.moment
-        at = stamp(round(time * MICROS))
-        blocks = listed.blocks_of(entry.message)
-        listed.count_own(blocks, left_out)
-        if entry.message["role"] == "assistant":
-            names |= {block["id"]: block["name"] for block in blocks if block.get("type") == "tool_use"}
-            found.append(_response(session, entry, blocks, at, left_out))
-            continue
-        if not found or found[-1]["kind"] == "response":
-            found.append({"kind": "request", "parts": [], "timestamp": at, "instructions": said})
-            found[-1]["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
-        found[-1]["parts"] += _parts(entry, blocks, names, at, left_out)
+    is_open = False
+    for original, group in originals.grouped(TOOL, entries):
+        for entry in group:
+            blocks = listed.blocks_of(entry.message)
+            if entry.message["role"] == "assistant":
+                names |= {block["id"]: block["name"] for block in blocks if block.get("type") == "tool_use"}
+            if original is not None:
+                continue
+            time = session.moment if entry.event is None else entry.event.moment
+            at = stamp(round(time * MICROS))
+            listed.count_own(blocks, left_out)
+            if entry.message["role"] == "assistant":
+                found.append(_response(session, entry, blocks, at, left_out))
+                is_open = False
+                continue
+            if not is_open:
+                found.append({"kind": "request", "parts": [], "timestamp": at, "instructions": said})
+                found[-1]["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
+                is_open = True
+            found[-1]["parts"] += _parts(entry, blocks, names, at, left_out)
+        if original is not None:
+            found.append(original)
+            is_open = False
     return found
 
 
