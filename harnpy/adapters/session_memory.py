@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.prompt import HistoryEntry, entry_of
@@ -29,13 +29,15 @@ DEFAULT_STORE = "sqlite:.harn/sessions.db"
 class SessionMemory:
     """The session ``session_id`` of a store, for calls that are carried out on it as it is then.
 
-    ``store`` is a store's URL, or an open store, which stays the caller's to close. Safe to use from many
-    threads, tasks and processes.
+    ``store`` is a store's URL, or an open store, which stays the caller's to close. ``created`` says more of
+    a session that isn't there yet, as `StoredSession.begin` takes it. Safe to use from many threads, tasks
+    and processes.
     """
 
-    def __init__(self, session_id: str, store: Store | str = DEFAULT_STORE) -> None:
+    def __init__(self, session_id: str, store: Store | str = DEFAULT_STORE, **created: Any) -> None:
         self.session_id = session_id
         self._store = open_store(store) if isinstance(store, str) else store
+        self._created = created
         self._session: StoredSession | None = None
         self._lock = Lock()
 
@@ -48,7 +50,7 @@ class SessionMemory:
         more, on what is there now. Raises `InvalidSessionId`, and what the call raises."""
         with self._lock:
             if self._session is None:
-                self._session = opened(self.session_id, self._store)
+                self._session = opened(self.session_id, self._store, **self._created)
             while True:
                 self._session.refresh()
                 try:
@@ -57,7 +59,7 @@ class SessionMemory:
                     continue
 
 
-def opened(id: str, store: Store) -> StoredSession:
+def opened(id: str, store: Store, **created: Any) -> StoredSession:
     """Return the session of that id, which is created if it isn't there. Raises `InvalidSessionId`."""
     world = World()
     while True:
@@ -65,7 +67,7 @@ def opened(id: str, store: Store) -> StoredSession:
         if session is not None:
             return session
         try:
-            return StoredSession.begin(id, store, world)
+            return StoredSession.begin(id, store, world, **created)
         except SessionExists:
             continue
 

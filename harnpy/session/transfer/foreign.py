@@ -25,6 +25,7 @@ from harnpy.session.transfer.admission import Loss, admit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from harnpy.session.log import Session
     from harnpy.storage import Store
     from harnpy.world import World
 
@@ -80,7 +81,7 @@ def load(conversation: Conversation, store: Store, world: World, id: str | None 
     above = None if conversation.parent is None else Origin(conversation.parent, world)
     origin = Origin(name, world, above)
     now = round(world.clock.now() * MICROS)
-    log = _Growth(origin, min((entry.time for entry in conversation.entries if entry.time), default=now))
+    log = Growth(origin, min((entry.time for entry in conversation.entries if entry.time), default=now))
     log.add(SESSION_CREATED, Created(above, facts=conversation.facts))
     for key, value in conversation.metadata.items():
         log.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
@@ -101,9 +102,7 @@ def grown(
     session = StoredSession.load(conversation.id if id is None else id, store, world)
     if session is None:
         return load(conversation, store, world, id)
-    log = _Growth(session.origin, 0)
-    for event in session.events():
-        log.note(event)
+    log = Growth.of(session)
     if not conversation.is_named and not log.shares(conversation.entries):
         raise TransferError(
             f"the session {session.id} is another conversation: import it with another id (--id), "
@@ -117,11 +116,13 @@ def grown(
     return session if events else None
 
 
-class _Growth:
+class Growth:
     """A log that is written, or grows: which entries it has, and where its leaf is."""
 
-    def __init__(self, origin: Origin, time: int) -> None:
+    def __init__(self, origin: Origin, time: int, notes: frozenset[str] = frozenset()) -> None:
+        """``notes`` are types of events that say nothing of the conversation: it goes on behind them."""
         self._origin = origin
+        self._notes = notes | {kinds.PROJECTION_SNAPSHOTTED}
         self._time = time
         self._events: list[Event] = []
         self._ids: set[str] = set()
@@ -131,8 +132,20 @@ class _Growth:
         self._known: dict[tuple[int, str], int] = {}
         #: The system prompts that it has had.
         self._systems: dict[str, int] = {}
+        #: The number of the last event up to each that is no note.
+        self._told = [0]
         self.leaf = 0
         self.root = 0
+
+    @classmethod
+    def of(cls, session: Session, notes: frozenset[str] = frozenset()) -> Growth:
+        """Return the log of a session, to be added to."""
+        log = cls(session.origin, 0, notes)
+        for event in session.events():
+            log.note(event)
+        if not log._known:
+            log.root = log.leaf
+        return log
 
     def note(self, event: Event) -> None:
         """Take in an event that the log has."""
@@ -178,12 +191,16 @@ class _Growth:
                 )
             known = self._known.get((self._entry[behind], entry.id))
             if known is None:
-                if self.leaf != behind:
+                if self._told[self.leaf] != self._told[behind]:
                     self.add(kinds.LEAF_MOVED, LeafMoved(behind), entry.time)
                 data = entry.data(numbers.get, self.leaf) if callable(entry.data) else entry.data
                 self.add(entry.type, data, entry.time, entry.id, entry.metadata)
                 known = self.leaf
             numbers[entry.id] = known
+
+    def bodies(self) -> list[Any]:
+        """Return the data of the events that were written."""
+        return [event.body for event in self._events]
 
     def finished(self) -> list[Event]:
         """Return the events that were written, as those of one append."""
@@ -198,14 +215,16 @@ class _Growth:
         if type == kinds.LEAF_MOVED:
             self.leaf = body.target
             self._entry.append(self._entry[self.leaf])
+            self._told.append(self._told[self.leaf])
             return
         behind = self._entry[self.leaf]
         if id is not None:
             if not self._known:
                 self.root = self.leaf
             self._known[behind, id] = number
-        self.leaf = number
+        former, self.leaf = self.leaf, number
         self._entry.append(behind if id is None else number)
+        self._told.append(self._told[former] if type in self._notes else number)
 
 
 def context(text: str) -> Json:

@@ -7,6 +7,7 @@ stand. So nothing is stored twice, and what no shape has a place for isn't lost.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from harnpy.session.events import MESSAGE_ADDED, EventDraft
@@ -25,9 +26,10 @@ KEY = "original"
 SILENT_ROLE = "item"
 #: Texts of so many characters are stored once.
 _LONG = 40
-#: A dict of one of these keys alone stands for a text of the events: as it is there, or as URL-safe base64;
-#: or for a dict that would be taken for one of them.
-_AT, _SAFE, _IS = "$at", "$safe", "$is"
+#: A dict of one of these keys alone stands for a text of the events, as it is there, or as URL-safe base64;
+#: for a text with half characters, as JSON; or for a dict that would be taken for one of them.
+_AT, _SAFE, _HALF, _IS = "$at", "$safe", "$half", "$is"
+_MARKS = (_AT, _SAFE, _HALF, _IS)
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
@@ -38,7 +40,7 @@ def drafts(tool: str, messages: Iterable[Json], read: Callable[[Json], Conversat
         entries = read(message).entries
         own = [EventDraft(entry.type, entry.data, dict(entry.metadata or {})) for entry in entries]
         own = own or [EventDraft(MESSAGE_ADDED, {"role": SILENT_ROLE}, {})]
-        packed = _packed(message, _texts([draft.data for draft in own]))
+        packed = pack(message, [draft.data for draft in own])
         assert own[0].metadata is not None
         own[0].metadata[KEY] = {"tool": tool, "events": len(own), "message": packed}
         found += own
@@ -72,10 +74,15 @@ def _original(tool: str, entries: Sequence[HistoryEntry], at: int) -> tuple[Json
     if not whole or whole != [*range(count)]:
         return None
     try:
-        message = _unpacked(told.get("message"), [event and event.body for event in events])
-    except (LookupError, TypeError, AttributeError):  # of a log that something else has written
+        message = unpack(told.get("message"), [event and event.body for event in events])
+    except (LookupError, TypeError, ValueError, AttributeError):  # of a log that something else has written
         return None
     return (message, count) if isinstance(message, dict) else None
+
+
+def pack(value: Any, bodies: Sequence[Any]) -> Any:
+    """Return a value without the long texts that the data of some events holds, too."""
+    return _packed(value, _texts([*bodies]))
 
 
 def _texts(value: Any) -> dict[str, Json]:
@@ -97,7 +104,7 @@ def _texts(value: Any) -> dict[str, Json]:
 
 def _packed(value: Any, texts: dict[str, Json]) -> Any:
     if isinstance(value, str):
-        return texts.get(value, value)
+        return texts.get(value, value) if value.isascii() or _is_text(value) else {_HALF: json.dumps(value)}
     if isinstance(value, list):
         return [_packed(each, texts) for each in value]
     if not isinstance(value, dict):
@@ -106,15 +113,22 @@ def _packed(value: Any, texts: dict[str, Json]) -> Any:
     return {_IS: packed} if _mark(packed) is not None else packed
 
 
-def _unpacked(value: Any, bodies: Sequence[Any]) -> Any:
+def _is_text(value: str) -> bool:
+    return value == value.encode("utf-8", "replace").decode()
+
+
+def unpack(value: Any, bodies: Sequence[Any]) -> Any:
+    """Return what was packed. Raises LookupError, TypeError, ValueError or AttributeError for what wasn't."""
     if isinstance(value, list):
-        return [_unpacked(each, bodies) for each in value]
+        return [unpack(each, bodies) for each in value]
     if not isinstance(value, dict):
         return value
     mark = _mark(value)
     if mark is None or mark == _IS:
         inner = value if mark is None else value[_IS]
-        return {key: _unpacked(each, bodies) for key, each in inner.items()}
+        return {key: unpack(each, bodies) for key, each in inner.items()}
+    if mark == _HALF:
+        return json.loads(value[_HALF])
     text: Any = bodies
     for step in value[mark]:
         text = text[step]
@@ -123,4 +137,4 @@ def _unpacked(value: Any, bodies: Sequence[Any]) -> Any:
 
 def _mark(value: Json) -> str | None:
     """Return what a dict of one key alone is a sign for."""
-    return next((key for key in value if key in (_AT, _SAFE, _IS)), None) if len(value) == 1 else None
+    return next((key for key in value if key in _MARKS), None) if len(value) == 1 else None
