@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from harnpy.adapters.session_memory import DEFAULT_STORE, SessionMemory
 from harnpy.formats.dicts import detached
+from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import TransferError
+from harnpy.session.events import Origin
 from harnpy.session.log import KIND
 from harnpy.session.transfer import claude_code, originals
 from harnpy.session.transfer.foreign import Growth
 from harnpy.session.transfer.listed import understood
 from harnpy.storage import HeadQuery, open_store
+from harnpy.world import World
 
 try:
-    from claude_agent_sdk import SessionStore
+    from claude_agent_sdk import fold_session_summary
 except ImportError as error:
     raise ImportError(
         "harnpy.adapters.claude_agent_sdk needs the Claude Agent SDK: pip install 'harnpy[claude-agent-sdk]'"
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
         SessionListSubkeysKey,
         SessionStoreEntry,
         SessionStoreListEntry,
+        SessionSummaryEntry,
     )
 
     from harnpy.session.stored import StoredSession
@@ -43,19 +47,19 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-#: Lines of a transcript: {lines, events}; long texts stand in the events before it, of the same append.
+#: Lines of a transcript: {lines, events, summary}; long texts stand in the ``events`` before it, which are of
+#: the same append, and the summary is what the SDK makes of all lines up to there.
 LINES = "transcript_lines"
 #: How many characters a session's id may have, and how many transcripts are held in memory.
 _LONGEST, _HELD = 200, 16
 
 
-class HarnpySessionStore(SessionStore):
+class HarnpySessionStore:
     """Transcripts in a store.
 
     ``store`` is a store's URL, e.g. ``sqlite:.harn/sessions.db``, or an open store, which stays the caller's
     to close. Safe to use from many tasks and processes: an `append` is written whole or not at all, and lines
-    whose ``uuid`` is there already are left out. ``list_session_summaries`` is left to the SDK, which does
-    without.
+    whose ``uuid`` is there already are left out.
     """
 
     def __init__(self, store: Store | str = DEFAULT_STORE) -> None:
@@ -74,7 +78,12 @@ class HarnpySessionStore(SessionStore):
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the transcripts of a project, without those of agents."""
-        return await asyncio.to_thread(self._list, project_key)
+        found = await asyncio.to_thread(self._list, project_key)
+        return [{"session_id": id, "mtime": head.updated // 1000} for id, head in found]
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """Return what the SDK shows of the transcripts of a project, without those of agents."""
+        return await asyncio.to_thread(self._summaries, project_key)
 
     async def delete(self, key: SessionKey) -> None:
         """Delete a transcript for good; that of a session with those of its agents."""
@@ -98,14 +107,21 @@ class HarnpySessionStore(SessionStore):
             return None
         return detached(self._transcript(key).lines()) or None
 
-    def _list(self, project: str) -> list[SessionStoreListEntry]:
+    def _list(self, project: str) -> list[tuple[str, Head]]:
+        """Return the ids and heads of a project's transcripts."""
         before = session_id({"project_key": project, "session_id": ""})
         found = self._heads(HeadQuery(KIND, agent=_agent(project)))
-        return [
-            {"session_id": _unescaped(head.name.removeprefix(before)), "mtime": head.updated // 1000}
-            for head in found
-            if head.name.startswith(before) and "/" not in head.name.removeprefix(before)
-        ]
+        named = [(head.name.removeprefix(before), head) for head in found if head.name.startswith(before)]
+        return [(_unescaped(name), head) for name, head in named if "/" not in name]
+
+    def _summaries(self, project: str) -> list[SessionSummaryEntry]:
+        summaries: list[SessionSummaryEntry] = []
+        for id, head in self._list(project):
+            stream = self._store.stream(KIND, head.name, SessionCodec(Origin(head.name, World())))
+            for event in stream.read(types=frozenset({LINES}), reverse=True, limit=1):
+                data = event.body.get("summary") or {}
+                summaries.append({"session_id": id, "mtime": head.updated // 1000, "data": data})
+        return summaries
 
     def _subpaths(self, id: str) -> list[str]:
         names = [head.name for head in self._heads(HeadQuery(KIND, agent=_agent(id), order="created"))]
@@ -163,7 +179,9 @@ class _Transcript:
         self._memory = SessionMemory(
             session_id(key), store, facts={"agent_name": _agent(owner)}, parent=parent
         )
+        self._key = key
         self._lines: list[Json] = []
+        self._summary: SessionSummaryEntry | None = None
         self._upto = 0
 
     def lines(self) -> list[Json]:
@@ -176,12 +194,14 @@ class _Transcript:
 
     def _read(self, session: StoredSession) -> list[Json]:
         if session.version < self._upto:
-            self._lines, self._upto = [], 0  # it was deleted, and begun anew
+            self._lines, self._summary, self._upto = [], None, 0  # it was deleted, and begun anew
         bodies: list[Any] = []
         for event in session.read(self._upto):
             if event.type == LINES:
                 count = event.body["events"]
                 self._lines += originals.unpack(event.body["lines"], bodies[len(bodies) - count :])
+                data = event.body.get("summary") or {}
+                self._summary = {"session_id": self._key["session_id"], "mtime": 0, "data": data}
             bodies.append(event.body)
         self._upto = session.version
         return self._lines
@@ -202,7 +222,11 @@ class _Transcript:
         if conversation is not None:
             log.extend(conversation.entries)
         bodies = log.bodies()
-        log.add(LINES, {"lines": originals.pack(new, bodies), "events": len(bodies)})
+        data: Json = {"lines": originals.pack(new, bodies), "events": len(bodies)}
+        if not self._is_agents:
+            entries = cast("list[SessionStoreEntry]", new)
+            data["summary"] = fold_session_summary(self._summary, self._key, entries)["data"]
+        log.add(LINES, data)
         session.commit(log.finished())
 
     def _conversation(self, lines: list[Json]) -> Conversation | None:

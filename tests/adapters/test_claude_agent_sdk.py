@@ -74,6 +74,9 @@ class Apart(HarnpySessionStore):
     async def list_sessions(self, project_key: str) -> Any:
         return await super().list_sessions(f"{self._number} {project_key}")
 
+    async def list_session_summaries(self, project_key: str) -> Any:
+        return await super().list_session_summaries(f"{self._number} {project_key}")
+
     async def delete(self, key: Any) -> None:
         await super().delete(self._own(key))
 
@@ -207,6 +210,8 @@ def test_the_sdk_reads_renames_forks_and_deletes_what_is_there(tmp_path: Path) -
         listed = await sdk.list_sessions_from_store(store, directory=str(tmp_path))
         assert {each.session_id for each in listed} == {id, forked.session_id}
         assert "Renamed" in [each.custom_title for each in listed]
+        summaries = await store.list_session_summaries(project)
+        assert {each["session_id"] for each in summaries} == {id, forked.session_id}
         await sdk.delete_session_via_store(store, id, directory=str(tmp_path))
         assert await store.load({"project_key": project, "session_id": id}) is None
         assert [each["session_id"] for each in await store.list_sessions(project)] == [forked.session_id]
