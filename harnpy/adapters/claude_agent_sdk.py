@@ -196,7 +196,7 @@ class _Transcript:
         if session.version < self._upto:
             self._lines, self._summary, self._upto = [], None, 0  # it was deleted, and begun anew
         bodies: list[Any] = []
-        for event in session.read(self._upto):
+        for event in session.read(self._upto, session.version):  # others may write on
             if event.type == LINES:
                 count = event.body["events"]
                 self._lines += originals.unpack(event.body["lines"], bodies[len(bodies) - count :])
