@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from harnpy.session.stored import StoredSession
+    from harnpy.session.transfer.foreign import Entry
     from harnpy.storage import Store
 
     Json = dict[str, Any]
@@ -54,7 +55,7 @@ class HarnpyHistory:
     async def add(self, messages: Sequence[ModelMessage]) -> None:
         """Append messages, all or none: those of ``result.new_messages()``."""
         given: list[Json] = from_json(ModelMessagesTypeAdapter.dump_json([*messages]))
-        drafts = originals.drafts(TOOL, given, _conversation)
+        drafts = originals.drafts(TOOL, given, _entries)
         if drafts:
             await self._memory.run(lambda session: session.append(*drafts, expected_version=ANY))
 
@@ -67,5 +68,5 @@ def _messages(session: StoredSession) -> list[Json]:
     return messages_of(session, shown(session.view.window.visible()), Counter())
 
 
-def _conversation(message: Json) -> Any:
-    return conversation(to_json([message]).decode())
+def _entries(message: Json) -> Sequence[Entry]:
+    return conversation(to_json([message]).decode()).entries

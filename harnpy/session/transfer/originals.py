@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harnpy.session.prompt import HistoryEntry
-    from harnpy.session.transfer.foreign import Conversation
+    from harnpy.session.transfer.foreign import Entry
 
     Json = dict[str, Any]
 
@@ -33,12 +33,11 @@ _MARKS = (_AT, _SAFE, _HALF, _IS)
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
-def drafts(tool: str, messages: Iterable[Json], read: Callable[[Json], Conversation]) -> list[EventDraft]:
-    """Return the events of messages; ``read`` makes a conversation of one. Raises what ``read`` raises."""
+def drafts(tool: str, messages: Iterable[Json], read: Callable[[Json], Sequence[Entry]]) -> list[EventDraft]:
+    """Return the events of messages; ``read`` says what one of them is. Raises what ``read`` raises."""
     found: list[EventDraft] = []
     for message in messages:
-        entries = read(message).entries
-        own = [EventDraft(entry.type, entry.data, dict(entry.metadata or {})) for entry in entries]
+        own = [EventDraft(each.type, each.data, dict(each.metadata or {})) for each in read(message)]
         own = own or [EventDraft(MESSAGE_ADDED, {"role": SILENT_ROLE}, {})]
         packed = pack(message, [draft.data for draft in own])
         assert own[0].metadata is not None
