@@ -5,27 +5,31 @@ A thread is a session, a run one turn on it. Events are those of the protocol's 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from harnpy.adapters.client_messages import Item, go_along, told
+from harnpy.adapters.front_ends import (
+    PENDING,
+    Item,
+    WithTools,
+    check_agent,
+    drop_pending,
+    ensure,
+    front_end_tool,
+    go_along,
+    told,
+    turn,
+)
 from harnpy.adapters.json_app import MAX_BODY, JsonApp, Problem
-from harnpy.agent.factory import LoopFactory, Tool
 from harnpy.faults import Fault
 from harnpy.session import events as kinds
-from harnpy.session.agents import AgentDef
+from harnpy.session.agents import AgentDef, TurnResult
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.cuts import Cut
-from harnpy.session.errors import SessionExists
 from harnpy.session.messages import is_feedback
 from harnpy.session.transfer import listed, originals
 from harnpy.session.transfer.foreign import Entry, context
-from harnpy.session.window_rewriting import rewritten
-from harnpy.storage.errors import Unsupported
-from harnpy.world import World
 
 try:
     from ag_ui.core import RunAgentInput
@@ -35,12 +39,10 @@ except ImportError as error:
     raise ImportError("harnpy.adapters.ag_ui needs AG-UI's package: pip install 'harnpy[ag-ui]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
-    from harnpy.adapters.json_app import Events, Request, Scope
-    from harnpy.agent.factory.build import AgentBuild
-    from harnpy.session.agent_turn import Turn
-    from harnpy.session.agents import TurnResult
+    from harnpy.adapters.front_ends import SessionId
+    from harnpy.adapters.json_app import Events, Request
     from harnpy.session.events import Event
     from harnpy.session.log import Session
     from harnpy.session.prompt import HistoryEntry
@@ -50,8 +52,6 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 TOOL = "ag-ui"
-#: What stands for the result of a front end's tool, until that comes.
-PENDING = "The user's application runs this tool. Its result comes with its next message."
 
 
 class AgUiApp(JsonApp):
@@ -68,14 +68,11 @@ class AgUiApp(JsonApp):
         runtime: SessionRuntime,
         agent: Any,
         *,
-        session_id: Callable[[Scope, str], str] = lambda scope, thread_id: thread_id,
+        session_id: SessionId = lambda scope, thread_id: thread_id,
         max_body: int = MAX_BODY,
     ) -> None:
         super().__init__(max_body=max_body)
-        if isinstance(agent, AgentDef) and not isinstance(runtime.agents, LoopFactory):
-            raise Unsupported(
-                "AgUiApp: a definition needs a loop: open the runtime with agents=LoopFactory()"
-            )
+        check_agent(runtime, agent, "AgUiApp")
         self._runtime = AsyncSessionRuntime(runtime)
         self._agent = agent
         self._session_id = session_id
@@ -120,9 +117,7 @@ class _Run:
         self._id = id
         self._input = input
         self._named = {"threadId": input.thread_id, "runId": input.run_id}
-        #: The key by which the turn is known, and the event that begins it.
-        self._key = f"{TOOL}:{World().ids.new()}"
-        self._turn: Event | None = None
+        self._turn = ""
         #: How many messages the agent has written, and which of them is being written.
         self._count = 0
         self._open: str | None = None
@@ -133,10 +128,7 @@ class _Run:
     async def take_in(self, messages: Sequence[Json], agent: Any) -> list[Json] | None:
         """Add what is new of the front end's messages, and its state. Return the whole conversation, if the
         front end doesn't have it. Raises what writing to a session raises."""
-        if not await self._runtime.exists(self._id):
-            definition = agent if isinstance(agent, AgentDef) else ""
-            with suppress(SessionExists):  # by another run, just now
-                await self._runtime.create(definition, id=self._id)
+        await ensure(self._runtime, self._id, agent)
         lacking: list[Json] = []
 
         def take(session: Txn) -> None:
@@ -145,7 +137,7 @@ class _Run:
             known = {item.message["id"] for item in items}
             lacking[:] = [] if any(m["id"] in known for m in messages) else [i.message for i in items]
             new = go_along(session, items, messages)
-            _drop_pending(session, [m.get("toolCallId") for m in new if m.get("role") == "tool"])
+            drop_pending(session, [m.get("toolCallId") for m in new if m.get("role") == "tool"])
             session.append(*originals.drafts(TOOL, new, _entries))
             if self._input.state and self._input.state != session.memo:
                 session.set_memo(self._input.state)
@@ -168,39 +160,41 @@ class _Run:
 
     async def answer(self, agent: Any) -> AsyncGenerator[Json, None]:
         """Yield what happens in a turn of the agent, to its end."""
-        loop, queue = asyncio.get_running_loop(), asyncio.Queue[Any]()
-
-        def put(what: Any) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, what)
-
-        definition = isinstance(agent, AgentDef)
-        runner = _WithTools(agent, self._runtime.runtime.agents, self._input) if definition else agent
-        session = self._runtime.runtime.get(self._id)
-        stop = session.observe(put)
-        task = asyncio.create_task(self._send(runner, put))
-        task.add_done_callback(lambda _: put(None))
         try:
-            while (what := await queue.get()) is not None:
-                for event in self._piece(what) if isinstance(what, str) else self._event(what):
-                    yield event
-            for event in self._closed():
-                yield event
-            yield self.finished(task.result())
+            if isinstance(agent, AgentDef):
+                agent = self._with_tools(agent)
+            async with aclosing(turn(self._runtime, self._id, agent)) as happening:
+                async for what in happening:
+                    for event in self._events(what):
+                        yield event
         except Exception as error:
             for event in self._closed():
                 yield event
-            told = str(error) if isinstance(error, Fault) else "the agent failed"
-            yield {"type": "RUN_ERROR", "message": told, "code": getattr(error, "code", None) or "error"}
+            why = str(error) if isinstance(error, Fault) else "the agent failed"
+            yield {"type": "RUN_ERROR", "message": why, "code": getattr(error, "code", None) or "error"}
             if not isinstance(error, Fault):
                 raise
-        finally:
-            stop()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
 
-    def _send(self, agent: Any, put: Callable[[Any], None]) -> Coroutine[Any, Any, TurnResult]:
-        return self._runtime.send(self._id, None, agent=agent, stream=put, idempotency_key=self._key)
+    def _with_tools(self, agent: AgentDef) -> WithTools:
+        tools = [
+            front_end_tool(each.name, each.description, each.parameters) for each in self._input.tools or ()
+        ]
+        context = [f"{each.description}:\n{each.value}" for each in self._input.context or ()]
+        return WithTools(agent, self._runtime.runtime.agents, tools, context)
+
+    def _events(self, what: str | Event | TurnResult) -> Iterator[Json]:
+        """Yield what is told of what happens."""
+        if isinstance(what, str):
+            yield from self._piece(what)
+        elif isinstance(what, TurnResult):
+            yield from self._closed()
+            yield self.finished(what)
+        elif what.type == kinds.TURN_STARTED:
+            self._turn = what.id
+        elif what.type == kinds.REGISTER_SET and what.body["key"] == "memo":
+            yield {"type": "STATE_SNAPSHOT", "snapshot": what.body["value"]}
+        elif what.type == kinds.MESSAGE_ADDED:
+            yield from self._message(what)
 
     def finished(self, result: TurnResult | None = None) -> Json:
         """Return how a run ends."""
@@ -220,7 +214,7 @@ class _Run:
     def _piece(self, text: str) -> Iterator[Json]:
         """Yield a piece of the answer that is being written."""
         if self._open is None:
-            self._open = self._written_id()
+            self._open = f"{self._turn}.{self._count}"
             yield {"type": "TEXT_MESSAGE_START", "messageId": self._open, "role": "assistant"}
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._open, "delta": text}
 
@@ -229,25 +223,10 @@ class _Run:
             yield {"type": "TEXT_MESSAGE_END", "messageId": self._open}
             self._open = None
 
-    def _event(self, event: Event) -> Iterator[Json]:
-        """Yield what an event of the session is for a front end."""
-        if event.type == kinds.TURN_STARTED and event.body.get("key") == self._key:
-            self._turn = event
-        elif self._turn is None:
-            return  # of a turn before
-        elif event.type == kinds.REGISTER_SET and event.body["key"] == "memo":
-            yield {"type": "STATE_SNAPSHOT", "snapshot": event.body["value"]}
-        elif event.type == kinds.MESSAGE_ADDED and event.turn and event.turn.seq == self._turn.seq:
-            yield from self._message(event)
-
-    def _written_id(self) -> str:
-        """Return the id of the message that is being written."""
-        return f"{self._turn.id if self._turn is not None else self._key}.{self._count}"
-
     def _message(self, event: Event) -> Iterator[Json]:
         blocks = listed.blocks_of(event.body)
         if event.body["role"] == "assistant":
-            id = self._written_id()
+            id = f"{self._turn}.{self._count}"
             text = listed.text_of(block for block in blocks if block.get("type") == "text")
             if text and self._open is None:
                 yield from self._piece(text)
@@ -266,40 +245,6 @@ class _Run:
                 continue
             message = _result(event.id, result)
             yield {"type": "TOOL_CALL_RESULT", "messageId": message["id"], **_without(message, "id", "error")}
-
-
-class _WithTools:
-    """Runs a definition with the tools of a front end, and what that says of the moment."""
-
-    is_loop = True
-
-    def __init__(self, definition: AgentDef, loops: LoopFactory, input: Any) -> None:
-        self.name = definition.name
-        self._definition = definition
-        self._loops = loops
-        self._tools = [
-            Tool(tool.name, tool.description, tool.parameters or {"type": "object"}, lambda given: PENDING)
-            for tool in input.tools or ()
-        ]
-        self._context = [f"{each.description}:\n{each.value}" for each in input.context or ()]
-
-    def run(self, turn: Turn) -> None:
-        from dataclasses import replace
-
-        definition, names = self._definition, [tool.name for tool in self._tools]
-        if names:
-            options = {"tool_format": "native", **definition.options}
-            ends = options.get("stop_after_successful_tools") or []
-            options["stop_after_successful_tools"] = [*ends, *names]
-            own = definition.tools
-            definition = replace(definition, options=options, tools=None if own is None else (*own, *names))
-        self._loops.with_capability(self._add)(definition, turn.session).run(turn)
-
-    def _add(self, build: AgentBuild) -> None:
-        for tool in self._tools:
-            build.add_tool(tool)
-        for text in self._context:
-            build.add_system(text)
 
 
 # Messages.
@@ -382,8 +327,8 @@ def _entries(message: Json) -> list[Entry]:
     said: Json
     if role in ("system", "developer"):
         # Before all messages, which no compaction takes away.
-        told = {**context(str(content or "")), "placement": "prefix"}
-        return [Entry("", None, 0, kinds.CONTEXT_ADDED, told)]
+        data = {**context(str(content or "")), "placement": "prefix"}
+        return [Entry("", None, 0, kinds.CONTEXT_ADDED, data)]
     if role == "user":
         said = {"role": role, "content": _content(content)}
     elif role == "assistant":
@@ -417,23 +362,6 @@ def _content(content: Any) -> Any:
             key = "data" if source["type"] == "data" else "url"
             blocks.append(listed.media(part["type"], source.get("mimeType"), **{key: source["value"]}))
     return listed.simple(blocks)
-
-
-def _drop_pending(session: Session, answered: Sequence[str | None]) -> None:
-    """Take out of the window what stands for results that are there now."""
-    window = session.view.window
-    entries = window.entries.items()
-    left = [entry for entry in entries if not _is_pending(entry.body, answered)]
-    if len(left) < len(entries):
-        cut = Cut(TOOL, rewritten(window, left), window, cutoff=session.stream.last(), rewrites=True)
-        session.record(kinds.COMPACTION_TRIGGERED, cut)
-
-
-def _is_pending(message: Json, answered: Sequence[str | None]) -> bool:
-    results = [block for block in listed.blocks_of(message) if block.get("type") == "tool_result"]
-    return bool(results) and all(
-        block["content"] == PENDING and block["tool_use_id"] in answered for block in results
-    )
 
 
 def _without(message: Json, *keys: str) -> Json:

@@ -20,7 +20,8 @@ from ag_ui.core import Message as AgUiMessage
 from pydantic import TypeAdapter
 
 from harnpy import AgentDef, LoopFactory, tool
-from harnpy.adapters.ag_ui import PENDING, AgUiApp
+from harnpy.adapters.ag_ui import AgUiApp
+from harnpy.adapters.front_ends import PENDING
 from harnpy.eventlog import StoreEventLog
 from harnpy.eventlog.bearer import BearerSessions
 from harnpy.eventlog.http import BearerAuth
