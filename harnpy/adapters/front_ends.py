@@ -70,17 +70,21 @@ def told(session: Session) -> list[HistoryEntry]:
     return [entry_of(each) or HistoryEntry(each.body, each.id, each.type, event=each) for each in events]
 
 
-def go_along(session: Session, items: Sequence[Item], given: Sequence[Json]) -> Sequence[Json]:
+def go_along(
+    session: Session, items: Sequence[Item], given: Sequence[Json], *, is_whole: bool = False
+) -> Sequence[Json]:
     """Have the session go back to where a front end's messages part from its ``items``; return the messages
     that are new to it.
 
-    A front end that knows none of them, or the last ones alone, hasn't taken the others back. Raises
-    `RewindError` when the history was replaced since, so that there was no such moment.
+    A front end that knows none of them, or the last ones alone, hasn't taken the others back, unless
+    ``is_whole``. Raises `RewindError` when the history was replaced since, so that there was no such moment.
     """
     ids = [item.message["id"] for item in items]
-    if not given or all(message["id"] not in ids for message in given):
-        return given
-    start = ids.index(given[0]["id"]) if given[0]["id"] in ids else 0
+    start = 0
+    if not is_whole:
+        if not given or all(message["id"] not in ids for message in given):
+            return given
+        start = ids.index(given[0]["id"]) if given[0]["id"] in ids else 0
     kept = start
     for item, message in zip(items[start:], given, strict=False):
         if item.message["id"] != message["id"] or (item.is_own and item.message != message):
