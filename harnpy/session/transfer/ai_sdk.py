@@ -227,7 +227,7 @@ def messages_of(entries: Iterable[HistoryEntry], left_out: Counter[str]) -> list
             found.append(Written(original, [*group], True))
             parts = original.get("parts")
             for part in parts if isinstance(parts, list) else []:
-                if part.get("state") == "input-available":
+                if isinstance(part, dict) and part.get("state") == "input-available":
                     calls[str(part.get("toolCallId"))] = part, found[-1]
             continue
         [entry] = group
