@@ -220,6 +220,7 @@ class _Transcript:
         log = Growth.of(session, frozenset({LINES}))
         conversation = self._conversation([*there, *new])
         if conversation is not None:
+            log.begin(conversation)
             log.extend(conversation.entries)
         bodies = log.bodies()
         data: Json = {"lines": originals.pack(new, bodies), "events": len(bodies)}

@@ -104,6 +104,7 @@ def test_a_transcript_is_the_session_that_an_import_makes(path: Path, data: st.D
     assert there is not None
     assert stored(store).messages() == there.messages()
     assert stored(store).window() == there.window()
+    assert stored(store).metadata["source"] == "claude-code"
 
 
 JSON = st.recursive(

@@ -83,10 +83,7 @@ def load(conversation: Conversation, store: Store, world: World, id: str | None 
     now = round(world.clock.now() * MICROS)
     log = Growth(origin, min((entry.time for entry in conversation.entries if entry.time), default=now))
     log.add(SESSION_CREATED, Created(above, facts=conversation.facts))
-    for key, value in conversation.metadata.items():
-        log.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
-    log.instruct(conversation.system)
-    log.root = log.leaf
+    log.begin(conversation)
     log.extend(conversation.entries)
     return admit(log.finished(), origin, store)
 
@@ -143,8 +140,6 @@ class Growth:
         log = cls(session.origin, 0, notes)
         for event in session.events():
             log.note(event)
-        if not log._known:
-            log.root = log.leaf
         return log
 
     def note(self, event: Event) -> None:
@@ -197,6 +192,15 @@ class Growth:
                 self.add(entry.type, data, entry.time, entry.id, entry.metadata)
                 known = self.leaf
             numbers[entry.id] = known
+
+    def begin(self, conversation: Conversation) -> None:
+        """Write what is told of the conversation as a whole, unless the log has entries."""
+        if self._known:
+            return
+        for key, value in conversation.metadata.items():
+            self.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
+        self.instruct(conversation.system)
+        self.root = self.leaf
 
     def bodies(self) -> list[Any]:
         """Return the data of the events that were written."""
