@@ -238,10 +238,12 @@ def _outputs(items: Sequence[Item], messages: Sequence[Json]) -> list[EventDraft
     for item in items:
         if item.is_own or item.message["id"] not in said:
             continue
-        parts = item.message["parts"]
-        open_calls = {part["toolCallId"] for part in parts if part.get("state") == "input-available"}
-        for part in said[item.message["id"]]:
-            if part.get("toolCallId") in open_calls and part.get("state") in _DONE:
+        # In their order: a service may use an id again.
+        calls = [part for part in item.message["parts"] if "toolCallId" in part]
+        given = [part for part in said[item.message["id"]] if "toolCallId" in part]
+        for call, part in zip(calls, given, strict=False):
+            is_open = call.get("state") == "input-available" and call["toolCallId"] == part["toolCallId"]
+            if is_open and part.get("state") in _DONE:
                 found.append(_output(part))
     return found
 
