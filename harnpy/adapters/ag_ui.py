@@ -117,6 +117,7 @@ class _Run:
         self._id = id
         self._input = input
         self._named = {"threadId": input.thread_id, "runId": input.run_id}
+        self._memo: Any = None
         self._turn = ""
         #: How many messages the agent has written, and which of them is being written.
         self._count = 0
@@ -141,6 +142,7 @@ class _Run:
             session.append(*originals.drafts(TOOL, new, _entries))
             if self._input.state and self._input.state != session.memo:
                 session.set_memo(self._input.state)
+            self._memo = session.memo
             if lacking:
                 lacking.extend(new)
 
@@ -150,9 +152,8 @@ class _Run:
     def opening(self, known: list[Json] | None) -> Iterator[Json]:
         """Yield how a run begins."""
         yield {"type": "RUN_STARTED", **self._named, "protocolVersion": PROTOCOL_VERSION}
-        memo = self._runtime.runtime.get(self._id).memo
-        if memo is not None and memo != self._input.state:
-            yield {"type": "STATE_SNAPSHOT", "snapshot": memo}
+        if self._memo is not None and self._memo != self._input.state:
+            yield {"type": "STATE_SNAPSHOT", "snapshot": self._memo}
         if known is not None:
             yield {"type": "MESSAGES_SNAPSHOT", "messages": known}
 

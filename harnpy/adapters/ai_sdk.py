@@ -6,6 +6,7 @@ in its UI message stream. No extra is needed.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from contextlib import aclosing
@@ -113,8 +114,11 @@ class ChatApp(JsonApp):
         await self._check(id, path)
         if method == "DELETE":
             return await self._runtime.delete(id)
-        session = await self._runtime.get(id)
-        return [item.message for item in items_of(session.session)]
+        return [item.message for item in await self._items(id)]
+
+    async def _items(self, id: str) -> list[Item]:
+        session = (await self._runtime.get(id)).session
+        return await asyncio.to_thread(session.locked, lambda: items_of(session))
 
     async def _check(self, id: str, chat: str) -> None:
         """Raise `Problem` unless the chat is there."""
@@ -151,7 +155,7 @@ class ChatApp(JsonApp):
         id = self._session_id(request.scope, given["id"])
         await self._take_in(id, messages, go_along if is_whole else _add)
         out = events(**_HEADERS)
-        answer = _Answer(items_of((await self._runtime.get(id)).session))
+        answer = _Answer(await self._items(id))
         try:
             async with aclosing(turn(self._runtime, id, self._agent)) as happening:
                 async for what in happening:
@@ -171,8 +175,6 @@ class ChatApp(JsonApp):
         await ensure(self._runtime, id, self._definition)
 
         def take(session: Txn) -> None:
-            if session.status == DELETED:
-                raise Problem(410, "the chat was deleted")
             session.strict = False  # what a front end holds is what was said
             items = items_of(session)
             outputs = _outputs(items, messages)

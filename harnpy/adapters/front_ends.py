@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy.adapters.json_app import Problem
 from harnpy.agent.factory import LoopFactory, Tool
 from harnpy.session import events as kinds
 from harnpy.session.agents import AgentDef
@@ -19,6 +20,7 @@ from harnpy.session.cuts import Cut
 from harnpy.session.errors import RewindError, SessionExists
 from harnpy.session.events import EventDraft
 from harnpy.session.prompt import HistoryEntry, entry_of
+from harnpy.session.registers import DELETED
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.transfer import listed
 from harnpy.session.window_rewriting import rewritten
@@ -183,10 +185,12 @@ def check_agent(runtime: SessionRuntime, agent: Any, app: str) -> None:
 
 
 async def ensure(runtime: AsyncSessionRuntime, id: str, agent: Any) -> None:
-    """Create the session unless it is there. Raises `InvalidSessionId`."""
+    """Create the session unless it is there. Raises `InvalidSessionId`, and `Problem` for a deleted one."""
     if not await runtime.exists(id):
         with suppress(SessionExists):  # by another request, just now
             await runtime.create(agent if isinstance(agent, AgentDef) else "", id=id)
+    elif (await runtime.info(id)).status == DELETED:
+        raise Problem(410, "this conversation was deleted")
 
 
 async def turn(
@@ -204,7 +208,7 @@ async def turn(
     def put(what: Any) -> None:
         loop.call_soon_threadsafe(queue.put_nowait, what)
 
-    stop = runtime.runtime.get(id).observe(put)
+    stop = (await runtime.get(id)).observe(put)
     task = asyncio.create_task(runtime.send(id, None, agent=agent, stream=put, idempotency_key=key))
     task.add_done_callback(lambda _: put(None))
     try:

@@ -183,6 +183,8 @@ def _problem(error: Exception) -> Problem | None:
     """Return what an error is over HTTP; None for one that is no fault of the caller's."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, RecursionError):
+        return Problem(400, "the body is nested too deeply")
     status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), None)
     return None if status is None else Problem(status, str(error))
 

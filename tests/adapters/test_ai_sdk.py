@@ -249,6 +249,7 @@ def test_errors_are_chunks_that_tell_no_secrets() -> None:
         ("PUT", "/c", [{"id": "a", "role": "tool", "parts": []}], 400, "message 1: `role`"),
         ("PUT", "/c", [user("a", "x"), {"id": "b", "role": "user", "parts": [1]}], 400, "message 2: `parts`"),
         ("PUT", "/%0A", [], 400, "Invalid session ID"),
+        ("PUT", "/c", json.loads("[" * 400 + "]" * 400), 400, "message 1 must be"),
     ],
 )
 def test_what_is_refused_is_told_in_a_sentence(
@@ -259,6 +260,16 @@ def test_what_is_refused_is_told_in_a_sentence(
     assert response.status_code == status
     assert why in response.json()["error"]
     assert runtime.list().items == []
+
+
+@pytest.mark.parametrize(("depth", "status"), [(200, 204), (900, 400)])
+def test_what_is_nested_too_deeply_is_refused(depth: int, status: int) -> None:
+    app = ChatApp(SessionRuntime("memory:"))
+    message = {**user("a", "x"), "metadata": {"deep": json.loads("[" * depth + "]" * depth)}}
+    response = request(app, "PUT", "/c", [message])
+    assert response.status_code == status
+    if status == 204:
+        assert messages(app) == [message]
 
 
 def test_messages_that_are_there_keep_their_words_unless_the_chat_is_put() -> None:
