@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("ag_ui")
@@ -43,12 +43,16 @@ def add(a: int, b: int) -> int:
 
 
 def request(app: Any, method: str, path: str, **sent: Any) -> httpx2.Response:
-    async def call() -> httpx2.Response:
+    return requests(app, (method, path, sent))[0]
+
+
+def requests(app: Any, *calls: tuple[str, str, Json]) -> list[httpx2.Response]:
+    async def send() -> list[httpx2.Response]:
         transport = httpx2.ASGITransport(app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://x") as client:
-            return await client.request(method, path, **sent)
+            return [await client.request(method, path, **sent) for method, path, sent in calls]
 
-    return asyncio.run(call())
+    return asyncio.run(send())
 
 
 def body(messages: list[Any], **more: Any) -> Json:
@@ -57,7 +61,10 @@ def body(messages: list[Any], **more: Any) -> Json:
 
 def post(app: Any, messages: list[Any], **more: Any) -> list[Json]:
     """Run once; return the events, which are the protocol's."""
-    response = request(app, "POST", "/", json=body(messages, **more))
+    return events_of(request(app, "POST", "/", json=body(messages, **more)))
+
+
+def events_of(response: httpx2.Response) -> list[Json]:
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "text/event-stream"
     events = [json.loads(frame.removeprefix("data: ")) for frame in response.text.split("\n\n") if frame]
@@ -226,15 +233,13 @@ MESSAGES = st.lists(
 ).map(lambda messages: [{"id": f"m{n}", **each} for n, each in enumerate(messages)])
 
 
-@settings(max_examples=40)
 @given(MESSAGES, st.integers(0, 5))
 def test_messages_come_out_equal(messages: list[Json], cut: int) -> None:
     """Also when they come bit by bit."""
+    sent = [body(messages[:cut]), body(messages), body([])]
     app = AgUiApp(SessionRuntime("memory:"), lambda _: None)
-    if messages[:cut]:
-        post(app, messages[:cut])
-    post(app, messages)
-    found = post(app, [])[1]["messages"]
+    *_, last = requests(app, *(("POST", "/", {"json": each}) for each in sent))
+    found = events_of(last)[1]["messages"]
     assert [MESSAGE.validate_python(each) for each in found] == [
         MESSAGE.validate_python(each) for each in messages
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy import AgentDef, LoopFactory, tool
@@ -29,14 +29,23 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-def request(app: Any, method: str, path: str, sent: Any = None, **more: Any) -> httpx2.Response:
-    async def call() -> httpx2.Response:
+def requests(app: Any, *calls: tuple[str, str, Any], **more: Any) -> list[httpx2.Response]:
+    """Send requests, one after the other: method, path, and what is sent as JSON unless it is None."""
+
+    async def send() -> list[httpx2.Response]:
         transport = httpx2.ASGITransport(app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://x") as client:
-            body = {} if sent is None else {"json": sent}
-            return await client.request(method, path, **body, **more)
+            bodies = [{} if sent is None else {"json": sent} for _, _, sent in calls]
+            return [
+                await client.request(method, path, **body, **more)
+                for (method, path, _), body in zip(calls, bodies, strict=True)
+            ]
 
-    return asyncio.run(call())
+    return asyncio.run(send())
+
+
+def request(app: Any, method: str, path: str, sent: Any = None, **more: Any) -> httpx2.Response:
+    return requests(app, (method, path, sent), **more)[0]
 
 
 def user(id: str, text: str) -> Json:
@@ -153,16 +162,19 @@ MESSAGES = st.lists(
 ).map(lambda given: [{"id": f"m{n}", **message} for n, message in enumerate(given)])
 
 
-@settings(max_examples=40)
 @given(MESSAGES, st.integers(0, 4), MESSAGES)
 def test_messages_come_out_equal(given: list[Json], cut: int, other: list[Json]) -> None:
     """Added bit by bit, and replaced by others, of which some may be the same."""
-    app = ChatApp(SessionRuntime("memory:"))
-    assert request(app, "PUT", "/c", given[:cut]).status_code == 204
-    assert request(app, "POST", "/c", given[cut:]).status_code == 204
-    assert messages(app) == given
-    assert request(app, "PUT", "/c", other).status_code == 204
-    assert messages(app) == other
+    put, added, found, replaced, again = requests(
+        ChatApp(SessionRuntime("memory:")),
+        ("PUT", "/c", given[:cut]),
+        ("POST", "/c", given[cut:]),
+        ("GET", "/c", None),
+        ("PUT", "/c", other),
+        ("GET", "/c", None),
+    )
+    assert [each.status_code for each in (put, added, replaced)] == [204] * 3
+    assert (found.json(), again.json()) == (given, other)
 
 
 def test_what_a_front_end_takes_back_stays_in_the_log() -> None:
