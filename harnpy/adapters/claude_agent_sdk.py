@@ -15,7 +15,7 @@ from harnpy.adapters.session_memory import DEFAULT_STORE, SessionMemory
 from harnpy.formats.dicts import detached
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import TransferError
-from harnpy.session.events import Origin
+from harnpy.session.events import Origin, micros
 from harnpy.session.log import KIND
 from harnpy.session.transfer import claude_code, originals
 from harnpy.session.transfer.foreign import Growth
@@ -144,7 +144,8 @@ class HarnpySessionStore:
 
 
 def session_id(key: SessionKey | SessionListSubkeysKey) -> str:
-    """Return the id of a transcript's session: ``project/session``, for an agent's ``/subpath`` behind it.
+    """Return the id of a transcript's session: ``claude-code/project/session``, for an agent's ``/subpath``
+    behind it.
 
     A project's key that is too long is its digest.
     """
@@ -152,7 +153,8 @@ def session_id(key: SessionKey | SessionListSubkeysKey) -> str:
     rest, subpath = _escaped(key["session_id"]), cast("str | None", key.get("subpath"))
     if len(project) > _LONGEST // 2:
         project = f"~{sha256(project.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-    return f"{project}/{rest}/{subpath}" if subpath else f"{project}/{rest}"
+    id = f"{claude_code.TOOL}/{project}/{rest}"  # a project's key begins with a dash, as options do
+    return f"{id}/{subpath}" if subpath else id
 
 
 def _escaped(part: str) -> str:
@@ -227,7 +229,7 @@ class _Transcript:
         if not self._is_agents:
             entries = cast("list[SessionStoreEntry]", new)
             data["summary"] = fold_session_summary(self._summary, self._key, entries)["data"]
-        log.add(LINES, data)
+        log.add(LINES, data, micros(session.clock.now()))  # lists tell when it was written
         session.commit(log.finished())
 
     def _conversation(self, lines: list[Json]) -> Conversation | None:

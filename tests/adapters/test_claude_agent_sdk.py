@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,8 +172,8 @@ def test_a_transcript_of_an_agent_belongs_to_its_session() -> None:
 
 
 def test_keys_are_sessions_ids() -> None:
-    assert session_id({"project_key": "a/b", "session_id": "c"}) == "a%2Fb/c"
-    assert session_id({"project_key": "a", "session_id": "b/c"}) == "a/b%2Fc"
+    assert session_id({"project_key": "a/b", "session_id": "c"}) == "claude-code/a%2Fb/c"
+    assert session_id({"project_key": "a", "session_id": "b/c"}) == "claude-code/a/b%2Fc"
     long = session_id({"project_key": "x" * 207, "session_id": KEY["session_id"]})
     assert len(long) < 100
     store = HarnpySessionStore(open_store("memory:"))
@@ -206,6 +207,8 @@ def test_the_sdk_reads_renames_forks_and_deletes_what_is_there(tmp_path: Path) -
         await store.append({"project_key": project, "session_id": id}, rows(path))
         messages = await sdk.get_session_messages_from_store(store, id, directory=str(tmp_path))
         assert {message.type for message in messages} == {"user", "assistant"}
+        [there] = await store.list_sessions(project)
+        assert there["mtime"] == pytest.approx(time.time() * 1000, abs=60_000)
         await sdk.rename_session_via_store(store, id, "Renamed", directory=str(tmp_path))
         forked = await sdk.fork_session_via_store(store, id, directory=str(tmp_path))
         listed = await sdk.list_sessions_from_store(store, directory=str(tmp_path))
