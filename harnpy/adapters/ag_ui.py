@@ -21,6 +21,7 @@ from harnpy.adapters.front_ends import (
     go_along,
     told,
     turn,
+    visible,
 )
 from harnpy.adapters.json_app import MAX_BODY, JsonApp, Problem
 from harnpy.faults import Fault
@@ -118,6 +119,7 @@ class _Run:
         self._input = input
         self._named = {"threadId": input.thread_id, "runId": input.run_id}
         self._memo: Any = None
+        self._is_loop = False
         self._turn = ""
         #: How many messages the agent has written, and which of them is being written.
         self._count = 0
@@ -162,6 +164,7 @@ class _Run:
     async def answer(self, agent: Any) -> AsyncGenerator[Json, None]:
         """Yield what happens in a turn of the agent, to its end."""
         try:
+            self._is_loop = isinstance(agent, AgentDef)
             if isinstance(agent, AgentDef):
                 agent = self._with_tools(agent)
             async with aclosing(turn(self._runtime, self._id, agent)) as happening:
@@ -229,7 +232,7 @@ class _Run:
         if event.body["role"] == "assistant":
             id = f"{self._turn}.{self._count}"
             text = listed.text_of(block for block in blocks if block.get("type") == "text")
-            if text and self._open is None:
+            if text and self._open is None and not self._is_loop:  # which shows all that people see
                 yield from self._piece(text)
             yield from self._closed()
             for call in (block for block in blocks if block.get("type") == "tool_use"):
@@ -262,11 +265,12 @@ def items_of(session: Session) -> list[Item]:
         if original is not None:
             items.append(Item(original, first, last, True))
         else:
-            items += (Item(message, first, first, False) for message in _written(group[0], first, counts))
+            written = _written(session, group[0], first, counts)
+            items += (Item(message, first, first, False) for message in written)
     return items
 
 
-def _written(entry: HistoryEntry, event: Event, counts: Counter[str]) -> Iterator[Json]:
+def _written(session: Session, entry: HistoryEntry, event: Event, counts: Counter[str]) -> Iterator[Json]:
     """Yield what an entry is for a front end: nothing, a message, or the results in it."""
     blocks = listed.blocks_of(entry.message)
     text = listed.text_of(block for block in blocks if block.get("type") == "text")
@@ -286,8 +290,9 @@ def _written(entry: HistoryEntry, event: Event, counts: Counter[str]) -> Iterato
             for block in blocks
             if block.get("type") == "tool_use"
         ]
-        said = {"id": id, "role": "assistant", "content": text}
-        yield {**said, "toolCalls": calls} if calls else said
+        said = {"id": id, "role": "assistant", "content": visible(session, text)}
+        if calls or said["content"]:
+            yield {**said, "toolCalls": calls} if calls else said
     elif any(block.get("type") == "tool_result" for block in blocks):
         results = [block for block in blocks if block.get("type") == "tool_result"]
         yield from (_result(event.id, block) for block in results if block["content"] != PENDING)

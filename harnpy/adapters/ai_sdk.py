@@ -23,6 +23,7 @@ from harnpy.adapters.front_ends import (
     go_along,
     told,
     turn,
+    visible,
 )
 from harnpy.adapters.json_app import MAX_BODY, JsonApp, Problem
 from harnpy.faults import Fault
@@ -155,7 +156,7 @@ class ChatApp(JsonApp):
         id = self._session_id(request.scope, given["id"])
         await self._take_in(id, messages, go_along if is_whole else _add)
         out = events(**_HEADERS)
-        answer = _Answer(await self._items(id))
+        answer = _Answer(await self._items(id), is_loop=isinstance(self._definition, AgentDef))
         try:
             async with aclosing(turn(self._runtime, id, self._agent)) as happening:
                 async for what in happening:
@@ -205,9 +206,22 @@ def items_of(session: Session) -> list[Item]:
     items = []
     for written in ai_sdk.messages_of(shown, Counter()):
         events = [entry.event for entry in written.entries if entry.event is not None]
-        if events:
-            items.append(Item(written.message, events[0], events[-1], written.is_own))
+        if not events:
+            continue
+        message = written.message
+        if not written.is_own and message["role"] == "assistant":
+            message = {**message, "parts": [*_seen(session, message["parts"])]}
+        items.append(Item(message, events[0], events[-1], written.is_own))
     return items
+
+
+def _seen(session: Session, parts: Sequence[Json]) -> Iterator[Json]:
+    """Yield what people see of parts."""
+    for part in parts:
+        if part["type"] != "text":
+            yield part
+        elif text := visible(session, part["text"]):
+            yield {**part, "text": text}
 
 
 def _entries(message: Json) -> Sequence[Entry]:
@@ -263,7 +277,8 @@ def _output(part: Json) -> EventDraft:
 class _Answer:
     """A turn as chunks of a UI message stream."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[Item], *, is_loop: bool) -> None:
+        self._is_loop = is_loop
         last = items[-1].message if items else {"role": None}
         #: The message that the answer goes on with; None: it is one of its own.
         self._id: str | None = last["id"] if last["role"] == "assistant" else None
@@ -316,7 +331,7 @@ class _Answer:
         blocks = listed.blocks_of(dict(message))
         if message["role"] == "assistant":
             text = listed.text_of(block for block in blocks if block.get("type") == "text")
-            if text and self._text is None:
+            if text and self._text is None and not self._is_loop:  # which shows all that people see
                 yield from self._piece(text)
             yield from self._text_end()
             yield from self._step()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.adapters.json_app import Problem
 from harnpy.agent.factory import LoopFactory, Tool
+from harnpy.llm.text_format import visible_text
 from harnpy.session import events as kinds
 from harnpy.session.agents import AgentDef
 from harnpy.session.cuts import Cut
@@ -21,6 +22,7 @@ from harnpy.session.errors import RewindError, SessionExists
 from harnpy.session.events import EventDraft
 from harnpy.session.prompt import HistoryEntry, entry_of
 from harnpy.session.registers import DELETED
+from harnpy.session.registers import REGISTERS as SETTINGS
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.transfer import listed
 from harnpy.session.window_rewriting import rewritten
@@ -70,6 +72,11 @@ def told(session: Session) -> list[HistoryEntry]:
         at = next((at for at, event in enumerate(events) if event.seq > context.seq), len(events))
         events.insert(at, context)
     return [entry_of(each) or HistoryEntry(each.body, each.id, each.type, event=each) for each in events]
+
+
+def visible(session: Session, text: str) -> str:
+    """Return what people see of a model's text: calls in text format, and their markup, aren't shown."""
+    return visible_text(text) if session.get(f"{SETTINGS}tool_format") == "text" else text
 
 
 def go_along(

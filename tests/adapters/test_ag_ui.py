@@ -161,6 +161,20 @@ def test_what_a_front_end_takes_back_stays_in_the_log() -> None:
     }
 
 
+def test_calls_in_text_format_are_not_shown() -> None:
+    call = "<tool_call>\nadd({ a: 1, b: 2 })\n</tool_call>"
+    replies = [{"text": call}, {"text": "Three."}, {"text": "Four."}]
+    runtime, app, _ = looped(*replies, options={"tool_format": "text"})
+    events = post(app, [user("u1", "1 + 2?")])
+    assert types(events)[1:-1] == ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
+    assert answer(events)["content"] == "Three."
+    talk = [user("u1", "1 + 2?"), answer(events)]
+    assert post(app, [])[1]["messages"] == talk
+    version = runtime.get("t").version
+    assert answer(post(app, [*talk, user("u2", "2 + 2?")]))["content"] == "Four."
+    assert "leaf_moved" not in [event.type for event in runtime.get("t").events(version)]
+
+
 def test_a_front_end_that_knows_nothing_gets_the_conversation() -> None:
     runtime, app, mock = looped({"text": "0"}, {"text": "1"})
     first = answer(post(app, [user("u1", "one")]))

@@ -177,6 +177,18 @@ def test_messages_come_out_equal(given: list[Json], cut: int, other: list[Json])
     assert (found.json(), again.json()) == (given, other)
 
 
+def test_calls_in_text_format_are_not_shown() -> None:
+    loops = LoopFactory(tools=[add])
+    loops.mock.add({"text": "<tool_call>\nadd({ a: 1, b: 2 })\n</tool_call>"})
+    loops.mock.add({"text": "Three."})
+    definition = AgentDef("a", model="mock/mock", options={"tool_format": "text"})
+    app = ChatApp(SessionRuntime("memory:", agents=loops), definition)
+    chunks = chat(app, [user("u1", "1 + 2?")])
+    assert [chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta"] == ["Three."]
+    texts = [part["text"] for part in messages(app)[1]["parts"] if part["type"] == "text"]
+    assert texts == ["Three."]
+
+
 def test_what_a_front_end_takes_back_stays_in_the_log() -> None:
     runtime, app, _ = looped(*({"text": f"{n}"} for n in range(3)))
     chat(app, [user("u1", "one")])
