@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 pytest.importorskip("pydantic_ai")
 
 from pydantic_ai import Agent, messages
+from pydantic_ai.conversation import Conversation
+from pydantic_ai.conversation_store import ConversationStore, InMemoryConversationStore
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     BinaryImage,
     ImageUrl,
@@ -31,7 +34,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from harnpy.adapters.pydantic_ai import HarnpyHistory
+from harnpy.adapters.pydantic_ai import HarnpyConversationStore, HarnpyHistory
 from harnpy.session.events import EventDraft
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.formats import export
@@ -219,3 +222,110 @@ def test_an_agent_goes_on_where_another_process_ended(opened: Opened) -> None:
 def look(at: str) -> str:
     """Look."""
     return f"{at} is there"
+
+
+# Conversations, held against the store that pydantic-ai has for tests.
+
+
+STEPS = st.tuples(
+    st.sampled_from(["save", "save", "rewrite", "branch", "back", "fork", "delete"]),
+    st.sampled_from(["a", "b"]), st.integers(0, 3),
+)  # fmt: skip
+
+
+async def step(store: ConversationStore, what: str, id: str, number: int, at: int) -> Any:
+    """Do a step; return what can be compared of its result."""
+    if what == "delete":
+        return await store.delete(id)
+    if what == "fork":
+        return (await store.fork(id, at=number, new_conversation_id=f"{id}{at}")).messages
+    loaded = await store.load(id)
+    if what == "branch":
+        revision = None if loaded is None else loaded.revision
+        return (await store.branch(id, at=number, expected_revision=revision)).messages
+    if what == "back":
+        record = await store.read_record(id)
+        if record is None or not record.branches:
+            return None
+        tip = record.branches[0]
+        return (await store.branch(id, from_entry=tip, expected_revision=record.revision)).messages
+    found = Conversation(conversation_id=id) if loaded is None else loaded
+    if what == "rewrite":
+        found.messages, found.new_message_index = found.messages[:number], None
+    found.messages += said(*(f"{at}.{n}" for n in range(number)))
+    found.usage.requests += 1
+    return len(await store.save(found, scope=None if loaded else id))
+
+
+async def seen(store: ConversationStore) -> Any:
+    found = {}
+    for record in await store.list_conversations():
+        loaded = await store.load(record.conversation_id)
+        assert loaded is not None
+        facts = (record.scope, record.forked_from, len(record.branches), record.usage, loaded.revision)
+        assert loaded.revision == record.revision
+        found[record.conversation_id] = (loaded.messages, *facts[:-1])
+    return found
+
+
+@given(st.lists(STEPS, max_size=8))
+def test_conversations_are_those_of_the_store_in_memory(steps: list[Any]) -> None:
+    async def run_all(store: ConversationStore) -> list[Any]:
+        results: list[Any] = []
+        for at, (what, id, number) in enumerate(steps):
+            try:
+                results.append(await step(store, what, id, number, at))
+            except UserError as error:
+                results.append(type(error))
+            results.append(await seen(store))
+        return results
+
+    kept = open_store("memory:")
+    assert run(run_all(HarnpyConversationStore(kept))) == run(run_all(InMemoryConversationStore()))
+
+
+def test_a_conversation_is_a_session_with_its_history_as_window(opened: Opened) -> None:
+    store = opened()
+    agent = Agent(TestModel())
+
+    async def talk(text: str, at: int | None = None) -> Any:
+        conversations = HarnpyConversationStore(store)
+        found = await conversations.load("c") or Conversation(conversation_id="c")
+        if at is not None:
+            found = await conversations.branch("c", at=at, expected_revision=found.revision)
+        await conversations.save(await agent.run(text, conversation=found))
+        return await conversations.load("c")
+
+    run(talk("one"))
+    run(talk("two"))
+    last = run(talk("three", at=2))
+    session = stored(store, "c")
+    asked = [message["content"] for message in session.messages() if message["role"] == "user"]
+    assert asked == ["one", "three"]
+    assert (session.info.agent_name, last.usage.requests) == ("pydantic-ai", 3)
+    logged = [event.data["content"] for event in session.events() if event.type == "message_added"]
+    assert "two" in logged
+    # A fork of a program's is a conversation, too.
+    session.fork("f")
+    forked = run(HarnpyConversationStore(store).load("f"))
+    assert forked.messages == last.messages
+    run(HarnpyConversationStore(store).save(run(agent.run("four", conversation=forked)).conversation))
+    assert len(run(HarnpyConversationStore(store).load("c")).messages) == 4
+
+
+def test_of_two_writers_of_a_conversation_one_is_told(opened: Opened) -> None:
+    store = opened()
+
+    async def write() -> list[Any]:
+        conversations = [HarnpyConversationStore(store) for _ in range(4)]
+        await conversations[0].save(Conversation(conversation_id="c", messages=said("x")))
+        loaded = [await each.load("c") for each in conversations]
+        for found in loaded:
+            assert found is not None
+            found.messages += said("y")
+        saves = (each.save(found) for each, found in zip(conversations, loaded, strict=True) if found)
+        return await asyncio.gather(*saves, return_exceptions=True)
+
+    results = run(write())
+    assert sorted(type(each).__name__ for each in results) == ["ConversationConflict"] * 3 + ["list"]
+    assert len(run(HarnpyConversationStore(store).load("c")).messages) == 2
