@@ -40,7 +40,13 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
     for module in pkgutil.walk_packages(harnpy.__path__, "harnpy."):
         if module.name.endswith("__main__"):
             continue
-        for name, value in vars(importlib.import_module(module.name)).items():
+        try:
+            loaded = importlib.import_module(module.name)
+        except ImportError as error:
+            if not isinstance(error.__cause__, ModuleNotFoundError):
+                raise
+            continue  # an adapter whose extra isn't installed
+        for name, value in vars(loaded).items():
             for each in value.values() if isinstance(value, dict) else [value]:
                 if isinstance(each, re.Pattern):
                     yield f"{module.name}.{name}", each

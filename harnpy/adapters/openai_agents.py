@@ -9,12 +9,10 @@ stored beside them under ``openai_item``. Items come out equal to what went in.
 
 from __future__ import annotations
 
-import asyncio
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from harnpy.adapters.session_memory import DEFAULT_STORE, SessionMemory
 from harnpy.llm.request_messages import result_text
-from harnpy.session.errors import SessionConflict, SessionExists
 from harnpy.session.events import (
     COMPACTION_TRIGGERED,
     HISTORY_REPLACED,
@@ -24,17 +22,13 @@ from harnpy.session.events import (
 )
 from harnpy.session.history import ANY
 from harnpy.session.rewind import LeafMoved
-from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.response_items import to_response_items
-from harnpy.storage import Store, open_store
-from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agents.items import TResponseInputItem
 
-    R = TypeVar("R")
+    from harnpy.session.stored import StoredSession
+    from harnpy.storage import Store
 
 Item = dict[str, Any]
 
@@ -140,61 +134,33 @@ class HarnpySession:
     def __init__(
         self,
         session_id: str,
-        store: Store | str = "sqlite:.harn/sessions.db",
+        store: Store | str = DEFAULT_STORE,
         *,
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = session_id
         self.session_settings = SessionSettings() if session_settings is None else session_settings
-        self._store = open_store(store) if isinstance(store, str) else store
-        self._session: StoredSession | None = None
-        self._lock = Lock()
+        self._memory = SessionMemory(session_id, store)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items of the window, the newest ``limit`` of them, oldest first."""
         most = resolve_session_limit(limit, self.session_settings)
-        return await self._run(lambda session: _items(session, most))
+        return await self._memory.run(lambda session: _items(session, most))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append the items, all or none."""
         if not items:
             return
         drafts = [EventDraft(MESSAGE_ADDED, message_of(cast("dict[str, Any]", item))) for item in items]
-        await self._run(lambda session: session.append(*drafts, expected_version=ANY))
+        await self._memory.run(lambda session: session.append(*drafts, expected_version=ANY))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the newest item out of the window and return it; None when there is none."""
-        return await self._run(_pop)
+        return await self._memory.run(_pop)
 
     async def clear_session(self) -> None:
         """Empty the window."""
-        await self._run(lambda session: session.reset())
-
-    async def _run(self, call: Callable[[StoredSession], R]) -> R:
-        """Carry out a call on the session as it is now; in a thread, for stores block."""
-        return await asyncio.to_thread(self._called, call)
-
-    def _called(self, call: Callable[[StoredSession], R]) -> R:
-        with self._lock:
-            if self._session is None:
-                self._session = self._opened()
-            while True:
-                self._session.refresh()
-                try:
-                    return call(self._session)
-                except SessionConflict:  # somebody else wrote meanwhile: once more on what is there now
-                    continue
-
-    def _opened(self) -> StoredSession:
-        world = World()
-        while True:
-            session = StoredSession.load(self.session_id, self._store, world)
-            if session is not None:
-                return session
-            try:
-                return StoredSession.begin(self.session_id, self._store, world)
-            except SessionExists:
-                continue
+        await self._memory.run(lambda session: session.reset())
 
 
 def _items(session: StoredSession, most: int | None) -> list[TResponseInputItem]:

@@ -337,6 +337,11 @@ def tool_result(name: str, text: str) -> str:
     return f"[result of {name}]\n{text}\n[end of {name} result]"
 
 
+def is_feedback(message: Message) -> bool:
+    """Return whether a message is what a loop tells its model by itself."""
+    return message.get("role") == "user" and str(message.get("content")).startswith(_FEEDBACK)
+
+
 def feedback(kind: str, text: str) -> Dict:
     """Return a message from the runtime to the model."""
     kind = escape(kind, quote=True)

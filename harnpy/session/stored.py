@@ -119,13 +119,24 @@ class StoredSession(Session):
         self._former: View | None = None  # the same view, made of the log behind it
 
     @classmethod
-    def begin(cls, id: str, store: Store, world: World, facts: dict[str, Any] | None = None) -> StoredSession:
-        """Create a session. Raises `SessionExists` and `InvalidSessionId`."""
+    def begin(
+        cls,
+        id: str,
+        store: Store,
+        world: World,
+        facts: dict[str, Any] | None = None,
+        parent: str | None = None,
+    ) -> StoredSession:
+        """Create a session. ``parent`` is the id of the one that it belongs to, of which it shares nothing.
+
+        Raises `SessionExists` and `InvalidSessionId`.
+        """
         validate_session_id(id, strict=store.strict_ids)
-        origin = Origin(id, world)
+        above = None if parent is None else Origin(parent, world)
+        origin = Origin(id, world, above)
         session = cls(origin, store.stream(KIND, id, SessionCodec(origin)), store)
         try:
-            session.write(EventDraft(kinds.SESSION_CREATED, Created(facts=facts)), expected_version=0)
+            session.write(EventDraft(kinds.SESSION_CREATED, Created(above, facts=facts)), expected_version=0)
         except SessionConflict as conflict:
             raise SessionExists(id, conflict.found) from conflict
         return session

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from copy import copy
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from harnpy.world.egress import Egress
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from harnpy.agent.factory.build import Capability
     from harnpy.agent.factory.runner import LoopRunner, Pools
     from harnpy.agent.rules.gate import Ask
     from harnpy.agent.runtime import Runtime
@@ -120,6 +122,13 @@ class LoopFactory(AgentFactory):
         self._pools: Pools = WeakKeyDictionary()
         self._lock = Lock()
         self._made: Models | None = None
+        self._more: tuple[Capability, ...] = ()
+
+    def with_capability(self, capability: Capability) -> LoopFactory:
+        """Return the same factory, whose definitions all have that capability, too."""
+        made = copy(self)
+        made._made, made._more = self._models, (*self._more, capability)
+        return made
 
     @property
     def mock(self) -> MockProvider:
@@ -176,7 +185,7 @@ class LoopFactory(AgentFactory):
         build = AgentBuild(definition, session, world, tasks)
         for each in self.tools:
             build.add_tool(each)
-        for capability in self.capabilities.of(definition.capabilities):
+        for capability in (*self.capabilities.of(definition.capabilities), *self._more):
             capability(build)
         models = self._models
         models = models.beside(tasks, TurnConnections(call, models, tasks, self._pools))

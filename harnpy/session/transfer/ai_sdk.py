@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
+from harnpy.session.messages import is_feedback
 from harnpy.session.prompt import SYSTEM
-from harnpy.session.transfer import listed
+from harnpy.session.transfer import listed, originals
 from harnpy.session.transfer.blocks import alone, arguments_of, as_text, file_of, kind_of, media, parts_of
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harnpy.session.log import Session
     from harnpy.session.prompt import HistoryEntry
     from harnpy.session.transfer.admission import Loss
@@ -205,35 +208,69 @@ def lost(session: Session) -> list[Loss]:
 
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
-    found: list[Json] = []
-    calls: dict[str, Json] = {}
     system, stood = listed.prompt_of(session, TOOL)
-    if system:
-        parts = [{"type": "text", "text": system}]
-        found.append({"id": stood or SYSTEM, "role": "system", "parts": parts})
-    for number, entry in enumerate(session.entries()):
+    parts = [{"type": "text", "text": system}]
+    before = [{"id": stood or SYSTEM, "role": "system", "parts": parts}] if system else []
+    return before + [written.message for written in messages_of(session.entries(), left_out)]
+
+
+class Written(NamedTuple):
+    """A UIMessage, and the entries of a session that it is; ``is_own``: it came from the AI SDK (C20)."""
+
+    message: Json
+    entries: list[HistoryEntry]
+    is_own: bool
+
+
+def messages_of(entries: Iterable[HistoryEntry], left_out: Counter[str]) -> list[Written]:
+    """Return entries of a session as UIMessages; those that came from the AI SDK as they were."""
+    found: list[Written] = []
+    #: The part of each call, and the UIMessage that it stands in.
+    calls: dict[str, tuple[Json, Written]] = {}
+    for number, (original, group) in enumerate(originals.grouped(TOOL, entries)):
+        if original is not None:
+            found.append(Written(original, [*group], True))
+            parts = original.get("parts")
+            for part in parts if isinstance(parts, list) else []:
+                if isinstance(part, dict) and part.get("state") == "input-available":
+                    calls[str(part.get("toolCallId"))] = part, found[-1]
+            continue
+        [entry] = group
         blocks = listed.all_blocks_of(entry.message)
         listed.count_own(blocks, left_out)
         for block in blocks:
-            if block.get("type") == "tool_result" and not _settle(block, calls):
+            if block.get("type") == "tool_result" and not _settle(block, entry, calls):
                 left_out["results without a call"] += 1
         blocks = [block for block in blocks if block.get("type") != "tool_result"]
-        if not blocks:
+        if not blocks or is_feedback(entry.message):
             continue
         role = "system" if entry.event_type == kinds.CONTEXT_ADDED else entry.message["role"]
-        own, last = _own_id(entry), found[-1] if found else {"role": None}
-        if role != "assistant" or role != last["role"] or own not in (None, last["id"]):
+        own, last = _own_id(entry), found[-1] if found else None
+        if (
+            last is None
+            or last.is_own
+            or role != "assistant"
+            or role != last.message["role"]
+            or own not in (None, last.message["id"])
+        ):
             metadata = entry.event.metadata.get("metadata") if entry.event is not None else None
             more = {"metadata": dict(metadata)} if isinstance(metadata, dict) else {}
-            found.append({"id": own or entry.event_id or str(number), "role": role, **more, "parts": []})
+            id = own or _turn_id(entry, role) or entry.event_id or str(number)
+            found.append(Written({"id": id, "role": role, **more, "parts": []}, [], False))
+        found[-1].entries.append(entry)
         _append(found[-1], entry, blocks, calls, left_out)
     return found
 
 
 def _append(
-    message: Json, entry: HistoryEntry, blocks: list[Json], calls: dict[str, Json], left_out: Counter[str]
+    written: Written,
+    entry: HistoryEntry,
+    blocks: list[Json],
+    calls: dict[str, tuple[Json, Written]],
+    left_out: Counter[str],
 ) -> None:
     """Add an entry's parts to the UIMessage that it is of; a model's are a step."""
+    message = written.message
     origin = entry.message.get("origin")
     if message["role"] == "assistant":
         steps = sum(part["type"] == _STEP for part in message["parts"])
@@ -248,7 +285,13 @@ def _append(
             continue
         message["parts"].append(part)
         if _is_tool(part):
-            calls[part["toolCallId"]] = part
+            calls[part["toolCallId"]] = part, written
+
+
+def _turn_id(entry: HistoryEntry, role: str) -> str | None:
+    """Return the id of what a model says in a turn: the turn's, which is known before it is said."""
+    event = entry.event
+    return None if event is None or role != "assistant" else event.turn_id
 
 
 def _own_id(entry: HistoryEntry) -> str | None:
@@ -258,19 +301,23 @@ def _own_id(entry: HistoryEntry) -> str | None:
     return None if known is None else known[1]
 
 
-def _settle(block: Json, calls: dict[str, Json]) -> bool:
+#: Of a result's event metadata: what it was before it became a text.
+OUTPUT = "output"
+
+
+def _settle(block: Json, entry: HistoryEntry, calls: dict[str, tuple[Json, Written]]) -> bool:
     """Give a call its result; return whether there is one."""
-    part = calls.get(str(block.get("tool_use_id")))
-    if part is None:
+    part, written = calls.get(str(block.get("tool_use_id")), (None, None))
+    if part is None or written is None:
         return False
+    written.entries.append(entry)
+    told = {} if entry.event is None else entry.event.metadata
     parts = parts_of(block.get("content"))
     if block.get("is_error"):
         part |= {"state": "output-error", "errorText": listed.text_of(parts)}
     else:
-        part |= {
-            "state": "output-available",
-            "output": parts if _has_image(parts) else listed.text_of(parts),
-        }
+        text = parts if _has_image(parts) else listed.text_of(parts)
+        part |= {"state": "output-available", "output": told.get(OUTPUT, text)}
     return True
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import BinaryIO
 
+    from harnpy.session.log import Session
     from harnpy.storage import Store
     from harnpy.world import World
 
@@ -57,6 +58,10 @@ class Entry(NamedTuple):
     data: Any
     metadata: Json | Callable[[], Json] | None = None
 
+    def told(self) -> Json:
+        """Return its metadata."""
+        return (self.metadata() if callable(self.metadata) else self.metadata) or {}
+
 
 class Conversation(NamedTuple):
     """A conversation of another tool. ``id`` is its session's; ``parent`` that of the one it came from.
@@ -85,12 +90,9 @@ def load(conversation: Conversation, store: Store, world: World, id: str | None 
     above = None if conversation.parent is None else Origin(conversation.parent, world)
     origin = Origin(name, world, above)
     now = round(world.clock.now() * MICROS)
-    log = _Growth(origin, min((entry.time for entry in conversation.entries if entry.time), default=now))
+    log = Growth(origin, min((entry.time for entry in conversation.entries if entry.time), default=now))
     log.add(SESSION_CREATED, Created(above, facts=conversation.facts))
-    for key, value in conversation.metadata.items():
-        log.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
-    log.instruct(conversation.system)
-    log.root = log.leaf
+    log.begin(conversation)
     made = admit_appends(log.appends(conversation.entries), origin, store)
     _tell(conversation, log)
     return made
@@ -105,9 +107,7 @@ def grown(conversation: Conversation, store: Store, world: World, id: str | None
     session = StoredSession.load(conversation.id if id is None else id, store, world)
     if session is None:
         return load(conversation, store, world, id)
-    log = _Growth(session.origin, 0)
-    for event in session.events():
-        log.note(event)
+    log = Growth.of(session)
     if not conversation.is_named and not log.shares(conversation.entries):
         raise TransferError(
             f"the session {session.id} is another conversation: import it with another id (--id), "
@@ -122,18 +122,20 @@ def grown(conversation: Conversation, store: Store, world: World, id: str | None
     return session.id if events else None
 
 
-def _tell(conversation: Conversation, log: _Growth) -> None:
+def _tell(conversation: Conversation, log: Growth) -> None:
     """Note what of a conversation was mended, once."""
     loss = Loss(conversation.id, "half characters", f"{counted(log.mended, 'event')}, where they are U+FFFD")
     if log.mended and loss not in conversation.losses:
         conversation.losses.append(loss)
 
 
-class _Growth:
+class Growth:
     """A log that is written, or grows: which entries it has, and where its leaf is."""
 
-    def __init__(self, origin: Origin, time: int) -> None:
+    def __init__(self, origin: Origin, time: int, notes: frozenset[str] = frozenset()) -> None:
+        """``notes`` are types of events that say nothing of the conversation: it goes on behind them."""
         self._origin = origin
+        self._notes = notes | {kinds.PROJECTION_SNAPSHOTTED}
         self._time = time
         self._events: list[Event] = []
         self._ids: set[str] = set()
@@ -143,10 +145,20 @@ class _Growth:
         self._known: dict[tuple[int, str], int] = {}
         #: The system prompts that it has had.
         self._systems: dict[str, int] = {}
+        #: The number of the last event up to each that is no note.
+        self._told = [0]
         self.leaf = 0
         self.root = 0
         #: Events with halves of characters that some writers leave.
         self.mended = 0
+
+    @classmethod
+    def of(cls, session: Session, notes: frozenset[str] = frozenset()) -> Growth:
+        """Return the log of a session, to be added to."""
+        log = cls(session.origin, 0, notes)
+        for event in session.events():
+            log.note(event)
+        return log
 
     def note(self, event: Event) -> None:
         """Take in an event that the log has."""
@@ -193,17 +205,25 @@ class _Growth:
                 )
             known = self._known.get((self._entry[behind], entry.id))
             if known is None:
-                if self.leaf != behind:
+                if self._told[self.leaf] != self._told[behind]:
                     self.add(kinds.LEAF_MOVED, LeafMoved(behind), entry.time)
                 data = entry.data(numbers.get, self.leaf) if callable(entry.data) else entry.data
-                told = entry.metadata() if callable(entry.metadata) else entry.metadata
-                self.add(entry.type, data, entry.time, entry.id, told)
+                self.add(entry.type, data, entry.time, entry.id, entry.told())
                 known = self.leaf
                 if len(self._events) >= _MOST:
                     yield self.append()
             numbers[entry.id] = known
         if self._events:
             yield self.append()
+
+    def begin(self, conversation: Conversation) -> None:
+        """Write what is told of the conversation as a whole, unless the log has entries."""
+        if self._known:
+            return
+        for key, value in conversation.metadata.items():
+            self.add(kinds.REGISTER_SET, {"key": f"{METADATA}{key}", "value": value, "version": 1})
+        self.instruct(conversation.system)
+        self.root = self.leaf
 
     def append(self) -> list[Event]:
         """Return the events that were written since the last append."""
@@ -217,14 +237,16 @@ class _Growth:
         if type == kinds.LEAF_MOVED:
             self.leaf = body.target
             self._entry.append(self._entry[self.leaf])
+            self._told.append(self._told[self.leaf])
             return
         behind = self._entry[self.leaf]
         if id is not None:
             if not self._known:
                 self.root = self.leaf
             self._known[behind, id] = number
-        self.leaf = number
+        former, self.leaf = self.leaf, number
         self._entry.append(behind if id is None else number)
+        self._told.append(self._told[former] if type in self._notes else number)
 
 
 def context(text: str) -> Json:

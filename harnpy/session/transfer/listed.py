@@ -276,6 +276,13 @@ def text_of(content: str | Iterable[Json]) -> str:
     )
 
 
+def with_prompt(conversation: Conversation) -> list[Entry]:
+    """Return the entries of a part of a conversation: what the system says first is context, too."""
+    said = conversation.system
+    before = [] if said is None else [Entry("", None, 0, kinds.CONTEXT_ADDED, context(said))]
+    return [*before, *conversation.entries]
+
+
 def prompt_of(session: Session, tool: str) -> tuple[str | None, str | None]:
     """Return a session's system prompt, and where it stood in a file of this tool's, or its id there."""
     is_own = session.metadata.get("source") == tool

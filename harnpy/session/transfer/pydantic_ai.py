@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
-from harnpy.session.transfer import listed
+from harnpy.session.transfer import listed, originals
 from harnpy.session.transfer.blocks import alone, arguments_of, as_text, file_of, kind_of, media, parts_of
 from harnpy.session.transfer.listed import SIGNATURE, Listing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harnpy.session.log import Session
     from harnpy.session.prompt import HistoryEntry
     from harnpy.session.transfer.admission import Loss
@@ -239,27 +241,45 @@ def lost(session: Session) -> list[Loss]:
 
 
 def _messages(session: Session, left_out: Counter[str]) -> list[Json]:
+    found = messages_of(session, session.entries(), left_out)
+    system, stood = listed.prompt_of(session, TOOL)
+    if system and stood != _INSTRUCTIONS:
+        at = stamp(round(session.event(1).moment * MICROS))
+        if not found or found[0]["kind"] == "response":
+            found.insert(0, {"kind": "request", "timestamp": at, "parts": []})
+        found[0] = {**found[0], "timestamp": at, "parts": [_system(system, at), *found[0]["parts"]]}
+    return found
+
+
+def messages_of(session: Session, entries: Iterable[HistoryEntry], left_out: Counter[str]) -> list[Json]:
+    """Return entries of a session as messages; those that came from pydantic-ai (C20) as they were."""
     found: list[Json] = []
     names: dict[str, str] = {}
     system, stood = listed.prompt_of(session, TOOL)
-    said = system if stood == _INSTRUCTIONS else None
-    asked: Json = {"kind": "request", "instructions": said}
+    asked: Json = {"kind": "request", "instructions": system if stood == _INSTRUCTIONS else None}
     asked["conversation_id"] = session.id.removeprefix(f"{TOOL}-")
-    if system and not said:
-        at = stamp(round(session.event(1).moment * MICROS))
-        found.append({**asked, "timestamp": at, "parts": [_system(system, at)]})
-    for entry in session.entries():
-        time = session.moment if entry.event is None else entry.event.moment
-        at = stamp(round(time * MICROS))
-        blocks = listed.all_blocks_of(entry.message)
-        listed.count_own(blocks, left_out)
-        if entry.message["role"] == "assistant":
-            names |= {block["id"]: block["name"] for block in blocks if block.get("type") == "tool_use"}
-            found.append(_response(session, entry, blocks, at, left_out))
-            continue
-        if not found or found[-1]["kind"] == "response":
-            found.append({**asked, "timestamp": at, "parts": []})
-        found[-1]["parts"] += _parts(entry, blocks, names, at, left_out)
+    is_open = False
+    for original, group in originals.grouped(TOOL, entries):
+        for entry in group:
+            blocks = listed.all_blocks_of(entry.message)
+            if entry.message["role"] == "assistant":
+                names |= {block["id"]: block["name"] for block in blocks if block.get("type") == "tool_use"}
+            if original is not None:
+                continue
+            time = session.moment if entry.event is None else entry.event.moment
+            at = stamp(round(time * MICROS))
+            listed.count_own(blocks, left_out)
+            if entry.message["role"] == "assistant":
+                found.append(_response(session, entry, blocks, at, left_out))
+                is_open = False
+                continue
+            if not is_open:
+                found.append({**asked, "timestamp": at, "parts": []})
+                is_open = True
+            found[-1]["parts"] += _parts(entry, blocks, names, at, left_out)
+        if original is not None:
+            found.append(original)
+            is_open = False
     return found
 
 
