@@ -254,7 +254,7 @@ class RealFiles:
             if durable:
                 sync_directory(directory, self._within)
         except BaseException as error:
-            with suppress(OSError):
+            with suppress(OSError, ValueError):  # of a path that no file can have
                 self.delete_file(temporary.path, directory)
             if isinstance(error, OSError):
                 error.filename = path

@@ -190,7 +190,7 @@ def export_(call: Call, id: str, opts: Dict) -> str:
     if path is None:
         return export(session, format)
     with _files(call, path):
-        return export(session, format, path_at_work(call.vm, path))
+        return export(session, format, path_at_work(call.vm, path), world=call.vm.world)
 
 
 @builtin(

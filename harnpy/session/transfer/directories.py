@@ -146,7 +146,7 @@ def export_dir(
         try:
             session = _loaded(store, name, world)
             path = posixpath.join(directory, _file_of(chosen, name))
-            report.losses.extend(write(session, chosen, path, chosen.dumps(session)))
+            report.losses.extend(write(session, chosen, path, chosen.dumps(session), world))
             records.append(ancestry_of(session))
         except (StorageError, SessionError) as error:
             report.errors.append((name, str(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -376,30 +377,38 @@ ERROR, SKIP, RENAME = "error", "skip", "rename"
 UPDATE = "update"
 
 
-def export(session: Session, format: str = "jsonl", path: str | None = None, *, strict: bool = False) -> str:
+def export(
+    session: Session,
+    format: str = "jsonl",
+    path: str | None = None,
+    *,
+    strict: bool = False,
+    world: World | None = None,
+) -> str:
     """Return a session as the text of a file, and write it to ``path``: as a whole or not at all.
 
-    ``strict``: raise `TransferError` when the format can't hold everything of it; see `lost`. Without it, the
-    log stands beside a file that can't, under the file's name and `BESIDE`: it is imported with the file.
+    ``world`` has the files (None: the session's). ``strict``: raise `TransferError` when the format can't
+    hold everything of it; see `lost`. Without it, the log stands beside a file that can't, under the file's
+    name and `BESIDE`: it is imported with the file.
     """
     chosen = format_called(format)
     if strict:
         admission.refuse(chosen.lost(session))
     text = chosen.dumps(session)
     if path is not None:
-        write(session, chosen, path, text)
+        write(session, chosen, path, text, session.origin.world if world is None else world)
     return text
 
 
-def write(session: Session, format: Format, path: str, text: str) -> Sequence[Loss]:
+def write(session: Session, format: Format, path: str, text: str, world: World) -> Sequence[Loss]:
     """Write a session's file, and beside it what its format can't hold; return what that is."""
-    files, beside = session.origin.world.files, path + BESIDE
     losses = format.lost(session)
+    world.files.replace_text(path, text)
     if losses and format.name not in PAGES:
-        files.replace_text(beside, dump_beside(session, format.name, text))
-    elif files.is_file(beside):
-        files.remove(beside)
-    files.replace_text(path, text)
+        world.files.replace_text(path + BESIDE, dump_beside(session, format.name, text))
+    elif format.lost is not _nothing:
+        with suppress(FileNotFoundError):  # of another session, perhaps, of which the same was written
+            world.files.remove(path + BESIDE)
     return losses
 
 
@@ -463,5 +472,8 @@ def parsed_file(path: str, world: World, format: str, records: dict[str, Json]) 
     record = records.get(path)
     if record is not None:
         format = "canto"
-    parsed = format_of(path, text, format).parse(text, record, path)
-    return parsed if beside.loss is None else parsed._replace(losses=[*parsed.losses, beside.loss])
+    chosen = format_of(path, text, format)
+    parsed = chosen.parse(text, record, path)
+    if beside.loss is None or chosen.lost is _nothing:
+        return parsed
+    return parsed._replace(losses=[*parsed.losses, beside.loss])
