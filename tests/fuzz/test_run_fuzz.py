@@ -126,4 +126,4 @@ def test_damaged_programs_never_show_python(part: int, tmp_path: Path) -> None:
         seen[result] = seen.get(result, 0) + 1
     assert seen.keys() <= {"refused", "failed", "ran", "left"}, seen
     assert seen["refused"] > 20, seen
-    assert seen["failed"] + seen["ran"] > 20, seen
+    assert seen["failed"] + seen["ran"] > 10, seen
