@@ -117,6 +117,19 @@ def savers(report: Report, title: str, places: dict[str, str], count: int, round
         report.row(f"{what}, HarnpySaver", ours, unit, ours / peer, must)
 
 
+def threads(report: Report, count: int, rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        places = {"langgraph": f"{name}/theirs.db", "harnpy": f"sqlite:{name}/ours.db"}
+        savers(report, "sqlite", places, count, rounds)
+    try:
+        import langgraph.checkpoint.postgres  # noqa: F401
+
+        with postgres_server() as url:
+            savers(report, "postgresql", {"langgraph": url, "harnpy": url}, count, rounds)
+    except ImportError as error:
+        print(f"\npostgresql is left out: {error}")
+
+
 # Imports.
 
 
@@ -250,20 +263,14 @@ def main() -> int:
         print(json.dumps(WORK[sys.argv[2]](*sys.argv[3:])))
         return 0
     options = parser(__doc__, rounds=3)
-    options.add_argument("--turns", type=int, default=300, help="turns of a thread")
+    options.add_argument("--turns", type=int, default=300, help="turns of a thread, 0: no threads")
     options.add_argument("--megabytes", type=int, default=60, help="of transcripts")
     chosen = options.parse_args()
     report = Report()
-    with tempfile.TemporaryDirectory() as name:
-        places = {"langgraph": f"{name}/theirs.db", "harnpy": f"sqlite:{name}/ours.db"}
-        savers(report, "sqlite", places, chosen.turns, chosen.rounds)
-    try:
-        with postgres_server() as url:
-            savers(report, "postgresql", {"langgraph": url, "harnpy": url}, chosen.turns, chosen.rounds)
-    except ImportError as error:
-        print(f"\npostgresql is left out: {error}")
+    if chosen.turns:
+        threads(report, chosen.turns, chosen.rounds)
     usual, whole = 3_000_000, chosen.megabytes * 1_000_000
-    imports(report, "transcripts of 3 MB", [usual] * (whole // usual), chosen.rounds)
+    imports(report, "transcripts of up to 3 MB", [min(usual, whole)] * max(1, whole // usual), chosen.rounds)
     imports(report, "one transcript", [whole], chosen.rounds)
     return 1 if report.missed and chosen.check else 0
 

@@ -114,6 +114,15 @@ def test_durable_appends_are_measured_beside_databases_and_peers(run: Run) -> No
     assert output.count("  open, and the window") == 3
 
 
+def test_imports_are_measured_beside_their_bare_lines(run: Run) -> None:
+    output = run("bench/adapters.py", *"--rounds 1 --turns 0 --megabytes 1".split())
+    assert [output.count(f"  {side}") for side in ("json.loads", "import_sessions", "its memory")] == [
+        2,
+        2,
+        2,
+    ]
+
+
 def test_actions_and_turns_are_measured_beside_their_appends_and_services_beside_peers(run: Run) -> None:
     few = ["--rounds", "1", "--times", "2", "--sessions", "2", "--turns", "1"]
     output = run("bench/runtime.py", *few)
