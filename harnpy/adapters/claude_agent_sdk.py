@@ -19,7 +19,7 @@ from harnpy.session.events import Origin, micros
 from harnpy.session.log import KIND
 from harnpy.session.transfer import claude_code, originals
 from harnpy.session.transfer.admission import as_append
-from harnpy.session.transfer.foreign import Growth
+from harnpy.session.transfer.foreign import Growth, Rows
 from harnpy.session.transfer.listed import understood
 from harnpy.storage import HeadQuery, open_store
 from harnpy.world import World
@@ -245,21 +245,17 @@ class _Transcript:
         return next(iter(own or found), None)
 
 
-class _Rows:
+class _Rows(Rows):
     """Lines as `claude_code` reads them: what makes no sense there is no message."""
 
     def __init__(self, lines: list[Json]) -> None:
-        self._lines = lines
-        self.notes: list[str] = []
-        self.at = 0
+        super().__init__("", partial=True)
+        self._given = lines
 
     def each(self) -> Iterator[Row]:
-        for at, line in enumerate(self._lines):
+        for at, line in enumerate(self._given):
             self.at = at
             yield at + 1, line
 
     def again(self, at: int) -> Json:
-        return self._lines[at]
-
-    def skip(self, reason: str) -> None:
-        self.notes.append(reason)
+        return self._given[at]

@@ -54,10 +54,7 @@ def conversations(rows: Rows) -> list[Conversation]:
         if whole is None and isinstance(row.get("sessionId"), str):
             whole = f"{TOOL}-{row['sessionId']}"
         agent = str(row.get("agentId", "sidechain")) if row.get("isSidechain") else None
-        try:
-            chains[agent].take(number, row)
-        except TransferError as error:
-            rows.skip(str(error))
+        rows.give(chains[agent].take, number, row)
     if whole is None:
         raise TransferError("there is no line with a sessionId: this is no transcript of Claude Code")
     found = []
@@ -134,7 +131,8 @@ class _Chain:
             return
         time = time_of(number, row)
         behind = self._behind(row)
-        line = _Line(self._rows.at, uuid, str(kind), bool(row.get("isMeta")), behind, time)
+        after = self._results.get(behind, behind) if behind is not None and _is_result(row) else behind
+        line = _Line(self._rows.at, uuid, str(kind), bool(row.get("isMeta")), after, time)
         message = row.get("message")
         if kind in ("user", "assistant"):
             if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
@@ -147,6 +145,8 @@ class _Chain:
             first = self._answers.setdefault(said, uuid) if isinstance(said, str) else uuid
             self._entry[uuid] = first
             self._groups.setdefault(first, []).append(line)
+            if behind is not None and _is_result(row):
+                self._results[behind] = first
         elif kind == "system" and row.get("subtype") == _COMPACTED:
             self._entry[uuid] = uuid
             self._cuts.add(uuid)
@@ -168,17 +168,10 @@ class _Chain:
             self._left_out[_sort(row)] += 1
 
     def _behind(self, row: Json) -> str | None:
-        """Return the entry that a line stands behind. Results of one answer stand behind one another."""
+        """Return the entry that a line stands behind; results of one answer stand behind one another. None:
+        it begins the conversation, or a part of one whose line before isn't in the file."""
         parent = row.get("parentUuid") or row.get("logicalParentUuid")
-        if parent is None:
-            return None
-        if parent not in self._entry:
-            # The line before isn't in the file: this one begins a part of it.
-            return None
-        entry = self._entry[parent]
-        if _is_result(row) and entry is not None:
-            entry, self._results[entry] = self._results.get(entry, entry), str(row["uuid"])
-        return entry
+        return None if parent is None else self._entry.get(parent)
 
     def _data(self, lines: list[_Line], numbers: Numbers, last: int) -> Any:
         """Return the data of an entry's event."""

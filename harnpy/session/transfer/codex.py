@@ -101,10 +101,7 @@ def _read(rollout: _Rollout, rows: Rows, lines: Iterator[Row], until: int | None
     """Take in the lines whose ordinals are below ``until``."""
     for number, row in lines:
         if until is None or row.get("ordinal", number) < until:
-            try:
-                rollout.take(number, row)
-            except TransferError as error:
-                rows.skip(str(error))
+            rows.give(rollout.take, number, row)
 
 
 def _join(rollout: _Rollout, meta: Json, find: Find, losses: list[Loss], seen: set[str]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import DecodeError
 from msgspec.json import decode as from_json
 
+from harnpy.faults import shape_problem
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Created
 from harnpy.session.errors import TransferError
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 #: What an event's id has behind the entry's when another branch holds the entry, too.
 _AGAIN = "~"
+#: What is wrong with a value of another shape than is written there.
+_SHAPE = (LookupError, TypeError, ValueError, AttributeError)
 #: How many events of a long conversation are written at once.
 _MOST = 2000
 
@@ -207,8 +210,8 @@ class Growth:
             if known is None:
                 if self._told[self.leaf] != self._told[behind]:
                     self.add(kinds.LEAF_MOVED, LeafMoved(behind), entry.time)
-                data = entry.data(numbers.get, self.leaf) if callable(entry.data) else entry.data
-                self.add(entry.type, data, entry.time, entry.id, entry.told())
+                data, told = _said(entry, numbers.get, self.leaf)
+                self.add(entry.type, data, entry.time, entry.id, told)
                 known = self.leaf
                 if len(self._events) >= _MOST:
                     yield self.append()
@@ -247,6 +250,17 @@ class Growth:
         former, self.leaf = self.leaf, number
         self._entry.append(behind if id is None else number)
         self._told.append(self._told[former] if type in self._notes else number)
+
+
+def _said(entry: Entry, numbers: Numbers, last: int) -> tuple[Any, Json]:
+    """Return an entry's data and metadata. Raises `TransferError`."""
+    try:
+        data = entry.data(numbers, last) if callable(entry.data) else entry.data
+        return data, entry.told()
+    except TransferError:
+        raise
+    except _SHAPE as error:
+        raise TransferError(f"entry {entry.id} makes no sense: {shape_problem(error)}") from error
 
 
 def context(text: str) -> Json:
@@ -309,6 +323,15 @@ class Rows:
                 raise TransferError("the file has changed while it was read") from None
             self._again = at, row
         return self._again[1]
+
+    def give(self, take: Callable[[int, Json], object], number: int, row: Json) -> None:
+        """Have ``take`` take a row in, or `skip` one that it can't read."""
+        try:
+            take(number, row)
+        except TransferError as error:
+            self.skip(str(error))
+        except _SHAPE as error:
+            self.skip(f"line {number} makes no sense: {shape_problem(error)}")
 
     def skip(self, reason: str) -> None:
         """Note a line that can't be read. Raises `TransferError` unless a part is enough."""
