@@ -6,6 +6,7 @@ server of ours; their own prose is replaced by ours.
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,41 @@ def test_a_damaged_file_is_one_sentence_and_nothing_is_stored(folder: str, tmp_p
         for _, reason in report.errors:
             assert reason
             assert "\n" not in reason
+        _, partial = imported(file, partial=True)
+        assert len(partial.errors) <= 1
+
+
+#: What stands in the place of a value in a damaged line.
+ODD = (None, True, -1, 2**70, "", "x", [], {}, [None], {"type": "text"}, {"a": [3]}, "\ud800")
+
+
+def odd(value: Any, chance: random.Random) -> Any:
+    """Return a value in which one, somewhere, is of another kind, or is missing."""
+    if not isinstance(value, (dict, list)) or not value or chance.random() < 0.1:
+        return chance.choice(ODD)
+    keys = [*value] if isinstance(value, dict) else [*range(len(value))]
+    key = chance.choice(keys)
+    changed: Any = dict(value) if isinstance(value, dict) else [*value]
+    if chance.random() < 0.1:
+        del changed[key]
+    else:
+        changed[key] = odd(value[key], chance)
+    return changed
+
+
+@pytest.mark.parametrize("folder", ["claude_code", "codex"])
+def test_a_line_of_another_shape_is_one_sentence_and_nothing_is_stored(folder: str, tmp_path: Path) -> None:
+    source = max((HERE / folder).glob("*.jsonl"), key=lambda path: path.stat().st_size)
+    lines = source.read_text(encoding="utf-8").splitlines()
+    chance = random.Random(33)
+    file = tmp_path / source.name
+    for _ in range(150):
+        at = chance.randrange(len(lines))
+        damaged = [*lines[:at], json.dumps(odd(json.loads(lines[at]), chance)), *lines[at + 1 :]]
+        file.write_text("\n".join(damaged) + "\n", encoding="utf-8")
+        store, report = imported(file)
+        assert bool(report.errors) != bool(list(all_names(store, KIND)))
+        assert all(reason and "\n" not in reason for _, reason in report.errors)
         _, partial = imported(file, partial=True)
         assert len(partial.errors) <= 1
 
