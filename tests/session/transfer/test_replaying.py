@@ -44,7 +44,9 @@ def do(session: Session, step: str, number: int) -> None:
             if session.view.turns.items():
                 session.rewind()
         case "move":
-            session.move_leaf(session.events()[len(session.events()) // 2 - 1].id, f"left {number}")
+            target = session.events()[len(session.events()) // 2 - 1].id
+            if target != session.leaf_id:
+                session.move_leaf(target, f"left {number}")
         case "context":
             session.append_context("rule", kind="harness")
         case "compact":
