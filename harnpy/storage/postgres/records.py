@@ -33,6 +33,10 @@ _TYPES = ("bigint", "text", "timestamptz", "bigint", "integer", "float8", "bytea
 ROWS = "unnest({})".format(
     ", ".join(f"%({name})s::{type}[]" for name, type in zip(_NAMES, _TYPES, strict=True))
 )
+#: The same for one row: an array's texts would be escaped.
+ROW = "(VALUES ({}))".format(
+    ", ".join(f"%({name})s::{type}" for name, type in zip(_NAMES, _TYPES, strict=True))
+)
 _INSERT = f"INSERT INTO harn.records ({COLUMNS}) SELECT %(sid)s::bigint, * FROM {ROWS}"
 
 SHOWN = """r.sid, r.seq, r.type, (extract(epoch FROM r.time) * 1000000)::bigint,
@@ -125,6 +129,11 @@ def values_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """Return rows as the parameters of `ROWS`."""
     values = zip(*map(_values, rows), strict=True) if rows else [()] * len(_NAMES)
     return {name: list(column) for name, column in zip(_NAMES, values, strict=True)}
+
+
+def value_of(row: Row) -> dict[str, Any]:
+    """Return a row as the parameters of `ROW`."""
+    return dict(zip(_NAMES, _values(row), strict=True))
 
 
 def _values(row: Row) -> tuple[Any, ...]:

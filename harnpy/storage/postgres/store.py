@@ -83,10 +83,13 @@ place AS (
   WHERE kind = %(kind)s AND name = %(name)s AND deleted IS NULL AND version = %(expected)s
     AND (%(key)s::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING sid),
 """
-_WRITTEN = f"""
-written AS (INSERT INTO harn.records ({stored.COLUMNS}) SELECT place.sid, r.* FROM place, {stored.ROWS} r)
+_WRITTEN, _WRITTEN_ONE = (
+    f"""
+written AS (INSERT INTO harn.records ({stored.COLUMNS}) SELECT place.sid, r.* FROM place, {rows} r)
 SELECT sid, pg_notify('harn', %(news)s) FROM place
 """
+    for rows in (stored.ROWS, stored.ROW)
+)
 
 
 class PostgresStream(BaseStream):
@@ -163,7 +166,8 @@ class _Append(NamedTuple):
         self.database.state(self._write, made=self._was_made)
 
     def _write(self, connection: Connection) -> bool:
-        query = _HELD + (_NEXT if self.expected else _FIRST) + _WRITTEN
+        written = _WRITTEN_ONE if len(self.rows) == 1 else _WRITTEN
+        query = _HELD + (_NEXT if self.expected else _FIRST) + written
         if connection.execute(query, self._values()).fetchone() is None:
             raise self._refusal(connection)
         return True
@@ -180,7 +184,7 @@ class _Append(NamedTuple):
             "created": stored.moment(rows[0].time) if rows else None,
             "time": stored.moment(rows[-1].time) if rows else None,
             **columns(self.head),
-            **stored.values_of(rows),
+            **(stored.value_of(rows[0]) if len(rows) == 1 else stored.values_of(rows)),
             "news": f"{self.kind} {self.name} {self.expected + len(rows)}",
         }
 
