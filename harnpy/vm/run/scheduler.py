@@ -346,15 +346,14 @@ class Scheduler:
         stack.parent, stack.gr_context = here, here.gr_context
         if self.hub is None:
             self.hub = here
-        hub, own = self.hub, task.greenlet
-        if task is self.root:
-            self.hub = stack
-        else:
-            task.greenlet = stack
+        # The hub is the root's: other tasks come and go while a child is in a greenlet of its part.
+        holder, name = (self, "hub") if task is self.root else (task, "greenlet")
+        own = getattr(holder, name)
+        setattr(holder, name, stack)
         try:
             return stack.switch()
         finally:
-            self.hub, task.greenlet = hub, own
+            setattr(holder, name, own)
 
     def resume(self, task: Task) -> None:
         self.ready.append(task)
