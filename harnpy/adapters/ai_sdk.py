@@ -36,6 +36,7 @@ from harnpy.session.registers import DELETED
 from harnpy.session.runtime import SessionQuery
 from harnpy.session.transfer import ai_sdk, listed, originals
 from harnpy.session.transfer.blocks import as_text, parts_of
+from harnpy.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -134,17 +135,30 @@ class ChatApp(JsonApp):
     async def _list(self, request: Request) -> Json:
         before = self._session_id(request.scope, "")
         after = parse_qs(request.scope.get("query_string", b"").decode("latin-1")).get("after", [None])[0]
-        page = await self._runtime.list(SessionQuery(after=after))
-        chats = [
-            {
-                "id": info.id.removeprefix(before),
-                "createdAt": info.created_at,
-                "updatedAt": info.updated_at,
-            }
-            for info in page.items
-            if info.id.startswith(before)
-        ]
-        return {"chats": chats, "next": page.next}
+        if after is not None:
+            number, _, rest = after.partition(":")
+            after = f"{number}:{before}{rest}"
+        chats: list[Json] = []
+        while True:
+            try:
+                page = await self._runtime.list(SessionQuery(after=after))
+            except StorageError as error:
+                raise Problem(400, "`after` must be what `next` of a list says") from error
+            chats += [
+                {
+                    "id": info.id.removeprefix(before),
+                    "createdAt": info.created_at,
+                    "updatedAt": info.updated_at,
+                }
+                for info in page.items
+                if info.id.startswith(before)
+            ]
+            after = page.next
+            if after is None:
+                return {"chats": chats, "next": None}
+            number, _, name = after.partition(":")
+            if name.startswith(before):  # no word of where somebody else's chat stands
+                return {"chats": chats, "next": f"{number}:{name.removeprefix(before)}"}
 
     async def _chat(self, request: Request, events: Callable[..., Events]) -> Events:
         given = request.json()
@@ -241,6 +255,8 @@ def _checked(messages: Any) -> list[Json]:
         parts = message.get("parts")
         if not isinstance(parts, list) or not all(_is_part(part) for part in parts):
             raise Problem(400, f"message {number}: `parts` must be a list of objects with a `type`")
+    if len({message["id"] for message in messages}) < len(messages):
+        raise Problem(400, "two of the messages have the same `id`")
     return messages
 
 

@@ -237,7 +237,9 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
             except VersionConflict:
                 if expected is not None:
                     raise
-                version = stream.refresh()
+                self._written.cache_clear()
+                stream = self._written(thread_id)
+                version = stream.version
             else:
                 return version
 

@@ -198,8 +198,8 @@ class HarnpyConversationStore(ConversationStore):
         id = record.conversation_id
         parent = new[0].parent_id if new else record.head_id
         is_fork = expected is None and parent is not None
-        if is_fork:
-            self._fork(id, str(parent))
+        if expected is not None and self._store.head(KIND, id) is None:
+            raise ConversationConflict(id)
         drafts = []
         for entry in new:
             given = from_json(ModelMessagesTypeAdapter.dump_json([entry.message]))
@@ -207,8 +207,13 @@ class HarnpyConversationStore(ConversationStore):
             told = {**(first.metadata or {}), ENTRY: {"id": entry.id, "parent_id": entry.parent_id}}
             drafts += [first.copy(metadata=told), *rest]
 
+        if is_fork:
+            self._fork(id, str(parent))
+
         def write(session: StoredSession) -> None:
             told = None if is_fork else session.get(RECORD)
+            if told is None and session.agent_facts().get("agent_name") != TOOL:
+                raise ConversationConflict(id)  # a session of another kind has the id
             if (None if told is None else told["revision"]) != expected:
                 raise ConversationConflict(id)
             known = _entries_of(session)

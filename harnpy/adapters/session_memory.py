@@ -53,6 +53,8 @@ class SessionMemory:
                 self._session = opened(self.session_id, self._store, **self._created)
             while True:
                 self._session.refresh()
+                if not self._session.version:  # it was deleted
+                    self._session = opened(self.session_id, self._store, **self._created)
                 try:
                     return call(self._session)
                 except SessionConflict:

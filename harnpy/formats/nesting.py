@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harnpy.faults import TooLarge, paced
+from harnpy.faults import TooLarge, look, paced
 
 Value = Any
 
@@ -72,6 +72,7 @@ def refuse_endless(value: Value) -> None:
                 parts += known[0]
                 continue
             inside = _parts(part)
+            look(len(inside))
             if PLAIN.issuperset(map(type, inside)):  # as most are that hold no others
                 counted[id(part)] = len(inside), part
                 there += len(inside)

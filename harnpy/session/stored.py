@@ -90,6 +90,8 @@ _BOUND: Final = frozenset({
     kinds.SESSION_CREATED, kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.REGISTER_SET,
     kinds.LEAF_MOVED, kinds.STATUS_CHANGED, kinds.PROJECTION_SNAPSHOTTED,
 })  # fmt: skip
+#: What is said, each by itself.
+_SAID: Final = frozenset({kinds.MESSAGE_ADDED, kinds.CONTEXT_ADDED})
 #: Behind them, a load reads the log before them.
 _CUTS: Final = frozenset({kinds.HISTORY_REPLACED, kinds.COMPACTION_TRIGGERED, kinds.LEAF_MOVED})
 
@@ -207,6 +209,9 @@ class StoredSession(Session):
         try:
             for events in appends:
                 first = first or events[0]
+                View().read(
+                    [event for event in events if event.type in _SAID]
+                )  # which fails for what is none
                 digest.add(events)
                 hidden.append(events, hidden.version, head={"status": DELETED})
             assert first is not None, "a log has a first event"

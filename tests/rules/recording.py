@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from harnpy.llm.reply import Reply
 from harnpy.world import World
@@ -155,6 +156,9 @@ class RecordedFiles:
 
     def read_bytes(self, path: str, most: int | None = None) -> bytes:
         return self.read_text(path).encode()
+
+    def reader(self, path: str) -> BinaryIO:
+        return BytesIO(self.read_bytes(path))
 
     def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
         self.write_text(path, data.decode(), append)

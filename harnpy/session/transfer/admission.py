@@ -6,6 +6,7 @@ Spec: 10 §C17.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,7 @@ from harnpy.session.cuts import Created
 from harnpy.session.errors import SessionError, TransferError
 from harnpy.session.events import MICROS, SESSION_CREATED, TURN_STARTED, Event, EventDraft, Origin, TurnRef
 from harnpy.session.stored import StoredSession
+from harnpy.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -128,9 +130,16 @@ _KINDS: dict[str, str | None] = {
 def admit(events: Sequence[Event], origin: Origin, store: Store) -> StoredSession:
     """Store a whole log as the session that ``origin`` names. Raises `InvalidSessionId`, `SessionExists`, and
     `TransferError` for events that don't fit together."""
-    try:
+    with _fitting():
         return StoredSession.admit(events, origin, store)
-    except SessionError:
+
+
+@contextmanager
+def _fitting() -> Iterator[None]:
+    """Raise `TransferError` for events that don't fit together."""
+    try:
+        yield
+    except (SessionError, StorageError):
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise TransferError(f"the events are no session's: {shape_problem(error)}") from error
@@ -153,7 +162,8 @@ def admit_appends(appends: Iterator[list[Event]], origin: Origin, store: Store) 
     if second is None:
         return admit(first, origin, store).id
     created, *rest = first
-    StoredSession.gather(chain((as_append([created]), as_append(rest), second), appends), origin, store)
+    with _fitting():
+        StoredSession.gather(chain((as_append([created]), as_append(rest), second), appends), origin, store)
     return origin.id
 
 

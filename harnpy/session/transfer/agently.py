@@ -37,7 +37,10 @@ JSON, YAML = "JSON", "YAML"
 
 def read_text(text: str, language: str) -> Any:
     """Return the value of a text in `JSON` (JSON5, too) or `YAML`. Raises ValueError."""
-    return _READERS[language](text)
+    try:
+        return _READERS[language](text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def load_document(

@@ -83,7 +83,7 @@ def _answered(listing: Listing, parts: list[Json], told: Json, id: str, time: in
     metadata = {key: value for key, value in told.items() if key != _HARN}
     at = 0
     for number, step in enumerate(filter(None, steps)):
-        origin = origins[number] if number < len(origins) else _origin(step, told)
+        origin = listed.origin_in(origins[number]) if number < len(origins) else _origin(step, told)
         blocks = [block for part in step if (block := _block(listing, part, origin)) is not None]
         thoughts = [block["thinking"] for block in blocks if _is_unsigned(block)]
         blocks = [block for block in blocks if not _is_unsigned(block)]

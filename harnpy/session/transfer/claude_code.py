@@ -20,7 +20,7 @@ from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
 from harnpy.session.transfer.anthropic_messages import from_anthropic, is_foreign, to_anthropic
 from harnpy.session.transfer.blocks import ADDRESSES, text_block, text_of
-from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
+from harnpy.session.transfer.foreign import Conversation, Entry, context, summary, time_of
 from harnpy.session.transfer.message_formats import REASONING
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class _Chain:
         message = row.get("message")
         if kind in ("user", "assistant"):
             if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+                self._entry[uuid] = behind  # where what comes behind it stands, if a part is enough
                 raise TransferError(f"line {number} has type '{kind}', and no message")
             if row.get("isCompactSummary") and behind is not None and behind in self._cuts:
                 self._entry[uuid] = behind
@@ -171,7 +172,9 @@ class _Chain:
         """Return the entry that a line stands behind; results of one answer stand behind one another. None:
         it begins the conversation, or a part of one whose line before isn't in the file."""
         parent = row.get("parentUuid") or row.get("logicalParentUuid")
-        return None if parent is None else self._entry.get(parent)
+        if parent is None or parent in self._entry or not self._rows.notes:
+            return None if parent is None else self._entry.get(parent)
+        return next(reversed(self._entry.values()), None)  # the line before may be one that can't be read
 
     def _data(self, lines: list[_Line], numbers: Numbers, last: int) -> Any:
         """Return the data of an entry's event."""
@@ -199,7 +202,7 @@ class _Chain:
         uuids = [uuid for uuid in listed if isinstance(uuid, str)] if isinstance(listed, list) else []
         preserved = [self._name(self._entry.get(uuid)) for uuid in uuids]
         known = [number for each in dict.fromkeys(preserved) if each and (number := numbers(each))]
-        items: list[Any] = [{"message": from_anthropic(each["message"])} for each in summaries]
+        items: list[Any] = [summary(from_anthropic(each["message"])) for each in summaries]
         items += joined([[number, number] for number in known])
         return Cut.restored({"strategy": TOOL, "cutoff_seq": last, "entries": items})
 

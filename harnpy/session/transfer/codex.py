@@ -16,9 +16,9 @@ from harnpy.session.errors import TransferError
 from harnpy.session.events import MICROS, stamp
 from harnpy.session.transfer import admission
 from harnpy.session.transfer.admission import Loss, counted
-from harnpy.session.transfer.blocks import ADDRESSES
+from harnpy.session.transfer.blocks import ADDRESSES, blocks_of
 from harnpy.session.transfer.claude_code import uuid_of
-from harnpy.session.transfer.foreign import Conversation, Entry, context, time_of
+from harnpy.session.transfer.foreign import Conversation, Entry, context, summary, time_of
 from harnpy.session.transfer.message_formats import REASONING
 from harnpy.session.transfer.response_items import (
     OUTPUTS,
@@ -100,7 +100,8 @@ def _meta(lines: Iterator[Row]) -> Json:
 def _read(rollout: _Rollout, rows: Rows, lines: Iterator[Row], until: int | None = None) -> None:
     """Take in the lines whose ordinals are below ``until``."""
     for number, row in lines:
-        if until is None or row.get("ordinal", number) < until:
+        ordinal = row.get("ordinal", number)
+        if until is None or (type(ordinal) is int and ordinal < until):
             rows.give(rollout.take, number, row)
 
 
@@ -110,11 +111,11 @@ def _join(rollout: _Rollout, meta: Json, find: Find, losses: list[Loss], seen: s
     if type(until) is not int or origin in seen:
         return  # it holds its history itself
     rows = find(origin)
-    if rows is None:
+    lines = iter(()) if rows is None else rows.each()
+    above = {} if rows is None else _meta(lines)
+    if rows is None or above["id"] != origin:  # another one's name may end so, too
         losses.append(Loss(rollout.id, "messages before the fork", f"the rollout of {origin} isn't there"))
         return
-    lines = rows.each()
-    above = _meta(lines)
     if isinstance(above.get("forked_from_id"), str):
         _join(rollout, above, find, losses, {*seen, origin})
     rollout.thread = origin
@@ -239,7 +240,7 @@ class _Rollout:
             messages = [{"role": "user", "content": str(payload["message"])}]
 
         def cut(numbers: Numbers, last: int) -> Cut:
-            items = [{"message": message} for message in messages]
+            items = [summary(message) for message in messages]
             return Cut.restored({"strategy": TOOL, "cutoff_seq": last, "entries": items})
 
         self._add(id, time, kinds.COMPACTION_TRIGGERED, cut)
@@ -277,10 +278,13 @@ def lost(session: Session) -> list[Loss]:
     """Return what of a session its rollout doesn't hold."""
     found = admission.lost(session, ())
     said = [entry.message for entry in session.entries()]
-    thoughts = sum(len(_thoughts(message)) + len(message.keys() & set(REASONING)) for message in said)
-    if thoughts:
-        found.append(Loss(session.id, "thoughts of other services", counted(thoughts, "block")))
-    return found
+    left_out = [block for message in said for block in _left_out(message)]
+    thoughts = sum(str(block.get("type")).endswith("thinking") for block in left_out)
+    unsigned = sum(len(message.keys() & set(REASONING)) for message in said)
+    if thoughts + unsigned:
+        found.append(Loss(session.id, "thoughts of other services", counted(thoughts + unsigned, "block")))
+    others = len(left_out) - thoughts
+    return found if not others else [*found, Loss(session.id, "other blocks", counted(others, "block"))]
 
 
 def _lines(session: Session) -> Iterator[Json]:
@@ -302,7 +306,7 @@ def _lines(session: Session) -> Iterator[Json]:
         time = session.moment if entry.event is None else entry.event.moment
         at = stamp(round(time * MICROS))[:23] + "Z"
         origin = entry.message.get("origin")
-        is_own = origin is not None and origin["dialect"] == _DIALECT
+        is_own = _is_own(entry.message)
         if origin is not None and is_own and origin["model"] != model:
             model = origin["model"]
             yield {"timestamp": at, "type": "turn_context", "payload": {"cwd": cwd, "model": model}}
@@ -312,7 +316,18 @@ def _lines(session: Session) -> Iterator[Json]:
             yield {"timestamp": at, "type": "response_item", "payload": item}
 
 
-def _thoughts(message: Json) -> list[Json]:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    return [each for each in blocks if isinstance(each, dict) and str(each.get("type")).endswith("thinking")]
+#: What every item of a rollout's own has a place for.
+_HELD = ("text", "image", "tool_use", "tool_result")
+
+
+def _left_out(message: Json) -> list[Json]:
+    """Return the blocks of a message that only another service understands."""
+    if _is_own(message):
+        return []
+    return [block for block in blocks_of(message) if block.get("type") not in _HELD]
+
+
+def _is_own(message: Json) -> bool:
+    """Return whether a message goes back to the service that wrote it."""
+    origin = message.get("origin")
+    return isinstance(origin, dict) and origin.get("dialect") == _DIALECT

@@ -93,6 +93,8 @@ def opened(path: str, world: World) -> Iterator[Query]:
         if not world.files.is_file(path):
             raise TransferError("this is no file")
         logs = [log for log in (f"{path}-wal", f"{path}-journal") if world.files.is_file(log)]
+        for read in (path, *logs):
+            world.files.reader(read).close()  # SQLite asks nobody
         quiet = not any(world.files.status(log).st_size for log in logs)
         name = f"file:{quote(world.files.real_path(path))}?mode=ro{'&immutable=1' if quiet else ''}"
         error, connect = sqlite3.Error, partial(sqlite3.connect, name, uri=True)

@@ -31,6 +31,7 @@ from harnpy.session.transfer.formats import (
     TOOLS,
     UPDATE,
     admitted,
+    dumped,
     format_called,
     list_in,
     many_of,
@@ -146,7 +147,7 @@ def export_dir(
         try:
             session = _loaded(store, name, world)
             path = posixpath.join(directory, _file_of(chosen, name))
-            report.losses.extend(write(session, chosen, path, chosen.dumps(session), world))
+            report.losses.extend(write(session, chosen, path, dumped(session, chosen), world))
             records.append(ancestry_of(session))
         except (StorageError, SessionError) as error:
             report.errors.append((name, str(error)))
@@ -252,7 +253,10 @@ class _Import:
 
     def _is_whole(self, path: str) -> bool:
         """Return whether the log of a file stands beside it: what is in the file says no more."""
-        return read_beside(path, self._world).lines is not None
+        try:
+            return read_beside(path, self._world).lines is not None
+        except OSError:
+            return False
 
     def _is_list(self, path: str) -> bool:
         """Return whether a framework wrote a list of messages to a file."""

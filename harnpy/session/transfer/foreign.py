@@ -268,6 +268,18 @@ def context(text: str) -> Json:
     return {"content": text, "kind": "harness", "placement": "history"}
 
 
+def summary(message: Json) -> Json:
+    """Return an entry of a compaction: a message that is in it alone. Raises `TransferError` for what is no
+    message."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    if not isinstance(content, str | list) or not all(
+        isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks
+    ):
+        raise TransferError("the summary of a compaction is neither a text nor blocks")
+    return {"message": message}
+
+
 def time_of(number: int, row: Json) -> int:
     """Return the time of a line, in microseconds since 1970. Raises `TransferError`."""
     try:
@@ -344,5 +356,11 @@ def read_line(line: str | bytes) -> Any:
     """Return the value of a line, half characters that some writers leave included. Raises ValueError."""
     try:
         return from_json(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     except DecodeError:
+        pass
+    try:
         return json.loads(line)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

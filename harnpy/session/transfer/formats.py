@@ -394,15 +394,21 @@ def export(
     chosen = format_called(format)
     if strict:
         admission.refuse(chosen.lost(session))
-    text = chosen.dumps(session)
+    text = dumped(session, chosen)
     if path is not None:
         write(session, chosen, path, text, session.origin.world if world is None else world)
     return text
 
 
+def dumped(session: Session, format: Format) -> str:
+    """Return a session as the text of a file. Raises `TransferError` for one with messages that aren't any,
+    such as what another program has put there."""
+    return listed.understood(format.dumps, session)
+
+
 def write(session: Session, format: Format, path: str, text: str, world: World) -> Sequence[Loss]:
     """Write a session's file, and beside it what its format can't hold; return what that is."""
-    losses = format.lost(session)
+    losses = listed.understood(format.lost, session)
     world.files.replace_text(path, text)
     if losses and format.name not in PAGES:
         world.files.replace_text(path + BESIDE, dump_beside(session, format.name, text))

@@ -276,6 +276,13 @@ def text_of(content: str | Iterable[Json]) -> str:
     )
 
 
+def origin_in(value: Any) -> Json | None:
+    """Return who wrote a message, as harnpy's own part of a file says it; None for what isn't that."""
+    keys = ("dialect", "base_url", "model")
+    is_one = isinstance(value, dict) and value.keys() == set(keys)
+    return value if is_one and all(isinstance(value[key], str) for key in keys) else None
+
+
 def with_prompt(conversation: Conversation) -> list[Entry]:
     """Return the entries of a part of a conversation: what the system says first is context, too."""
     said = conversation.system

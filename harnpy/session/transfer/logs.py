@@ -145,13 +145,12 @@ def event_of(row: Json, number: int, origin: Origin, former: str) -> Event:
         event = decode_event(row, owner)
         if position(row["id"], former) == number:
             event.supplement(id=event_id(owner.id, number, event.time))
-        turn = position(row.get("turn_id", ""), former)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        turn = row.get("turn", position(row.get("turn_id", ""), former))
+        event.body = restored_payload(event.type, row.get("stored", event.body), owner)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise TransferError(f"event {number} can't be read: {shape_problem(error)}") from None
-    turn = row.get("turn", turn)
     if turn is not None:
         event.turn = TurnRef(owner, turn)
-    event.body = restored_payload(event.type, row.get("stored", event.body), owner)
     return event
 
 
@@ -199,7 +198,7 @@ def read_beside(path: str, world: World) -> Beside:
         found = from_json(world.files.read_bytes(kept))
         lines = [to_json(event).decode() for event in found["events"]]
         digest, format = found["sha256"], str(found["format"])
-    except (DecodeError, LookupError, TypeError):
+    except (DecodeError, LookupError, TypeError, RecursionError):
         return Beside(loss=Loss(name, _REST, f"{name}{BESIDE} can't be read, and is left aside"))
     if not is_alone and digest != _digest(world.files.read_bytes(path)):
         return Beside(
