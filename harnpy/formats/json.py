@@ -439,6 +439,27 @@ def without_nulls(value: Any) -> Any:
     return list(map(without_nulls, value)) if isinstance(value, list) else value
 
 
+# JSON from elsewhere. Decoders in C recurse, and a program's limit of recursion is no bound for them.
+
+
+#: As deep as a text may be that a decoder in C is given.
+_DEEPEST = 900
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
+
+
+def refuse_depth(text: str | bytes) -> None:
+    """Raise ValueError for JSON that is nested too deeply to be read."""
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if data.count(b"[") + data.count(b"{") <= _DEEPEST:
+        return
+    depth = 0
+    for code in _STRINGS.sub(b"", data).translate(None, _NO_BRACKETS):
+        depth += 1 if code in b"[{" else -1
+        if depth > _DEEPEST:
+            raise ValueError("it is nested too deeply")
+
+
 # JSON Lines.
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.json import refuse_depth
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Cut
 from harnpy.session.errors import TransferError, TransferTypeError
@@ -37,6 +38,7 @@ JSON, YAML = "JSON", "YAML"
 
 def read_text(text: str, language: str) -> Any:
     """Return the value of a text in `JSON` (JSON5, too) or `YAML`. Raises ValueError."""
+    refuse_depth(text)
     try:
         return _READERS[language](text)
     except RecursionError:

@@ -11,6 +11,7 @@ from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
 from harnpy.faults import shape_problem
+from harnpy.formats.json import refuse_depth
 from harnpy.formats.mismatch import unread
 from harnpy.formats.tool_messages import calls_of, results_of
 from harnpy.session import events as kinds
@@ -355,8 +356,9 @@ def are_cantos(lines: Iterable[str]) -> bool:
     """Return whether the lines of a log are Canto's: by the first of them."""
     first = next((line for line in lines if line.strip()), "")
     try:
+        refuse_depth(first)
         row = from_json(first)
-    except (DecodeError, UnicodeDecodeError):
+    except ValueError:
         return False
     return isinstance(row, dict) and row.keys() >= _NEEDED and row["type"] != SESSION_CREATED
 
@@ -372,12 +374,14 @@ def read_log(lines: Iterable[str], record: Json | None = None) -> Rows:
     torn = 0
     for number, line in texts:
         try:
+            refuse_depth(line)
             envelope = from_json(line)
-        except (DecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             if number == texts[-1][0] and not line.endswith("\n"):
                 torn = len(line.encode())
                 break
-            raise TransferError(f"line {number} isn't JSON: {unread(line, Any)}") from error
+            why = unread(line, Any) if isinstance(error, DecodeError) else error
+            raise TransferError(f"line {number} isn't JSON: {why}") from error
         if not isinstance(envelope, dict) or not envelope.keys() >= _NEEDED:
             raise TransferError(f"line {number} is no event: it needs {', '.join(sorted(_NEEDED))}")
         envelopes.append(envelope)

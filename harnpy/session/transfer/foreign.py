@@ -14,6 +14,7 @@ from msgspec import DecodeError
 from msgspec.json import decode as from_json
 
 from harnpy.faults import shape_problem
+from harnpy.formats.json import refuse_depth
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Created
 from harnpy.session.errors import TransferError
@@ -354,13 +355,8 @@ class Rows:
 
 def read_line(line: str | bytes) -> Any:
     """Return the value of a line, half characters that some writers leave included. Raises ValueError."""
+    refuse_depth(line)
     try:
         return from_json(line)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     except DecodeError:
-        pass
-    try:
         return json.loads(line)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None

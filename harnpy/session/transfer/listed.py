@@ -16,6 +16,7 @@ from msgspec.json import decode as from_json
 
 from harnpy.faults import shape_problem
 from harnpy.formats.dicts import as_dicts
+from harnpy.formats.json import refuse_depth
 from harnpy.session import events as kinds
 from harnpy.session.errors import TransferError
 from harnpy.session.events import read_stamp
@@ -154,8 +155,12 @@ def read_document(text: str | bytes, listing: Listing | None = None) -> Any:
         return word(number) if value in (float("inf"), float("-inf")) else value
 
     try:
+        refuse_depth(text)
+    except ValueError:
+        raise TransferError("the JSON is nested too deeply") from None
+    try:
         return from_json(text)
-    except (DecodeError, RecursionError):
+    except DecodeError:
         pass
     try:
         return _whole(json.loads(text, parse_constant=word, parse_float=read))

@@ -19,6 +19,7 @@ from msgspec.json import decode as from_json
 from msgspec.json import encode as to_json
 
 from harnpy.faults import shape_problem
+from harnpy.formats.json import refuse_depth
 from harnpy.formats.mismatch import unread
 from harnpy.session import view
 from harnpy.session.codec import decode_event, encode_event
@@ -120,8 +121,11 @@ def _read(lines: Iterable[str]) -> Iterator[Json]:
         if not line.strip():
             continue
         try:
+            refuse_depth(line)
             row = from_json(line)
-        except (DecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
+            raise TransferError(f"line {number} isn't JSON: {error}") from error
+        except DecodeError as error:
             raise TransferError(f"line {number} isn't JSON: {unread(line, Any)}") from error
         if not isinstance(row, dict) or not row.keys() >= _NEEDED:
             missing = ", ".join(sorted(_NEEDED - set(row if isinstance(row, dict) else ())))
@@ -195,10 +199,12 @@ def read_beside(path: str, world: World) -> Beside:
         return Beside()
     name = posixpath.basename(path)
     try:
-        found = from_json(world.files.read_bytes(kept))
+        written = world.files.read_bytes(kept)
+        refuse_depth(written)
+        found = from_json(written)
         lines = [to_json(event).decode() for event in found["events"]]
         digest, format = found["sha256"], str(found["format"])
-    except (DecodeError, LookupError, TypeError, RecursionError):
+    except (DecodeError, LookupError, TypeError, ValueError):
         return Beside(loss=Loss(name, _REST, f"{name}{BESIDE} can't be read, and is left aside"))
     if not is_alone and digest != _digest(world.files.read_bytes(path)):
         return Beside(

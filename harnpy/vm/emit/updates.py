@@ -236,6 +236,8 @@ def may_update(variable: Variable) -> bool:
 
 
 def reads(e: Emitter, node: ast.Node, variable: Variable) -> bool:
+    while isinstance(node, ast.TryStar):  # which is its value
+        node = node.value
     if not isinstance(node, ast.Name):
         return False
     ref = e.refs[id(node)]

@@ -78,3 +78,23 @@ def test_what_fails_in_the_middle_leaves_nothing(
     assert report.imported == []
     assert store.kinds().get(KIND, 0) == 0
     assert store.fsck().clean
+
+
+def test_a_long_conversation_is_checked_like_a_short_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    base = {"sessionId": "s", "timestamp": "2026-01-05T09:30:00Z"}
+    cut = {"type": "system", "subtype": "compact_boundary", "uuid": "k", "logicalParentUuid": "a"}
+    summary = {"type": "user", "uuid": "s", "parentUuid": "k", "isCompactSummary": True}
+    lines = [
+        {**base, "type": "user", "uuid": "a", "message": {"role": "user", "content": "go"}},
+        {**base, **cut},
+        {**base, **summary, "message": {"role": "user", "content": 5}},
+    ]
+    path = tmp_path / "talk.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for most in (1, 2000):
+        monkeypatch.setattr(foreign, "_MOST", most)
+        [(_, reason)] = import_sessions([str(path)], store).errors
+        assert reason == "the summary of a compaction is neither a text nor blocks"
+        assert store.kinds().get(KIND, 0) == 0

@@ -328,3 +328,30 @@ def test_half_characters_are_mended_and_counted(tmp_path: Path) -> None:
         f"{TALK}: half characters: 1 event, where they are U+FFFD"
     ]
     assert imported(tmp_path / "talk.jsonl", store=store)[1].imported == []
+
+
+def test_a_file_that_is_nested_too_deeply_keeps_none_of_the_others_out(tmp_path: Path) -> None:
+    deep = "[" * 200_000 + "]" * 200_000
+    (tmp_path / "deep.jsonl").write_text(deep + "\n")
+    (tmp_path / "deep.json").write_text(deep)
+    talk = (HERE / "claude_code/11111111-1111-4111-8111-111111111111.jsonl").read_text()
+    (tmp_path / "talk.jsonl").write_text(talk)
+    _, report = imported(tmp_path)
+    assert report.imported == [TALK]
+    assert {Path(path).name for path, _ in report.errors} == {"deep.jsonl", "deep.json"}
+
+
+def test_a_part_of_a_transcript_goes_on_behind_the_line_that_cannot_be_read(tmp_path: Path) -> None:
+    base = {"sessionId": "s", "timestamp": "2026-01-05T09:30:00Z", "type": "user"}
+    said = [{"role": "user", "content": "first"}, 5, {"role": "user", "content": "second"}]
+    ids = ("a", "b", "c")
+    lines = [
+        {**base, "uuid": id, "parentUuid": before, "message": message}
+        for id, before, message in zip(ids, (None, *ids), said, strict=False)
+    ]
+    path = tmp_path / "talk.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    store, report = imported(path, partial=True)
+    assert report.errors == []
+    window = [message["content"] for message in load("claude-code-s", store).messages()]
+    assert window == ["first", "second"]
