@@ -59,6 +59,8 @@ def conversation(text: str) -> Conversation:
         if message.get("role") == "system":
             texts = (str(part.get("text") or "") for part in parts if part.get("type") == "text")
             listing.instruct("".join(texts), f"{id}.0", time, at=id)
+            listing.lose("metadata of system messages", int(bool(told)))
+            listing.lose("parts of system messages", sum(part.get("type") != "text" for part in parts))
         elif message.get("role") == "user":
             blocks = [block for part in parts if (block := _block(listing, part, None)) is not None]
             metadata = {"metadata": told} if told else None
@@ -144,6 +146,8 @@ def _block(listing: Listing, part: Json, origin: Json | None) -> Json | None:
     if _is_tool(part):
         if part.get("providerExecuted"):
             listing.lose("marks of a service's own tools")
+        for key in ("title", "preliminary"):
+            listing.lose("keys of calls", int(bool(part.get(key))), key)
         name = part.get("toolName") if kind == "dynamic-tool" else str(kind).removeprefix("tool-")
         given = part.get("input", part.get("rawInput"))
         call = {"id": str(part.get("toolCallId") or ""), "name": str(name or "")}

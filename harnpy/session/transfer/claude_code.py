@@ -180,10 +180,16 @@ class _Chain:
         """Return the data of an entry's event."""
         if lines[0].type == "system":
             return self._compaction(lines, numbers, last)
-        rows = [self._rows.again(line.at) for line in lines]
+        rows = self._read(lines)
         if lines[0].type == "attachment":
             return context(_file(rows[0]) or "")
         return context(text_of(rows[0]["message"].get("content"))) if lines[0].is_meta else _message(rows)
+
+    def _read(self, lines: list[_Line]) -> list[Json]:
+        rows = [self._rows.again(line.at) for line in lines]
+        if [row.get("uuid") for row in rows] != [line.uuid for line in lines]:
+            raise TransferError("the file has changed while it was read")
+        return rows
 
     def _told(self, at: int) -> Json:
         """Return what the metadata says of a message: its last line does."""
@@ -195,7 +201,7 @@ class _Chain:
         return None if first is None else self._groups[first][-1].uuid
 
     def _compaction(self, lines: list[_Line], numbers: Numbers, last: int) -> Cut:
-        row, *summaries = [self._rows.again(line.at) for line in lines]
+        row, *summaries = self._read(lines)
         told = row.get("compactMetadata")
         kept = told.get("preservedMessages") if isinstance(told, dict) else None
         listed = kept.get("uuids") if isinstance(kept, dict) else None

@@ -46,7 +46,6 @@ from harnpy.session.transfer.messages import FAMILIES
 from harnpy.storage import StorageError, open_store
 from harnpy.storage.copying import all_names, copy_streams
 from harnpy.storage.jsonl.layout import file_name
-from harnpy.storage.memory import MemoryStore
 from harnpy.storage.opening import shown
 from harnpy.world import World
 from harnpy.world.files import plain_reason
@@ -356,8 +355,9 @@ class _Import:
     def _admit_all(self, path: str, conversations: Sequence[Conversation]) -> None:
         if len(conversations) > 1:
             # All of them or none: each is tried before the first is stored.
+            may_grow = self._on_conflict != ERROR
             for each in conversations:
-                foreign.load(each, MemoryStore(), self._world)
+                foreign.check(each, self._store, self._world, may_grow)
         for each in conversations:
             self._admit(path, each)
 

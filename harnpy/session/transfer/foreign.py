@@ -17,13 +17,14 @@ from harnpy.faults import shape_problem
 from harnpy.formats.json import refuse_depth
 from harnpy.session import events as kinds
 from harnpy.session.cuts import Created
-from harnpy.session.errors import TransferError
+from harnpy.session.errors import SessionExists, TransferError
 from harnpy.session.events import MICROS, SESSION_CREATED, Event, EventDraft, Origin, read_stamp
 from harnpy.session.prompt import SYSTEM
 from harnpy.session.registers import METADATA
 from harnpy.session.rewind import LeafMoved
 from harnpy.session.stored import StoredSession
 from harnpy.session.transfer.admission import Loss, admit_appends, as_append, counted
+from harnpy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -111,12 +112,7 @@ def grown(conversation: Conversation, store: Store, world: World, id: str | None
     session = StoredSession.load(conversation.id if id is None else id, store, world)
     if session is None:
         return load(conversation, store, world, id)
-    log = Growth.of(session)
-    if not conversation.is_named and not log.shares(conversation.entries):
-        raise TransferError(
-            f"the session {session.id} is another conversation: import it with another id (--id), "
-            "or with --on-conflict rename"
-        )
+    log = _same(conversation, session)
     events = [event for part in log.appends(conversation.entries) for event in part]
     log.instruct(conversation.system)
     events += log.append()
@@ -126,10 +122,31 @@ def grown(conversation: Conversation, store: Store, world: World, id: str | None
     return session.id if events else None
 
 
+def check(conversation: Conversation, store: Store, world: World, may_grow: bool) -> None:
+    """Raise what an import of it would raise: `TransferError`, or `SessionExists` unless it ``may_grow``."""
+    session = StoredSession.load(conversation.id, store, world)
+    if session is not None and not may_grow:
+        raise SessionExists(session.id, session.version)
+    load(conversation._replace(losses=[]), MemoryStore(), world)
+    if session is not None:
+        _same(conversation, session)
+
+
+def _same(conversation: Conversation, session: StoredSession) -> Growth:
+    """Return the log of a conversation's session, to be added to."""
+    log = Growth.of(session)
+    if not conversation.is_named and not log.shares(conversation.entries):
+        raise TransferError(
+            f"the session {session.id} is another conversation: import it with another id (--id), "
+            "or with --on-conflict rename"
+        )
+    return log
+
+
 def _tell(conversation: Conversation, log: Growth) -> None:
-    """Note what of a conversation was mended, once."""
+    """Note what of a conversation was mended."""
     loss = Loss(conversation.id, "half characters", f"{counted(log.mended, 'event')}, where they are U+FFFD")
-    if log.mended and loss not in conversation.losses:
+    if log.mended:
         conversation.losses.append(loss)
 
 

@@ -96,6 +96,7 @@ def take(listing: Listing, message: Json, where: str, time: int = 0) -> None:
     else:
         given = _content(listing, content)
         text = listed.text_of(given)
+        listing.lose("additional_kwargs of system messages", int(bool(told)))
         listing.instruct(text, id, time, at=id if isinstance(id, str) else None)
 
 
@@ -144,6 +145,10 @@ def _answered(listing: Listing, data: Json, told: Json, time: int) -> None:
     usage = data.get("usage_metadata")
     if isinstance(usage, dict):
         told["usage"] = usage
+    if data.get("name"):
+        told["name"] = data["name"]
+    failed = sum(bool(each.get("error")) for each in as_dicts(data.get("invalid_tool_calls")))
+    listing.lose("errors of calls that can't be read", failed)
     reason = response.get("stop_reason") or response.get("finish_reason")
     if reason:
         told["stop_reason"] = reason

@@ -86,7 +86,13 @@ class Listing:
             told = (kind, json.dumps(what, sort_keys=True))
             count = 0 if told in self._told else count
             self._told.add(told)
-        self._left_out[kind, name] += count
+        if count:
+            self._left_out[kind, name] += count
+
+    def lose_keys(self, kind: str, given: Json, known: Iterable[str]) -> None:
+        """Count the keys that aren't known."""
+        for key in given.keys() - {*known}:
+            self.lose(kind, name=key)
 
     def say(self, message: Json, id: Any = None, time: int = 0, metadata: Json | None = None) -> None:
         """Add a message; ``id`` is its own, or None."""

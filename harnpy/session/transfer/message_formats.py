@@ -100,11 +100,6 @@ class Talk(Listing):
         self.lose_keys("keys of messages", said, keys)
         return {key: said[key] for key in keys if key in said}
 
-    def lose_keys(self, kind: str, given: Json, known: Sequence[str]) -> None:
-        """Count the keys that aren't known."""
-        for key in given.keys() - set(known):
-            self.lose(kind, name=key)
-
     def mark(self, told: Json) -> None:
         """Note what is told of the last message beside it."""
         self.flush()
@@ -233,6 +228,7 @@ def _read_chat(talk: Talk, item: Json) -> None:
     if role in ("tool", "function"):
         said = talk.taken(item, ("role", "content", "tool_call_id", "name"))
         id = talk.answered(said.get("tool_call_id"), said.get("name") if role == "function" else None)
+        talk.lose("names of tools", int(role == "tool" and bool(said.get("name"))))
         return talk.take(
             {"role": "tool", "tool_call_id": id, "content": _chat_content(talk, said.get("content"))}
         )
@@ -254,6 +250,7 @@ def _chat_call(talk: Talk, call: Json) -> Json:
         function = {"name": custom.get("name"), "arguments": json.dumps({"input": custom.get("input")})}
     elif isinstance(call.get("function"), dict):
         given = call["function"].get("arguments")
+        talk.lose_keys("keys of calls", call["function"], ("name", "arguments"))
         function = {"name": call["function"].get("name"), "arguments": "" if given is None else given}
     else:
         raise TransferError("it has a call without a function")
@@ -272,13 +269,14 @@ def _chat_content(talk: Talk, content: Any) -> Any:
     blocks: list[Json] = []
     for part in objects_in(content, "`content`"):
         kind = part.get("type")
-        if kind == "text":
-            blocks.append(text_block(text_in(part.get("text"), "a text in it")))
-        elif kind == "refusal":
-            blocks.append(text_block(text_in(part.get("refusal"), "a refusal in it")))
+        if kind in ("text", "refusal"):
+            talk.lose_keys("keys of parts", part, ("type", kind))
+            blocks.append(text_block(text_in(part.get(kind), f"a {kind} in it")))
         elif kind == "image_url":
             given = part.get("image_url")
             told = given if isinstance(given, dict) else {"url": given}
+            talk.lose_keys("keys of parts", part, ("type", "image_url"))
+            talk.lose_keys("keys of parts", told, ("url", "detail"))
             image = media("image", None, url=text_in(told.get("url"), "the address of an image in it"))
             blocks.append({**image, **({"detail": told["detail"]} if told.get("detail") else {})})
         elif kind in _MEDIA:
@@ -389,6 +387,8 @@ def _gemini_result(talk: Talk, part: Json) -> Json:
     response = given.get("response") if isinstance(given, dict) else None
     if not isinstance(response, dict):
         raise TransferError("it has a functionResponse without a response")
+    talk.lose_keys("keys of parts", part, ("functionResponse",))
+    talk.lose_keys("keys of results", given, ("id", "name", "response"))
     id = talk.answered(given.get("id"), text_in(given.get("name"), "the name of its functionResponse"))
     failed = {"is_error": True} if response.keys() == {"error"} else {}
     if response.keys() <= {"output"} or failed:

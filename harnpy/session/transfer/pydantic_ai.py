@@ -55,6 +55,7 @@ def conversation(text: str) -> Conversation:
     said = [each["instructions"] for each in messages if isinstance(each.get("instructions"), str)]
     if said:
         listing.instruct(said[-1], at=_INSTRUCTIONS)
+        listing.lose("earlier instructions", len({*said}) - 1)
     for number, message in enumerate(messages, 1):
         id = id or message.get("conversation_id") or message.get("run_id")
         parts = message.get("parts")
@@ -64,6 +65,7 @@ def conversation(text: str) -> Conversation:
             )
         parts = listed.objects_of(parts, f"the parts of message {number}")
         if message["kind"] == "request":
+            listing.lose("metadata of requests", int(bool(message.get("metadata"))))
             for part in parts:
                 _asked(listing, part, message)
         else:

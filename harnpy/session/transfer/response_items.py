@@ -201,6 +201,10 @@ def _read(talk: Talk, item: Json) -> None:
             return talk.tell(from_response_item(item))
         keys = ("type", "role", "content", "id", "status", "phase")
         said = from_response_parts(talk.taken(item, keys).get("content"))
+        for part in content if isinstance(content, list) else []:
+            known = ("text",) if part["type"] in TEXTS else ("image_url", "detail")
+            if part["type"] in (*TEXTS, "input_image"):
+                talk.lose_keys("keys of parts", without_nulls(part), ("type", *known))
         if role in SYSTEMS:
             return talk.instruct(text_of(said), at=role)
         return talk.take({"role": "user", "content": said})

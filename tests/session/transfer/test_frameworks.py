@@ -187,7 +187,7 @@ def test_a_chat_of_the_ai_sdk_and_what_was_denied(tmp_path: Path) -> None:
 
 def test_dumps_of_langchain() -> None:
     session, report = fixture(langchain.TOOL)
-    assert {loss.kind for loss in report.losses} == {"citations"}
+    assert {loss.kind for loss in report.losses} == {"citations", "errors of calls that can't be read"}
     asked, answer, result, failed, last = session.entries()
     assert session.get("system_prompt") == "Be short."
     kinds = [block["type"] for block in asked.message["content"]]

@@ -733,3 +733,65 @@ def check_damaged(file: Path, format: str) -> None:
     assert bool(partial.errors) != bool(list(all_names(store, KIND)))
     for id in partial.imported:
         load(id, store).window()
+
+
+LISTED: dict[str, tuple[Any, set[str]]] = {
+    "openai-chat": (
+        [
+            {"role": "user", "content": [{"type": "text", "text": "q", "cache_control": {}}]},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}", "strict": True}}],
+            },
+            {"role": "tool", "tool_call_id": "c", "name": "f", "content": "r"},
+        ],
+        {"keys of parts", "keys of calls", "names of tools"},
+    ),
+    "openai-responses": (
+        [{"role": "user", "content": [{"type": "input_text", "text": "q", "note": 1}]}],
+        {"keys of parts"},
+    ),
+    "gemini": (
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "q"}]},
+                {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]},
+                {
+                    "role": "user",
+                    "parts": [
+                        {
+                            "functionResponse": {
+                                "id": "c", "name": "f", "response": {"output": "r"}, "scheduling": "SILENT",
+                            }
+                        }
+                    ],
+                },
+            ]
+        },
+        {"keys of results"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("format", LISTED)
+def test_what_a_message_says_beside_the_usual_is_listed(format: str, tmp_path: Path) -> None:
+    given, kinds = LISTED[format]
+    (tmp_path / "talk.json").write_text(json.dumps(given), encoding="utf-8")
+    report = import_sessions([str(tmp_path / "talk.json")], open_store("memory:"), format)
+    assert report.errors == []
+    assert {loss.kind for loss in report.losses} == kinds
+
+
+def test_of_several_conversations_all_come_in_or_none(tmp_path: Path) -> None:
+    path, store = tmp_path / "talks.jsonl", open_store("memory:")
+
+    def write(*said: list[str]) -> None:
+        lines = [{"messages": [{"role": "user", "content": text} for text in each]} for each in said]
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    write(["a"], ["b"])
+    assert len(import_sessions([str(path)], store).imported) == 2
+    write(["a", "more"], ["another one"])
+    report = import_sessions([str(path)], store)
+    assert report.imported == []
+    assert "is another conversation" in report.errors[0][1]
