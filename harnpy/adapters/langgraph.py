@@ -29,6 +29,7 @@ from harnpy.adapters.threads import KIND, Namespace, Saved, Thread, ThreadCodec,
 from harnpy.storage import HeadQuery, Store, Stream, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import StreamExists, VersionConflict
+from harnpy.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -55,7 +56,9 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         self.store = open_store(store) if isinstance(store, str) else store
         self._codec = ThreadCodec()
         # Where the last threads ended that were written here, so that an append need not ask for it.
-        self._written = lru_cache(_WRITTEN)(self._stream)
+        # (In memory that costs nothing, and a stream that was deleted doesn't know it.)
+        is_asked = isinstance(self.store, MemoryStore)
+        self._written = self._stream if is_asked else lru_cache(_WRITTEN)(self._stream)
 
     # Reading.
 
@@ -237,9 +240,7 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
             except VersionConflict:
                 if expected is not None:
                     raise
-                self._written.cache_clear()
-                stream = self._written(thread_id)
-                version = stream.version
+                version = stream.refresh()
             else:
                 return version
 

@@ -192,9 +192,6 @@ class MemoryStream:
             if expected_version != self.version or store.closed:
                 store.check_open()
                 raise VersionConflict(self.name, expected_version, self.version)
-            if expected_version and not store.has(self):  # it was deleted, and another may have its name
-                found = store.head(self.kind, self.name)
-                raise VersionConflict(self.name, expected_version, found.version if found else 0)
             if fence is not None:
                 store.leases.check(fence)
             for record in records:

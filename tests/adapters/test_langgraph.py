@@ -169,6 +169,8 @@ def test_a_copied_thread_is_a_branch(opened: Opened) -> None:
     saver.delete_thread("t")
     assert built.get_state(thread("u")).values["said"] == ["a", "b"]
     assert [head.name for head in store.heads(HeadQuery("checkpoint")).items] == ["u"]
+    built.invoke({"said": []}, thread("t"))  # begun anew
+    assert built.get_state(thread("t")).next == ("ask",)
 
 
 def test_pruning_frees_what_was_before(opened: Opened) -> None:
