@@ -587,6 +587,7 @@ def _sharegpt_calls(talk: Talk, value: str) -> list[Json]:
         arguments = call.get("arguments", call.get("parameters", {}))
         if not isinstance(arguments, str | dict):
             raise TransferError("the arguments of its call are neither a text nor an object")
+        talk.lose_keys("keys of calls", call, ("name", "arguments", "parameters"))
         id = talk.called(None, call.get("name"))
         read = arguments_of(arguments) if isinstance(arguments, str) else arguments
         made.append(call_block(id, call["name"], read))

@@ -152,6 +152,8 @@ def _answered(listing: Listing, parts: list[Json], response: Json) -> None:
     thoughts: list[str] = []
     origin = listed.origin_of(response.get("provider_name") or _wrote(parts), response.get("model_name"))
     metadata = response.get("metadata")
+    if origin is None and response.get("model_name"):
+        listing.lose("names of models")  # of a service whose own blocks aren't known
     if isinstance(metadata, dict) and isinstance(metadata.get(_HARN), dict):
         origin = metadata[_HARN].get("origin", origin)
         response = {**response, "metadata": {k: v for k, v in metadata.items() if k != _HARN} or None}

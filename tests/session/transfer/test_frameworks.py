@@ -77,7 +77,8 @@ def written(session: StoredSession, format: str) -> StoredSession:
 
 def test_histories_of_pydantic_ai() -> None:
     session, report = fixture(pydantic_ai.TOOL)
-    assert [(loss.kind, loss.detail) for loss in report.losses] == [("metadata of texts", "1")]
+    losses = [("metadata of texts", "1"), ("names of models", "2")]
+    assert [(loss.kind, loss.detail) for loss in report.losses] == losses
     context, asked, answer, *results, failed, retried, last = session.entries()
     assert (context.event_type, context.message["content"]) == ("context_added", "Be short.")
     kinds = [block["type"] for block in asked.message["content"]]
