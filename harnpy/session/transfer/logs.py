@@ -124,9 +124,8 @@ def _read(lines: Iterable[str]) -> Iterator[Json]:
             refuse_depth(line)
             row = from_json(line)
         except ValueError as error:
-            raise TransferError(f"line {number} isn't JSON: {error}") from error
-        except DecodeError as error:
-            raise TransferError(f"line {number} isn't JSON: {unread(line, Any)}") from error
+            why = unread(line, Any) if isinstance(error, DecodeError) else error
+            raise TransferError(f"line {number} isn't JSON: {why}") from error
         if not isinstance(row, dict) or not row.keys() >= _NEEDED:
             missing = ", ".join(sorted(_NEEDED - set(row if isinstance(row, dict) else ())))
             raise TransferError(f"line {number} is no event: it has no {missing}")
@@ -204,7 +203,7 @@ def read_beside(path: str, world: World) -> Beside:
         found = from_json(written)
         lines = [to_json(event).decode() for event in found["events"]]
         digest, format = found["sha256"], str(found["format"])
-    except (DecodeError, LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return Beside(loss=Loss(name, _REST, f"{name}{BESIDE} can't be read, and is left aside"))
     if not is_alone and digest != _digest(world.files.read_bytes(path)):
         return Beside(
