@@ -1,0 +1,25 @@
+"""What does the jobs of durable runs: graphs and whole programs, each with a `Vm` of its own. Spec: 10 §C19.1."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harnpy.workflow.engines.contract import GRAPH, PROGRAM
+
+if TYPE_CHECKING:
+    from harnpy.workflow.engines.contract import Job, Json, RunContext
+
+
+def run_graph(job: Job, run: RunContext) -> Json:
+    """Run a workflow graph; what it comes to is its run record."""
+    return import_module("harnpy.durable.graphs").run(job, run)
+
+
+def run_program(job: Job, run: RunContext) -> Json:
+    """Run a Harn program; what it comes to is its entry's value, as JSON."""
+    return import_module("harnpy.durable.programs").run(job, run)
+
+
+#: The bodies, by the kinds of jobs that they do.
+BODIES = {GRAPH: run_graph, PROGRAM: run_program}
