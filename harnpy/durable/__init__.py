@@ -1,4 +1,4 @@
-"""What does the jobs of durable runs: graphs and whole programs, each with a `Vm` of its own. Spec: 10 §C19.1."""
+"""What does the jobs of durable runs: graphs and whole programs, each in a `Vm` of its own. Spec: 10 §C19."""
 
 from __future__ import annotations
 
