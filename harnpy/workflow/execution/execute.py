@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.context import WorkflowScope
 from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
-from harnpy.workflow.artifacts import read_artifacts, read_context_policy, select_artifacts
+from harnpy.workflow.artifacts import read_artifacts, select_artifacts
 from harnpy.workflow.execution import stage_kinds
 from harnpy.workflow.execution.run_options import CALLER, DETERMINISTIC, Replay, RunOptions, read_options
 from harnpy.workflow.execution.run_progress import (
@@ -223,7 +223,7 @@ class Execution:
         files = world.held().files if path else world.held().state_files
         path = path or new_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
-        writer = RunWriter(run, path, world, runtime.tasks.when_idle, files)
+        writer = RunWriter(run, path, world, files)
         self._progress = Progress(ready, writer, self._recorder, world)
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
@@ -286,14 +286,14 @@ class Execution:
 
     def _worked(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
         """Run the node's stage and return its record."""
-        runtime, run = self._runtime, self._run
+        runtime = self._runtime
         started_at, work = self._progress.now(), self._work(node, stage_id)
         self._recorder.stage_usage = no_usage()
         context, scope = runtime.context(), replace(self._scope, stage_id=stage_id)
         consumed: list[str] = []
         try:
             with context.govern(rules), context.work_for(scope), runtime.tools_bound(node):
-                consumed += _consumed(node, run["artifacts"])
+                consumed += _consumed(node, work.artifacts)
                 ended = stage_kinds.run_node(work)
         except Exception as error:
             if not runtime.is_failure(error):
@@ -318,7 +318,7 @@ class Execution:
             runtime=self._runtime,
             node=node,
             task=run["task"],
-            artifacts=run["artifacts"],
+            artifacts=self._progress.artifacts,
             transcript=run["transcript"],
             run_id=run["id"],
             stage_id=stage_id,
@@ -345,7 +345,4 @@ class Execution:
 
 def _consumed(node: Node, artifacts: Sequence[Artifact]) -> list[str]:
     """Return the ids of the artifacts that a node sees, by its context policy alone."""
-    return [
-        artifact["id"]
-        for artifact in select_artifacts(artifacts, read_context_policy(node["context_policy"]))
-    ]
+    return [artifact["id"] for artifact in select_artifacts(artifacts, node["context_policy"])]

@@ -15,6 +15,7 @@ from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.worker import without_functions
 from harnpy.formats.json import to_json
 from harnpy.formats.shapes import made, only
+from harnpy.workflow.artifacts import ArtifactIndex
 from harnpy.workflow.execution.stage_work import Ended
 from harnpy.workflow.records.record import (
     FINALIZE,
@@ -303,6 +304,7 @@ class Progress:
 
     def __init__(self, ready: Ready, writer: RunWriter, recorder: RunRecorder, world: World) -> None:
         self.run = writer.run
+        self.artifacts = ArtifactIndex(writer.run["artifacts"])
         self.ready = ready
         self.recorder = recorder
         self._writer = writer
@@ -310,13 +312,15 @@ class Progress:
 
     @contextmanager
     def saved(self) -> Iterator[None]:
-        """Write the record's state to its file when the block begins, and when it is left for any reason."""
+        """Write the record's state to its file when the block begins, and make the file whole if the block
+        is left early."""
         self._checkpoint(START)
         self._writer.checkpoint()
         try:
             yield
-        finally:
-            self._writer.catch_up()
+        except BaseException:
+            self._writer.leave()
+            raise
 
     def stage_id(self, node_id: str) -> str:
         """Return the id of the next stage."""

@@ -7,16 +7,13 @@ left out of the JSON: they don't outlast a program. Spec: 08 §8.1, §6.1.
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from harnpy.agent.people import Question
-from harnpy.faults import MisuseError, paced
+from harnpy.faults import MisuseError, look, paced
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import as_data
 from harnpy.formats.shapes import Field
-
-if TYPE_CHECKING:
-    from msgspec import Raw
 from harnpy.workflow.artifacts import Artifact
 
 #: Lists whose items are normalised after the rest of a record.
@@ -237,6 +234,11 @@ class RunRecord(TypedDict):
 TOO_DEEP = "recursion limit exceeded"
 
 _LEFT_OUT = object()
+#: Levels that are surely not too many, wherever in a record a value stands.
+_SHALLOW = 64
+#: Parts between two looks.
+_LOOK = 8
+_SCALARS = frozenset((int, bool, type(None)))
 
 
 def plain_json(value: Any) -> Any:
@@ -244,8 +246,48 @@ def plain_json(value: Any) -> Any:
 
     Identity matters: results computed from a value are remembered by its identity.
     """
+    if is_plain(value):
+        return value
     made = _plain(value)
     return None if made is _LEFT_OUT else made
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a value is one that JSON gives back as it is, nested not too deeply. Each part is looked
+    at once."""
+    parts, seen = [value], set[int]()
+    depth, of_depth = 1, 1
+    for place, part in enumerate(parts):
+        if place == of_depth:
+            depth, of_depth = depth + 1, len(parts)
+            if depth > _SHALLOW:
+                return False
+        kind = type(part)
+        if kind is dict:
+            items = part.values()
+            for key in part:
+                if type(key) is not str or not (key.isascii() or _text(key) is key):
+                    return False
+        elif kind is list:
+            items = part
+        else:
+            items = (part,)
+        if not place % _LOOK:
+            look(len(items))
+        for item in items:
+            kind = type(item)
+            if kind is str:
+                if not (item.isascii() or _text(item) is item):
+                    return False
+            elif kind in _SCALARS:
+                continue
+            elif kind is dict or kind is list:
+                if id(item) not in seen:
+                    seen.add(id(item))
+                    parts.append(item)
+            elif kind is not float or not isfinite(item):
+                return False
+    return True
 
 
 def _plain(value: Any) -> Any:
@@ -287,14 +329,14 @@ def pretty_record(value: Any) -> str:
     """
     from msgspec import json
 
-    return json.format(encoded_part(value), indent=2).decode()
+    return json.format(encoded(value, "sorted"), indent=2).decode()
 
 
-def encoded_part(value: Any) -> Raw:
-    """Return a plain value as JSON to be put into a larger one. Raise `MisuseError` likewise."""
-    from msgspec import Raw, json
+def encoded(value: Any, order: Literal["sorted"] | None = None) -> bytes:
+    """Return a plain value as JSON in one line. Raise `MisuseError` likewise."""
+    from msgspec import json
 
     try:
-        return Raw(json.encode(value, order="sorted"))
+        return json.encode(value, order=order)
     except RecursionError as error:
         raise MisuseError(f"failed to persist run record: {TOO_DEEP}") from error
