@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict, as_texts, errors_after
-from harnpy.formats.shapes import only, read, read_strictly
+from harnpy.formats.shapes import made, only, read, read_strictly
 from harnpy.formats.text_size import BYTES_PER_TOKEN, byte_length, text_tokens
 from harnpy.session.strategies import microcompact
 from harnpy.workflow.graph_shapes import ContextPolicy
@@ -130,6 +130,17 @@ def normalised_artifact(given: Any, world: World, path: str = "", run_id: str | 
     artifact["kind"] = normal_kind(artifact["kind"])
     if artifact["kind"] == HANDOFF:
         artifact |= _handed_off(given, world, run_id)
+    return _completed(artifact, world)
+
+
+def new_artifact(fields: Mapping[str, Any], world: World) -> Artifact:
+    """Return an artifact with these fields, which are known to be of the right types. Raise `MisuseError`."""
+    artifact: Any = made(Artifact, fields)
+    artifact["kind"] = normal_kind(artifact["kind"])
+    return normalised_artifact(fields, world) if artifact["kind"] == HANDOFF else _completed(artifact, world)
+
+
+def _completed(artifact: Any, world: World) -> Artifact:
     artifact["_type"] = artifact["_type"] or "artifact"
     artifact["id"] = artifact["id"] or f"artifact_{world.ids.new()}"
     artifact["created_at"] = artifact["created_at"] or rfc3339(world.clock.now())

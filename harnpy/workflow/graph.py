@@ -24,7 +24,7 @@ from harnpy.workflow.graph_shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
     from harnpy.world import World
@@ -77,8 +77,19 @@ _MODES = ("agent", "llm", "completion")
 _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
+class NormalGraph(dict[str, Any]):
+    """A graph that is known to be in normal form and to hold data only. ``parts`` are the ids of its parts."""
+
+    def __init__(self, graph: Graph, parts: Collection[int]) -> None:
+        super().__init__(graph)
+        self.parts = parts
+
+
 def normalise_graph(given: Any, world: World) -> Graph:
     """Return the graph in a dict, or an empty one for nil. Raise `MisuseError`."""
+    if type(given) is NormalGraph:
+        known: Any = given
+        return known  # type: ignore[no-any-return]
     given = {} if given is None else given
     only_keys(tuple(fields_of(Graph).always), given, "graph", GRAPH_KEYS)
     graph = read(Graph, given)

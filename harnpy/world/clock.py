@@ -106,9 +106,8 @@ def rfc3339(seconds: float, digits: int = 3) -> str:
 
 def rfc3339_parts(whole: int, fraction: int, digits: int) -> str:
     """`rfc3339` of whole seconds and a fraction that is counted in units of the last decimal."""
-    # Some systems write the year 1 as `1`.
-    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)).zfill(19)
-    return f"{moment}.{fraction:0{digits}d}Z"
+    moment = time.gmtime(whole)
+    return "%04d-%02d-%02dT%02d:%02d:%02d" % moment[:6] + f".{fraction:0{digits}d}Z"
 
 
 def is_rfc3339(text: str) -> bool:

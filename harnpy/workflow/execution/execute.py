@@ -29,9 +29,10 @@ from harnpy.workflow.execution.run_progress import (
 )
 from harnpy.workflow.execution.stage_work import Work, close_minted, run_session
 from harnpy.workflow.execution.verification import contracts_for, read_contracts
-from harnpy.workflow.graph import normalise_graph
+from harnpy.workflow.graph import NormalGraph, normalise_graph
 from harnpy.workflow.graph_validation import (
     BUILT_IN_CEILING,
+    has_rules,
     stage_approval,
     stage_policy,
     validate_graph,
@@ -41,7 +42,7 @@ from harnpy.workflow.records.record import RUNNING, new_run, normalised_run
 from harnpy.workflow.records.record_files import RunWriter, load_run, new_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from harnpy.agent.context import AgentContext, Rules
     from harnpy.agent.runtime import Runtime
@@ -210,6 +211,8 @@ class Execution:
     ) -> None:
         self._runtime = runtime
         self._graph = graph
+        #: Parts of the graph that are known to be plain data.
+        self._plain: Collection[int] = graph.parts if isinstance(graph, NormalGraph) else ()
         self._options = options
         world = self._world = runtime.sessions.world
         context = runtime.context()
@@ -223,7 +226,7 @@ class Execution:
         files = world.held().files if path else world.held().state_files
         path = path or new_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
-        writer = RunWriter(run, path, world, files)
+        writer = RunWriter(run, path, world, files, self._plain)
         self._progress = Progress(ready, writer, self._recorder, world)
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
@@ -234,6 +237,7 @@ class Execution:
             skill_match=options.skill_match,
         ).inside(context.workflow)
         self._contracts: list[Dict] | None = None
+        self._shared: tuple[Policy, Rules] | None = None
 
     def run(self) -> Dict:
         with self._installed():
@@ -265,8 +269,7 @@ class Execution:
 
     def _turn(self, id: str) -> None:
         node, stage_id = self._node(id), self._progress.stage_id(id)
-        policy = stage_policy(BUILT_IN_CEILING, self._graph, node)
-        rules = self._rules(node, policy)
+        policy, rules = self._ruled(node)
         if self._replay is None:
             stage = self._worked(node, stage_id, policy, rules)
         else:
@@ -279,6 +282,16 @@ class Execution:
         if node is None:
             raise MisuseError(f"{CALLER}: missing node {id}")
         return with_granted_tools(self._options.filled(node))
+
+    def _ruled(self, node: Node) -> tuple[Policy, Rules]:
+        """Return the policy and the rules of a node; all that have none of their own share the graph's."""
+        if not has_rules(node) and self._shared is not None:
+            return self._shared
+        policy = stage_policy(BUILT_IN_CEILING, self._graph, node)
+        ruled = policy, self._rules(node, policy)
+        if not has_rules(node):
+            self._shared = ruled
+        return ruled
 
     def _rules(self, node: Node, policy: Policy) -> Rules:
         rules = self._runtime.context().rules.below(policy, stage_approval(None, self._graph, node))
@@ -307,7 +320,7 @@ class Execution:
             finished_at=self._progress.now(),
             usage=copied_usage(self._recorder.stage_usage),
             consumed_artifact_ids=consumed,
-            metadata=stage_metadata(node, policy, ended),
+            metadata=stage_metadata(node, policy, ended, self._plain),
         )
 
     def _work(self, node: Node, stage_id: str) -> Work:

@@ -26,12 +26,12 @@ from harnpy.workflow.records.record import (
     new_stage,
     new_transition,
 )
-from harnpy.workflow.records.record_shapes import UsageRecord
+from harnpy.workflow.records.record_shapes import UsageRecord, is_plain
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from harnpy.agent.context import ToolCall
     from harnpy.agent.people import Question
@@ -277,8 +277,8 @@ def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
     )
 
 
-def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
-    """Return the metadata about how a stage ran."""
+def stage_metadata(node: Node, policy: Policy, ended: Ended, plain: Collection[int] = ()) -> Dict:
+    """Return the metadata about how a stage ran. The parts with the ``plain`` ids are known to be data."""
     result, worker = ended.result, ended.worker
     errors = {FAILED: _NOT_VERIFIED, ERROR: result.get("error")}
     optional = {
@@ -290,10 +290,18 @@ def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
         "tool_calling_mode": (result.get("tools") or {}).get("mode"),
     }
     return {
-        **{key: without_functions(value) for key, value in only(node, _OF_NODE).items()},
+        **_settings(node, plain),
         "effective_capability_policy": policy_dict(policy),
         **{key: value for key, value in optional.items() if value is not None},
     }
+
+
+def _settings(node: Node, plain: Collection[int]) -> Dict:
+    """Return what a stage's metadata says of its node."""
+    settings = only(node, _OF_NODE)
+    if is_plain(settings, plain):
+        return settings
+    return {key: without_functions(value) for key, value in settings.items()}
 
 
 COMPLETED, PAUSED = "completed", "paused"

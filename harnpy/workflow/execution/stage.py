@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.llm.routing import Route
     from harnpy.workflow.artifacts import Artifact
     from harnpy.workflow.execution.stage_work import StageSession, Work
     from harnpy.workflow.graph_shapes import Node
@@ -82,15 +83,16 @@ def call_options(node: Node) -> Dict:
     return {key: policy[key] for key in _CALL if policy[key] is not None}
 
 
-def tool_format(runtime: Runtime, node: Node) -> str:
-    """Return the node's tool format, else the environment's, else the model's."""
+def tool_format(runtime: Runtime, node: Node, route: Route | None = None) -> str:
+    """Return the node's tool format, else the environment's, else the model's; ``route`` leads there."""
     given = node["model_policy"]["tool_format"] or runtime.sessions.world.unguarded.environment.get(
         FORMAT_VARIABLE
     )
     if given:
         return given
     models = runtime.models
-    provider, model = models.router.route(models.options(call_options(node))).first
+    route = models.router.route(models.options(call_options(node))) if route is None else route
+    provider, model = route.first
     return models.config.known_models.tool_format(model, provider)
 
 
@@ -215,7 +217,8 @@ class Stage:
         result = {**answer, **briefing.as_dict()}
         transcript = visible(result["transcript"], node["output_visibility"])
         made = result_artifact(runtime, node, result, briefing)
-        runtime.record(self.session.id, recorded([made], self.session.id))
+        if runtime.keeps(self.session.id):
+            runtime.record(self.session.id, recorded([made], self.session.id))
         return StageResult(result, made, transcript)
 
     def _is_agent(self) -> bool:
@@ -250,7 +253,7 @@ class Stage:
             transcript = conversation.transcript("active")
             conversation.end("completed", steps=1)
         result = result_dict(reply, request.tools)
-        tools = {"mode": tool_format(self.runtime, self.node)}
+        tools = {"mode": tool_format(self.runtime, self.node, request.route)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
 
     def _begin_step(self, conversation: Conversation, request: Request) -> None:

@@ -15,7 +15,7 @@ from harnpy.formats.json import to_json
 from harnpy.workflow.artifacts import (
     KIND,
     escaped,
-    normalised_artifact,
+    new_artifact,
     render_artifacts,
     select_artifacts,
     select_artifacts_adaptive,
@@ -181,8 +181,8 @@ def output_kind(node: Node) -> str:
 def produced_artifact(node: Node, world: World, **fields: Any) -> Artifact:
     """Return an artifact that the node produced."""
     id = node["id"]
-    made = {"kind": output_kind(node), "source": id, "stage": id, "freshness": "fresh"}
-    return normalised_artifact({**made, **fields}, world)
+    made = {"kind": output_kind(node), "source": id, "stage": id, "freshness": "fresh", **fields}
+    return new_artifact(made, world)
 
 
 def marked_artifact(artifact: Artifact, marks: Dict) -> Artifact:

@@ -24,7 +24,7 @@ from harnpy.workflow.records.record_shapes import TOO_DEEP, is_plain, plain_json
 from harnpy.world.files import private_files, system_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record import HitlOf, QuestionsOf
@@ -180,14 +180,23 @@ def _whole(path: str, world: World) -> str:
 
 class RunWriter:
     """``run`` is a record with every key (`new_run`). The executor adds to it and calls `checkpoint`, and
-    `save` at the end. ``files`` are those that the record is written to, the world's by default."""
+    `save` at the end. ``files`` are those that the record is written to, the world's by default. Parts of the
+    record with the ``plain`` ids are known to be data."""
 
-    def __init__(self, run: RunRecord, path: str, world: World, files: Files | None = None) -> None:
+    def __init__(
+        self,
+        run: RunRecord,
+        path: str,
+        world: World,
+        files: Files | None = None,
+        plain: Collection[int] = (),
+    ) -> None:
         self.run = run
         self.path = path
         self._world = world
         self._files = private_files(world.files if files is None else files)
         self._whole = os.path.join(self._files.cwd(), path)
+        self._plain = plain
         self._counts = dict.fromkeys(GROWING, 0)
         self._stages = 0
         self._artifacts = 0
@@ -262,6 +271,9 @@ class RunWriter:
         """Remove what JSON can't hold from what is new, and bring derived parts up to date."""
         run: Any = self.run
         stages, artifacts = run["stages"], run["artifacts"]
+        if self._is_data():
+            self._stages, self._artifacts = len(stages), len(artifacts)
+            return
         plain: dict[int, Any] = {}  # the stages' artifacts, as they will be read back
         derives = bool(run["handoffs"])
         for place in range(self._stages, len(stages)):
@@ -287,6 +299,19 @@ class RunWriter:
         if derives:
             derive_run(run, self._world)
         self._stages, self._artifacts = len(stages), len(artifacts)
+
+    def _is_data(self) -> bool:
+        """Return whether all that is new can be written as it is, and nothing follows from it."""
+        run: Any = self.run
+        stages = run["stages"][self._stages :]
+        made = run["artifacts"][self._artifacts :]
+        derives = run["handoffs"] or any("worker" in stage["metadata"] for stage in stages)
+        if derives or any(artifact["kind"] == HANDOFF for artifact in made):
+            return False
+        news = [run[key][self._counts[key] :] for key in GROWING]
+        if run["metadata"] is not self._metadata:
+            news.append(run["metadata"])
+        return is_plain([stages, made, news], self._plain)
 
     def _news(self, counts: dict[str, int]) -> Dict:
         """Return what the record has got since the last line, beside stages."""

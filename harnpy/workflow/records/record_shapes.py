@@ -6,6 +6,7 @@ left out of the JSON: they don't outlast a program. Spec: 08 §8.1, §6.1.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import isfinite
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -238,6 +239,7 @@ _LEFT_OUT = object()
 _SHALLOW = 64
 #: Parts between two looks.
 _LOOK = 8
+_STRINGS = frozenset((str,))
 _SCALARS = frozenset((int, bool, type(None)))
 
 
@@ -252,22 +254,28 @@ def plain_json(value: Any) -> Any:
     return None if made is _LEFT_OUT else made
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: Any, known: Collection[int] = ()) -> bool:
     """Return whether a value is one that JSON gives back as it is, nested not too deeply. Each part is looked
-    at once."""
+    at once, those with the ids of ``known`` ones not at all."""
+    return plain_parts(value, known) is not None
+
+
+def plain_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | None:
+    """Return the ids of the parts of such a value, None for another one."""
     parts, seen = [value], set[int]()
     depth, of_depth = 1, 1
     for place, part in enumerate(parts):
         if place == of_depth:
             depth, of_depth = depth + 1, len(parts)
             if depth > _SHALLOW:
-                return False
+                return None
         kind = type(part)
         if kind is dict:
             items = part.values()
-            for key in part:
-                if type(key) is not str or not (key.isascii() or _text(key) is key):
-                    return False
+            if not _STRINGS.issuperset(map(type, part)):
+                return None
+            if not all(map(str.isascii, part)) and not all(_text(key) is key for key in part):
+                return None
         elif kind is list:
             items = part
         else:
@@ -278,16 +286,18 @@ def is_plain(value: Any) -> bool:
             kind = type(item)
             if kind is str:
                 if not (item.isascii() or _text(item) is item):
-                    return False
+                    return None
             elif kind in _SCALARS:
                 continue
             elif kind is dict or kind is list:
-                if id(item) not in seen:
-                    seen.add(id(item))
-                    parts.append(item)
+                address = id(item)
+                if address not in seen and address not in known:
+                    seen.add(address)
+                    if item:
+                        parts.append(item)
             elif kind is not float or not isfinite(item):
-                return False
-    return True
+                return None
+    return seen
 
 
 def _plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ class Disk(OwnWorld):
     def cwd(self) -> str:
         return self._directory
 
-    def private(self) -> "Disk":
+    def private(self) -> Disk:
         return self
 
     def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
