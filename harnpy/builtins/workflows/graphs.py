@@ -47,9 +47,9 @@ class MadeGraphs:
 
     def add(self, graph: Graph) -> None:
         from harnpy.workflow.graph import NormalGraph
-        from harnpy.workflow.records.record_shapes import plain_parts
+        from harnpy.workflow.records.record_shapes import data_parts
 
-        parts = plain_parts(graph)
+        parts = data_parts(graph)
         prompts = (node["auto_compact"].get("summarize_prompt") for node in graph["nodes"].values())
         if parts is not None and not any(prompts):
             while len(self._made) >= _MOST_MADE:

@@ -5,6 +5,7 @@ Spec: 08 §7.2–7.4, §8.1.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, deque
 from contextlib import contextmanager
 from hashlib import sha256
@@ -62,6 +63,8 @@ class Ready:
         self.steps = 0
         self.max_steps = max_steps
         self.completed = set(completed)
+        #: The same, sorted.
+        self.done = sorted(self.completed)
         self._nodes = graph["nodes"]
         self._outgoing: dict[str, list[Edge]] = {}
         self._incoming: dict[str, list[str]] = {}
@@ -101,7 +104,9 @@ class Ready:
 
     def complete(self, id: str, branch: str | None) -> list[Edge]:
         """Queue what follows a stage that ended on ``branch``. Return the edges followed."""
-        self.completed.add(id)
+        if id not in self.completed:
+            self.completed.add(id)
+            insort(self.done, id)
         followed = self._following(id, branch)
         for edge in followed:
             self.add(edge["to"])
@@ -375,7 +380,7 @@ class Progress:
         checkpoint = new_checkpoint(
             self._world,
             ready_nodes=self.ready.pending,
-            completed_nodes=self.ready.completed,
+            completed_nodes=self.ready.done,
             last_stage_id=stages[-1]["id"] if stages else None,
             reason=reason,
         )

@@ -20,7 +20,7 @@ from harnpy.workflow.artifacts import HANDOFF
 from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.record import derive_run, no_questions, no_requests, normalised_run, read_run
 from harnpy.workflow.records.record_lines import GROWING, end, growth, head, parsed, stage_line
-from harnpy.workflow.records.record_shapes import TOO_DEEP, is_plain, plain_json, pretty_record
+from harnpy.workflow.records.record_shapes import TOO_DEEP, data_parts, is_plain, plain_json, pretty_record
 from harnpy.world.files import private_files, system_reason
 
 if TYPE_CHECKING:
@@ -215,8 +215,20 @@ class RunWriter:
         if known == len(run["stages"]) or not self._is_ours():
             self._begin()
             return
+        former = self._artifacts
         self._settle()
-        stages, counts = run["stages"], {**self._counts}
+        try:
+            lines, counts = self._lines(known)
+        except UnicodeEncodeError:
+            self._stages, self._artifacts = known, former
+            self._settle(thorough=True)
+            lines, counts = self._lines(known)
+        self._append(lines)
+        self._counts, self._metadata = counts, run["metadata"]
+
+    def _lines(self, known: int) -> tuple[bytes, dict[str, int]]:
+        """Return the lines of the stages behind those that are ``known``, and how long lists are now."""
+        stages, counts = self.run["stages"], {**self._counts}
         lines = [
             stage_line(
                 stages[place],
@@ -225,8 +237,7 @@ class RunWriter:
             )
             for place in range(known, len(stages))
         ]
-        self._append(b"".join(lines))
-        self._counts = counts
+        return b"".join(lines), counts
 
     def save(self) -> None:
         """Write the end, so that the record survives a power failure. Raise `MisuseError`."""
@@ -234,7 +245,7 @@ class RunWriter:
         if self._stages < len(run["stages"]) or not self._is_ours():
             self._begin(whole=True)
             return
-        self._settle()
+        self._settle(thorough=True)
         run["observability"] = observability(run, self._world)
         counts = {**self._counts}
         self._append(end(run, self._news(counts)), durable=True)
@@ -256,7 +267,7 @@ class RunWriter:
         self._stages = self._artifacts = 0
         self._counts = dict.fromkeys(GROWING, 0)
         self._left = None
-        self._settle()
+        self._settle(thorough=True)
         text = head(run, run["stages"])
         if whole:
             run["observability"] = observability(run, self._world)
@@ -267,11 +278,11 @@ class RunWriter:
         self._metadata, self._ended = run["metadata"], whole
         self._left = self._found()
 
-    def _settle(self) -> None:
+    def _settle(self, thorough: bool = False) -> None:
         """Remove what JSON can't hold from what is new, and bring derived parts up to date."""
         run: Any = self.run
         stages, artifacts = run["stages"], run["artifacts"]
-        if self._is_data():
+        if not thorough and self._is_data():
             self._stages, self._artifacts = len(stages), len(artifacts)
             return
         plain: dict[int, Any] = {}  # the stages' artifacts, as they will be read back
@@ -311,14 +322,14 @@ class RunWriter:
         news = [run[key][self._counts[key] :] for key in GROWING]
         if run["metadata"] is not self._metadata:
             news.append(run["metadata"])
-        return is_plain([stages, made, news], self._plain)
+        return data_parts([stages, made, news], self._plain) is not None
 
     def _news(self, counts: dict[str, int]) -> Dict:
         """Return what the record has got since the last line, beside stages."""
         run = self.run
         news = {**growth(run, counts), "usage": run["usage"]}
         if run["metadata"] is not self._metadata:
-            news["metadata"] = self._metadata = run["metadata"]
+            news["metadata"] = run["metadata"]
         if run["handoffs"]:
             news |= {"handoffs": run["handoffs"], "artifacts": run["artifacts"]}
         return news

@@ -240,7 +240,7 @@ _SHALLOW = 64
 #: Parts between two looks.
 _LOOK = 8
 _STRINGS = frozenset((str,))
-_SCALARS = frozenset((int, bool, type(None)))
+_SCALARS = frozenset((str, int, bool, type(None)))
 
 
 def plain_json(value: Any) -> Any:
@@ -257,11 +257,12 @@ def plain_json(value: Any) -> Any:
 def is_plain(value: Any, known: Collection[int] = ()) -> bool:
     """Return whether a value is one that JSON gives back as it is, nested not too deeply. Each part is looked
     at once, those with the ids of ``known`` ones not at all."""
-    return plain_parts(value, known) is not None
+    return data_parts(value, known) is not None and _is_text(value)
 
 
-def plain_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | None:
-    """Return the ids of the parts of such a value, None for another one."""
+def data_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | None:
+    """Return the ids of the parts of a value that is made of dicts, lists and what JSON has a word for, nested
+    not too deeply; None for another one. Whether its texts can be written isn't asked."""
     parts, seen = [value], set[int]()
     depth, of_depth = 1, 1
     for place, part in enumerate(parts):
@@ -274,22 +275,17 @@ def plain_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | No
             items = part.values()
             if not _STRINGS.issuperset(map(type, part)):
                 return None
-            if not all(map(str.isascii, part)) and not all(_text(key) is key for key in part):
-                return None
-        elif kind is list:
-            items = part
         else:
-            items = (part,)
+            items = part if kind is list else (part,)
         if not place % _LOOK:
             look(len(items))
+        if _SCALARS.issuperset(map(type, items)):
+            continue
         for item in items:
             kind = type(item)
-            if kind is str:
-                if not (item.isascii() or _text(item) is item):
-                    return None
-            elif kind in _SCALARS:
+            if kind in _SCALARS:
                 continue
-            elif kind is dict or kind is list:
+            if kind is dict or kind is list:
                 address = id(item)
                 if address not in seen and address not in known:
                     seen.add(address)
@@ -298,6 +294,17 @@ def plain_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | No
             elif kind is not float or not isfinite(item):
                 return None
     return seen
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether all texts in a value can be written."""
+    from msgspec import json
+
+    try:
+        json.encode(value)
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:
