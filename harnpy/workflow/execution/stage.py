@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
-    from harnpy.llm.routing import Route
     from harnpy.workflow.artifacts import Artifact
     from harnpy.workflow.execution.stage_work import StageSession, Work
     from harnpy.workflow.graph_shapes import Node
@@ -83,16 +82,17 @@ def call_options(node: Node) -> Dict:
     return {key: policy[key] for key in _CALL if policy[key] is not None}
 
 
-def tool_format(runtime: Runtime, node: Node, route: Route | None = None) -> str:
-    """Return the node's tool format, else the environment's, else the model's; ``route`` leads there."""
+def tool_format(runtime: Runtime, node: Node, of_model: str | None = None) -> str:
+    """Return the node's tool format, else the environment's, else the model's, which may be known."""
     given = node["model_policy"]["tool_format"] or runtime.sessions.world.unguarded.environment.get(
         FORMAT_VARIABLE
     )
     if given:
         return given
+    if of_model is not None:
+        return of_model
     models = runtime.models
-    route = models.router.route(models.options(call_options(node))) if route is None else route
-    provider, model = route.first
+    provider, model = models.router.route(models.options(call_options(node))).first
     return models.config.known_models.tool_format(model, provider)
 
 
@@ -253,7 +253,7 @@ class Stage:
             transcript = conversation.transcript("active")
             conversation.end("completed", steps=1)
         result = result_dict(reply, request.tools)
-        tools = {"mode": tool_format(self.runtime, self.node, request.route)}
+        tools = {"mode": tool_format(self.runtime, self.node, request.tool_format)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
 
     def _begin_step(self, conversation: Conversation, request: Request) -> None:
