@@ -121,7 +121,7 @@ _CONSTANTS = frozenset((str, int, float, bool, NoneType))
 
 def made(shape: type[T], fields: Mapping[str, Any]) -> T:
     """Return a part with these fields and defaults for the rest. Raise TypeError for an unknown field."""
-    known = _declared(shape).always
+    known = fields_of(shape).always
     if not fields.keys() <= known.keys():
         unknown = fields.keys() - known.keys()
         raise TypeError(f"no such field: {', '.join(sorted(unknown))}")

@@ -177,9 +177,13 @@ def is_plain_model_policy(policy: ModelPolicy) -> bool:
     return policy == made(ModelPolicy, {})
 
 
+#: What sets something even as 0 or False.
+_SET = frozenset((int, float, bool, str))
+
+
 def given_policy(policy: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return a normalised capability or approval policy, or None if it sets nothing."""
-    return policy if any(value not in (None, [], {}) for value in policy.values()) else None
+    return policy if any(policy.values()) or _SET.intersection(map(type, policy.values())) else None
 
 
 def _output_kind(node: Node) -> str:

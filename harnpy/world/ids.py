@@ -40,8 +40,8 @@ class RealIds:
     _nanoseconds = staticmethod(time.time_ns)
 
     def new(self) -> str:
-        # The `uuid7` of `uuid6` adds a millisecond to each id that comes in the same one, and so runs ahead of
-        # the clock; its UUIDs cost four times as much as their texts.
+        # The `uuid7` of `uuid6` adds a millisecond to each id that comes in the same one, and so runs ahead
+        # of the clock; its UUIDs cost four times as much as their texts.
         ticks = (self._nanoseconds() << 12) // 1_000_000
         if 0 <= self._ticks - ticks < _MOST_AHEAD:
             ticks = self._ticks

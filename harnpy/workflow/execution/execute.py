@@ -285,11 +285,12 @@ class Execution:
 
     def _ruled(self, node: Node) -> tuple[Policy, Rules]:
         """Return the policy and the rules of a node; all that have none of their own share the graph's."""
-        if not has_rules(node) and self._shared is not None:
+        shares = not has_rules(node)
+        if shares and self._shared is not None:
             return self._shared
         policy = stage_policy(BUILT_IN_CEILING, self._graph, node)
         ruled = policy, self._rules(node, policy)
-        if not has_rules(node):
+        if shares:
             self._shared = ruled
         return ruled
 

@@ -271,8 +271,8 @@ def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefi
     """Return the artifact with a stage's result."""
     lineage = artifact_ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
-    policy = read_approval_policy(given_policy(node["approval_policy"]))
-    approval = runtime.context().rules.below(approval=policy).approval
+    rules, own = runtime.context().rules, given_policy(node["approval_policy"])
+    approval = (rules if own is None else rules.below(approval=read_approval_policy(own))).approval
     if approval is not None and approval.write_path_allowlist:
         metadata["changed_paths"] = list(approval.write_path_allowlist)
     return produced_artifact(
