@@ -113,7 +113,8 @@ def _once(stage: StageRecord, news: Dict | None, former: list[str]) -> Dict:
     if former and consumed[: len(former)] == former:
         line["consumed_artifact_ids"], line[_MORE] = consumed[len(former) :], True
     metadata, transcript = stage["metadata"], stage["transcript"]
-    artifacts, same = [], []
+    artifacts: list[Any] = []
+    same: list[list[str]] = []
     for artifact in stage["artifacts"]:
         data, keys = artifact["data"], []
         if type(data) is dict:
@@ -133,7 +134,10 @@ def _once(stage: StageRecord, news: Dict | None, former: list[str]) -> Dict:
     if news is not None:
         line[_THEN] = news
         if "transitions" in news:
-            news["transitions"] = [_step_of(step, stage) for step in news["transitions"]]
+            news["transitions"] = [
+                _step_of(step, stage if step["from_stage_id"] == stage["id"] else None)
+                for step in news["transitions"]
+            ]
     return line
 
 
