@@ -64,8 +64,8 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         thread_id, ns = _place(config)
-        stream = self._stream(thread_id)
-        found = threads.looked_up(stream.read(reverse=True), ns, get_checkpoint_id(config) or None)
+        records = _newest_first(self._stream(thread_id))
+        found = threads.looked_up(records, ns, get_checkpoint_id(config) or None)
         return None if found is None else self._tuple(thread_id, ns, *found)
 
     def list(
@@ -298,6 +298,14 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         """Return a version after ``current``, unlike any that another branch of the thread makes."""
         count = 0 if current is None else int(str(current).partition(".")[0])
         return f"{count + 1:032}.{token_hex(8)}"
+
+
+def _newest_first(stream: Stream) -> Iterator[ThreadRecord]:
+    """Yield a thread's records. The last one is fetched alone: it is large, and mostly all that is needed."""
+    last = stream.last()
+    if last is not None:
+        yield last
+        yield from stream.read(until=last.seq - 1, reverse=True)
 
 
 def _whole(ns: str, namespace: Namespace, kept: Sequence[Saved]) -> list[Draft]:
