@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 from msgspec.json import encode as to_json
 
 from harnpy.adapters.checkpoints import CHANGES, Typed, Unread, is_internal, plain, texts
-from harnpy.storage import Encoded, Row
+from harnpy.storage import Apart, Encoded, Row
 
 #: A version of a channel. Only the framework knows how they are ordered.
 Version = str | int | float
@@ -72,7 +72,7 @@ class ThreadRecord(NamedTuple):
     data: dict[str, Any]
 
 
-class ThreadCodec(Encoded):
+class ThreadCodec(Apart, Encoded):
     """Writes the records of threads as rows, and reads them."""
 
     def __init__(self) -> None:
