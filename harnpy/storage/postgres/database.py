@@ -195,6 +195,9 @@ def _index_trigrams(connection: Connection) -> None:
 
 T = TypeVar("T")
 
+#: How many times a connection is asked something before the server keeps its plan.
+_OFTEN = 5
+
 #: Connections of one store in one process.
 _CONNECTIONS = 10
 
@@ -252,7 +255,8 @@ class Database(OfProcess):
     def _new_pool(self) -> ConnectionPool:
         return ConnectionPool(
             self._conninfo,
-            kwargs={"autocommit": True, "prepare_threshold": None},  # poolers know no prepared statements
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            configure=_prepare_statements,
             min_size=1,
             max_size=_CONNECTIONS,
             timeout=max(0.001, self.timeout),
@@ -414,6 +418,14 @@ class Database(OfProcess):
         if self._password:
             words = words.replace(self._password, "***")
         return shown(words) or type(error).__name__
+
+
+def _prepare_statements(connection: Connection) -> None:
+    """Have the server keep plans for what is often asked, unless a pooler is in between: it sends a statement
+    to any process, and that isn't the one that it has named as ours."""
+    (answers,) = connection.execute("SELECT pg_backend_pid()").fetchone() or (None,)
+    if answers == connection.info.backend_pid:
+        connection.prepare_threshold = _OFTEN
 
 
 class _Unknown(Exception):
