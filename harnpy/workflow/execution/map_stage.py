@@ -205,6 +205,7 @@ def _done_as_stage(work: Work, item: _Item) -> _Branch:
         task=f"{work.task}\n\nMap item {item.number} of {item.total}",
         artifacts=[item.artifact or _as_artifact(work, item)],
         session=work.session.of_branch(item.number),
+        turn_key=work.turn_key and f"{work.turn_key}:map_{item.number}",
     )
     ended = run_stage(part)
     index = {"index": item.number - 1}
