@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
 
 from harnpy.agent.tasks import in_turn
 from harnpy.agent.tool_registry import failure_reason
@@ -227,5 +228,11 @@ def _part_of(node: Node, number: int, output_kind: str | None) -> Node:
 
 def _as_artifact(work: Work, item: _Item) -> Artifact:
     kind = _policy(work)["item_artifact_kind"] or KIND
-    fields = {"kind": kind, "text": item.text, "data": item.value}
+    # A branch that is entered again has the same prompt, which may show the id.
+    id = (
+        None
+        if work.turn_key is None
+        else f"artifact_{uuid5(NAMESPACE_OID, f'{work.turn_key}:{item.number}')}"
+    )
+    fields = {"id": id, "kind": kind, "text": item.text, "data": item.value}
     return normalised_artifact(fields, work.runtime.sessions.world)

@@ -275,9 +275,13 @@ class Stage:
             self.runtime, loop_settings(self.runtime, self.node, self.session.id, prompt), self.conversation
         )
         trace = self.runtime.models.trace
-        before = trace.summary()
+        before, tokens = trace.summary(), (trace.input_tokens, trace.output_tokens)
         result = loop.run()
-        return {**result, "trace": trace.summary_since(before)}
+        used = {
+            "input_tokens": trace.input_tokens - tokens[0],
+            "output_tokens": trace.output_tokens - tokens[1],
+        }
+        return {**result, "llm": {**result["llm"], **used}, "trace": trace.summary_since(before)}
 
     def _call(self, prompt: str) -> Dict:
         """Make one call, after the messages of the session if that was given."""
