@@ -107,7 +107,7 @@ def answered(text: str, count: int) -> Dict:
 FILE_TOOLS = {
     "_type": "tool_registry",
     "tools": [
-        {"name": name, "description": name, "parameters": {"path": {"type": "string"}}}
+        {"name": name, "description": name, "executor": "harn", "parameters": {"path": {"type": "string"}}}
         for name in ("list_directory", "read_file")
     ],
 }
@@ -172,7 +172,7 @@ def empty() -> Store:
     return MemoryStore()
 
 
-_TIMES = re.compile(r"(_at|_ms|timestamp|persisted_at|created_at)\Z")
+_TIMES = re.compile(r"(_at|_ms|timestamp|span_id)\Z")
 
 
 def timeless(value: Any) -> Any:

@@ -100,7 +100,7 @@ class Ready:
 
     def take_again(self, id: str) -> None:
         """Take a node that the run has taken before: the next one, unless the graph was changed."""
-        found = self.take()
+        found = None if self.problem_with(id) else self.take()
         if found == id:
             return
         if found is not None:
