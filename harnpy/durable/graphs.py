@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS
 from harnpy.builtins.agents.agent_functions import graph_with_python_functions
 from harnpy.builtins.agents.agent_runtime import runtime_of
-from harnpy.durable.stages import VmStages
+from harnpy.durable.stages import Awaited, VmStages
 from harnpy.embedding import Vm
 from harnpy.faults import Interruption
 from harnpy.llm.native_tools import tool_entries
 from harnpy.session.stores import StoreSettings
 from harnpy.vm.errors import Interrupted
 from harnpy.vm.run.tasks import start_beside
-from harnpy.workflow.engines.errors import RunError
+from harnpy.workflow.engines.errors import ReplayDiverged, RunError
 from harnpy.workflow.execution.execute import execute
 from harnpy.workflow.records.record_shapes import plain_json
 
@@ -30,49 +30,101 @@ if TYPE_CHECKING:
 _NOT_OPTIONS: Final = ("resume_path", "resume_run", "restart", "replay_path", "replay_run", "replay_mode")
 #: Seconds between two looks whether the run is to end.
 _LOOK: Final = 0.1
+_WAIT: Final = "wait:"
 
 
 def run(job: Job, context: RunContext, make_vm: Callable[[], Vm] = Vm) -> Json:
-    """Run the job's graph, and return the record of the run. Raises `RunError` for what can't be run."""
-    vm, body = make_vm(), job.body
-    options = dict(body.get("options") or {})
-    for name in _NOT_OPTIONS:
-        if options.get(name) is not None:
-            raise RunError(
-                f"job '{job.name}': option `{name}` isn't one of a durable run: its engine resumes it"
-            )
-    _check_tools(job, vm)
-    sessions, store = vm.sessions, job.store
-    if store:
-        sessions.stores.settings = StoreSettings(store, durable=True)
-    ended = Event()
+    """Run the job's graph, and return the record of the run. Raises `RunError` for what can't be run.
+
+    Where a stage waits for a waitpoint, the run does, outside of its step; then it goes through its steps
+    again, and the stage through what it has done.
+    """
+    _check_options(job)
+    steps, ended = _Steps(context), Event()
     context.on_end(ended.set)
+    while True:
+        try:
+            return _run(job, steps, ended, make_vm())
+        except Awaited as awaited:
+            steps.wait(awaited.waitpoint)
+        except (Interrupted, Interruption):
+            context.check()  # says why
+            raise
+
+
+def _run(job: Job, steps: _Steps, ended: Event, vm: Vm) -> Json:
+    _check_tools(job, vm)
+    sessions, body = vm.sessions, job.body
+    if job.store:
+        sessions.stores.settings = StoreSettings(job.store, durable=True)
+    steps.begin()
 
     def graph() -> Dict:
         _watch(vm, ended)
         runtime = runtime_of(vm)
-        recorded = [(step.key, step.output) for step in context.recorded]
         runtime.stages = VmStages(
             vm,
-            context.step,
-            store or None,
-            run_id=context.run_id,
-            recorded=recorded,
+            steps.step,
+            job.store or None,
+            run_id=steps.run_id,
+            recorded=steps.done,
             accepted=frozenset(body.get("accept_changes") or ()),
+            waits=steps.waits,
         )
-        given = runtime.models.options(options)
-        task = body.get("task") or ""
+        options = runtime.models.options(dict(body.get("options") or {}))
         graph = graph_with_python_functions(vm, body.get("graph"))
-        record: Dict = execute(runtime, task, graph, body.get("artifacts"), given)["run"]
+        record: Dict = execute(runtime, body.get("task") or "", graph, body.get("artifacts"), options)["run"]
         return record
 
     try:
         return plain_json(vm.start(graph))
-    except (Interrupted, Interruption):
-        context.check()  # says why
-        raise
     finally:
         sessions.stores.close()
+
+
+class _Steps:
+    """The steps of a run, which it may go through several times.
+
+    ``done`` are those with an output, ``waits`` what the waits between them came to, by their waitpoints.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        self.run_id = context.run_id
+        self.done = [(step.key, step.output) for step in context.recorded if not _is_wait(step.key)]
+        self.waits: dict[str, Dict] = {}
+        self._context = context
+        self._waits_recorded = {n: step.key for n, step in enumerate(context.recorded) if _is_wait(step.key)}
+        self._asked = 0  # of the context: steps and waits
+        self._known = 0  # of `done`: those that the context was asked for
+        self._next = 0
+
+    def begin(self) -> None:
+        """Begin to go through the steps."""
+        self._next = 0
+
+    def step(self, key: str, work: Callable[[], Any]) -> Any:
+        number, self._next = self._next, self._next + 1
+        if number < self._known:
+            found, output = self.done[number]
+            if found != key:
+                raise ReplayDiverged(self.run_id, key, found, number + 1)
+            return output
+        while self._asked in self._waits_recorded:
+            self.wait(self._waits_recorded[self._asked].removeprefix(_WAIT))
+        output = self._context.step(key, work)
+        self._asked += 1
+        self._known += 1
+        if number == len(self.done):
+            self.done.append((key, output))
+        return output
+
+    def wait(self, waitpoint: str) -> None:
+        self.waits[waitpoint] = self._context.wait([waitpoint], key=f"{_WAIT}{waitpoint}")
+        self._asked += 1
+
+
+def _is_wait(key: str) -> bool:
+    return key.startswith(_WAIT)
 
 
 def _watch(vm: Vm, ended: Event) -> None:
@@ -89,6 +141,15 @@ def _watch(vm: Vm, ended: Event) -> None:
         tasks.resume(root)
 
     start_beside(tasks, look, "cancellation")
+
+
+def _check_options(job: Job) -> None:
+    options = job.body.get("options") or {}
+    for name in _NOT_OPTIONS:
+        if options.get(name) is not None:
+            raise RunError(
+                f"job '{job.name}': option `{name}` isn't one of a durable run: its engine resumes it"
+            )
 
 
 def _check_tools(job: Job, vm: Vm) -> None:

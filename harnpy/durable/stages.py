@@ -1,13 +1,19 @@
 """The stages of workflows in a durable run: each is a step, and its loop a turn of a stored session.
 
 A step's output refers to transcripts: `{"$transcript": {session_id, turn, seq, end, state, visibility?}}` is
-the one that the turn which began at event ``turn`` had at event ``seq``. Spec: 10 §C16.5, §C19.1.
+the one that the turn which began at event ``turn`` had at event ``seq``.
+
+A call of a tool that a person has to approve waits for a waitpoint, where the host has nobody to ask: the
+stage is left as it is (`Awaited`), and entered again when the run has what it waited for. Spec: 10 §C16.5,
+§C19.1.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from harnpy.agent.factory.loops import asker
 from harnpy.builtins.agents.agent_runtime import runtime_of, runtime_on
 from harnpy.builtins.agents.tool_runtime import hooks_of
 from harnpy.builtins.sessions.program_loops import sessions_of_turn
@@ -18,11 +24,12 @@ from harnpy.session.conversation import AGENT
 from harnpy.session.lifecycle import TranscriptOrder, lifecycle_value
 from harnpy.session.transcript import transcript
 from harnpy.session.turn_conversation import TurnConversation
+from harnpy.workflow.execution.changes import digest
 from harnpy.workflow.execution.stage import visible
 from harnpy.workflow.records.record_shapes import plain_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from harnpy.agent.runtime import Runtime
     from harnpy.session.conversation import Conversation
@@ -42,7 +49,8 @@ _TRANSCRIPT: Final = "transcript"
 class VmStages:
     """The stages of the workflows that a Vm runs: a `harnpy.agent.runtime.Stages`.
 
-    ``step(key, work)`` is that of the run, ``url`` the store of the sessions.
+    ``step(key, work)`` is that of the run, ``url`` the store of the sessions. ``waits`` are the waits that
+    have ended, by their waitpoints; None: people are asked as the host does.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class VmStages:
         run_id: str | None = None,
         recorded: Sequence[tuple[str, Dict]] = (),
         accepted: Collection[str] = (),
+        waits: Mapping[str, Dict] | None = None,
     ) -> None:
         self.run_id = run_id
         self.recorded = recorded
@@ -61,6 +70,8 @@ class VmStages:
         self._vm = vm
         self._step = step
         self._url = url
+        self._waits = waits
+        self._is_left = False
         #: Where the transcripts are that this process has made, by their sessions; the last one last.
         self._places: dict[str, list[Dict]] = {}
 
@@ -100,12 +111,34 @@ class VmStages:
         registry = sessions_of_turn(vm, txn)
         conversation = _StageConversation(turn, registry, self._places.setdefault(txn.id, []))
         txn.on_appended = conversation.on_appended
+        runtime = runtime_on(vm, registry, hooks_of(vm))
+        if self._waits is not None and txn.key is not None:
+            runtime.ask = asker(runtime, txn, vm.world.people.ask or self._person(txn.key))
         try:
-            result = act(runtime_on(vm, registry, hooks_of(vm)), turn, conversation)
+            result = act(runtime, turn, conversation)
+        except BaseException:
+            txn.stays_open = self._is_left
+            raise
         finally:
             txn.on_appended = None
         turn.finish()
         return result
+
+    def _person(self, key: str) -> Callable[[Dict], Dict]:
+        """Return what answers the requests of a turn with what their waitpoints were completed with."""
+        asked: Counter[str] = Counter()
+
+        def answer(request: Dict) -> Dict:
+            details = digest(request["payload"])
+            asked[details] += 1
+            point = f"{key}:{request['kind']}:{details}:{asked[details]}".replace(":", ".")
+            assert self._waits is not None
+            if point not in self._waits:
+                self._is_left = True
+                raise Awaited(point)
+            return _response(self._waits[point])
+
+        return answer
 
     # Sessions of a run that was forked go on from where those of the former run stood.
 
@@ -167,6 +200,26 @@ class VmStages:
     def _at(self, place: Dict) -> Dict:
         made: Dict = plain_json(_transcript_at(self._sessions.get(place["session_id"]), place))
         return made
+
+
+class Awaited(BaseException):
+    """A stage can't go on before a waitpoint is completed. Nobody in it handles that."""
+
+    def __init__(self, waitpoint: str) -> None:
+        super().__init__(f"waits for waitpoint {waitpoint}")
+        self.waitpoint = waitpoint
+
+
+def _response(wait: Dict) -> Dict:
+    """Return a person's response from the result of a wait: what the waitpoint was completed with is a bool,
+    or a response, `{approved, reviewer?, reason?}`."""
+    points = wait.get("waitpoints") or [{}]
+    value, by = points[0].get("value"), points[0].get("by") or "waitpoint"
+    if wait["status"] != "completed":
+        return {"approved": False, "reason": points[0].get("reason") or wait["status"]}
+    return (
+        {"reviewer": by, **value} if isinstance(value, dict) else {"reviewer": by, "approved": value is True}
+    )
 
 
 def _run_of(output: Dict) -> str:

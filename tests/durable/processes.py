@@ -1,4 +1,4 @@
-"""Processes that run a graph one after the other, and die where the test wants it: at a step, at an append."""
+"""Processes that run a graph one after the other, and die where the test wants: at a step, at an append."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from tests.session.rules.mortal import Killed, Mortal
 Dict = dict[str, Any]
 
 URL = "memory:"
+#: So many appends nobody makes.
+IMMORTAL = 10_000
 
 
 class Record:
@@ -37,8 +39,11 @@ class Record:
         self.steps = steps
         self.asked = 0
         self.ran: list[str] = []
+        self.waited: list[str] = []
         self.ends: list[Callable[[], None]] = []
         self._dies_before, self._dies_after = dies_before, dies_after
+        #: What waits come to; one that isn't here kills the process that waits.
+        self.answers: Dict = {}
 
     def step(self, key: str, work: Callable[[], Any]) -> Any:
         number, self.asked = self.asked, self.asked + 1
@@ -60,7 +65,15 @@ class Record:
         raise NotImplementedError
 
     def wait(self, waitpoints: Any, *, key: str, timeout: float | None = None) -> Any:
-        raise NotImplementedError
+        [point] = waitpoints
+
+        def ended() -> Dict:
+            self.waited.append(point)
+            if not self.answers:
+                raise Killed
+            return {"status": "completed", "waitpoints": [{"id": point, **self.answers}]}
+
+        return self.step(key, ended)
 
     def check(self) -> None:
         pass
@@ -153,8 +166,11 @@ class Shelf(Mortal):
 
     def close(self) -> None: ...
 
+    def stream(self, *args: Any) -> Any:
+        return super().stream(*args) if self.lives < IMMORTAL else self._store.stream(*args)
 
-def process(store: Store, record: Record, job: Job, model: Model, lives: int = 10_000, **world: Any) -> Any:
+
+def process(store: Store, record: Record, job: Job, model: Model, lives: int = IMMORTAL, **world: Any) -> Any:
     """Run the job in a process of its own; return what it came to, None if it died."""
 
     def make_vm() -> Vm:

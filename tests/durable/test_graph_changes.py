@@ -1,4 +1,4 @@
-"""A run that was killed goes on with another graph: what has run is used, or refused by name. Spec: 10 §C19.1."""
+"""A run that was killed goes on with another graph: what has run is used, or refused by name (10 §C19.1)."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ class Walk:
     def problem(self, id: str) -> bool:
         return id not in self.graph["nodes"] or id not in self.queue or self.waits(id)
 
+    def take(self, id: str) -> None:
+        """Go on behind a node that has run; joins that wait before it go to the end of the queue."""
+        while not self.problem(id) and self.queue[0] != id and self.waits(self.queue[0]):
+            self.queue.append(self.queue.pop(0))
+        self.pass_by(id)
+
     def pass_by(self, id: str) -> None:
         """Go on behind a node, wherever it stood in the queue."""
         if id in self.queue:
@@ -88,7 +94,7 @@ MAX_STEPS = 12
 
 
 def random_graph(random: Random) -> Dict:
-    """Some nodes of all kinds, each with edges to others: there may be loops, and nodes that nobody reaches."""
+    """Nodes of all kinds, each with edges to others; there may be loops, and nodes that nobody reaches."""
     ids = [f"n{number}" for number in range(random.randint(4, 7))]
     nodes = {id: random_node(random) for id in ids}
     nodes["n0"] = {"system": "first"}
@@ -168,7 +174,7 @@ def test_random_changes() -> None:
         for id in finished:
             if walk.problem(id) or id in edited:
                 problems.append(id)
-            walk.pass_by(id)
+            walk.take(id)
         model, record = Model(said), Record(steps)
         if problems:
             refused += 1
@@ -197,7 +203,11 @@ def test_what_goes_into_finished_stages_counts() -> None:
     graph = {
         "id": "g",
         "entry": "a",
-        "nodes": {"a": {"system": "one"}, "b": {"system": "two"}, "v": {"kind": "verify", "verify": {"command": "true"}}},
+        "nodes": {
+            "a": {"system": "one"},
+            "b": {"system": "two"},
+            "v": {"kind": "verify", "verify": {"command": "true"}},
+        },
         "edges": [{"from": "a", "to": "b"}, {"from": "b", "to": "v"}],
     }  # fmt: skip
 
@@ -211,8 +221,9 @@ def test_what_goes_into_finished_stages_counts() -> None:
     edited = copy.deepcopy(graph)
     edited["nodes"]["a"]["system"] = "other"  # type: ignore[index]
     assert refusal(job(edited)) == (
-        "run 'run-1' can't go on with this graph: stage 'a' was edited: its `system`. Go on with the stored graph "
-        "(harnpy run --resume run-1), begin a new run, or keep what the stage came to: --accept-changes a"
+        "run 'run-1' can't go on with this graph: stage 'a' was edited: its `system`. Go on with the stored "
+        "graph (harnpy run --resume run-1), begin a new run, or keep what the stage came to: "
+        "--accept-changes a"
     )
     assert "'a' would get something else: `task`" in refusal(job(graph, task="Another one"))
     assert "'a' would get something else: `artifacts`" in refusal(job(graph, artifacts=[{"text": "more"}]))

@@ -258,10 +258,13 @@ class Execution:
         world, stages = self._world, self._stages
 
         def begin() -> Dict:
-            id = (None if stages is None else stages.run_id) or (world.ids.new() if is_new else "")
+            id = world.ids.new() if is_new else ""
             return {"id": id, "started_at": rfc3339(world.clock.now()), "mutation": world.ids.new()}
 
-        return begin() if stages is None else stages.step("begin", begin)
+        if stages is None:
+            return begin()
+        begun = stages.step("begin", begin)
+        return {**begun, "id": stages.run_id or begun["id"]}  # a run that was forked has another one's record
 
     def run(self) -> Dict:
         self._check_changes()
