@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_OID, uuid5
 
 from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS
 from harnpy.builtins.agents.agent_functions import graph_with_python_functions
@@ -18,6 +19,7 @@ from harnpy.vm.run.tasks import start_beside
 from harnpy.workflow.engines.errors import ReplayDiverged, RunError
 from harnpy.workflow.execution.execute import execute
 from harnpy.workflow.records.record_shapes import plain_json
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,14 +74,39 @@ def _run(job: Job, steps: _Steps, ended: Event, vm: Vm) -> Json:
             waits=steps.waits,
         )
         options = runtime.models.options(dict(body.get("options") or {}))
-        graph = graph_with_python_functions(vm, body.get("graph"))
-        record: Dict = execute(runtime, body.get("task") or "", graph, body.get("artifacts"), options)["run"]
+        graph, artifacts = _named(body, steps, vm)
+        graph = graph_with_python_functions(vm, graph)
+        record: Dict = execute(runtime, body.get("task") or "", graph, artifacts, options)["run"]
         return record
 
     try:
         return plain_json(vm.start(graph))
     finally:
         sessions.stores.close()
+
+
+def _named(body: Dict, steps: _Steps, vm: Vm) -> tuple[Any, Any]:
+    """Return the job's graph and artifacts with ids and times that are the same for each process."""
+    graph, artifacts = body.get("graph"), body.get("artifacts")
+    run, at = steps.run_id, rfc3339(vm.world.clock.now())
+    if steps.done:
+        run, at = steps.done[0][1]["id"], steps.done[0][1]["started_at"]
+
+    def id_of(kind: str, number: int) -> str:
+        return f"{kind}_{uuid5(NAMESPACE_OID, f'{run}:{kind}:{number}')}"
+
+    if isinstance(graph, dict) and not graph.get("id"):
+        graph = {**graph, "id": id_of("workflow", 1)}
+    if isinstance(artifacts, list) and all(isinstance(artifact, dict) for artifact in artifacts):
+        artifacts = [
+            {
+                **artifact,
+                "id": artifact.get("id") or id_of("artifact", number),
+                "created_at": artifact.get("created_at") or at,
+            }
+            for number, artifact in enumerate(artifacts, 1)
+        ]
+    return graph, artifacts
 
 
 class _Steps:

@@ -72,6 +72,7 @@ class VmStages:
         self._url = url
         self._waits = waits
         self._is_left = False
+        self._last: tuple[Any, Dict] | None = None
         #: Where the transcripts are that this process has made, by their sessions; the last one last.
         self._places: dict[str, list[Dict]] = {}
 
@@ -198,8 +199,12 @@ class VmStages:
         return plain_json(visible(whole, place["visibility"])) if "visibility" in place else whole
 
     def _at(self, place: Dict) -> Dict:
-        made: Dict = plain_json(_transcript_at(self._sessions.get(place["session_id"]), place))
-        return made
+        """Return a whole transcript; the last one is asked for several times."""
+        key = place["session_id"], place["turn"], place["seq"], place["state"]
+        if self._last is None or self._last[0] != key:
+            made: Dict = plain_json(_transcript_at(self._sessions.get(place["session_id"]), place))
+            self._last = key, made
+        return self._last[1]
 
 
 class Awaited(BaseException):

@@ -250,6 +250,17 @@ def test_stages_to_come_may_be_edited() -> None:
     assert [stage["metadata"].get("system_prompt") for stage in found["stages"]] == [None, "other"]
 
 
+def test_what_has_no_id_is_the_same_in_each_process() -> None:
+    graph = {"entry": "a", "nodes": {"a": {}, "b": {}}, "edges": [{"from": "a", "to": "b"}]}
+    given = job(graph, artifacts=[{"kind": "note", "text": "one"}, {"kind": "note", "text": "two"}])
+    store, steps = empty(), list[Step]()
+    process(store, Record(steps, dies_after=1), given, Model(said))
+    found = process(store, Record(steps), given, Model(said))
+    [first, second] = found["stages"]
+    assert first["consumed_artifact_ids"] == second["consumed_artifact_ids"][-2:]
+    assert [artifact["id"] for artifact in found["artifacts"]][:2] == first["consumed_artifact_ids"]
+
+
 def test_a_stage_that_was_cut_off_is_edited() -> None:
     """Its turn is in the log, ended or not, but the stage isn't finished: it runs as it is written now."""
     graph = {

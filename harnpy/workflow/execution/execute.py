@@ -226,11 +226,9 @@ class Execution:
         self._replay = replay_of(options, world)
         begun = self._begun(former is None)
         run = self._run = begin_run(task, graph, artifacts, options, former, begun, world)
-        self._given = {
-            "task": digest(task),
-            "artifacts": digest(artifacts),
-            "execution": digest(run["execution"]),
-        }
+        lasting = [{**artifact, "created_at": None} for artifact in artifacts]
+        given = {"task": task, "artifacts": lasting, "execution": run["execution"]}
+        self._given = {} if self._stages is None else {key: digest(value) for key, value in given.items()}
         mutation = mutation_session(run["id"], options, context, begun["mutation"])
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
@@ -256,15 +254,16 @@ class Execution:
     def _begun(self, is_new: bool) -> Dict:
         """Return what is minted once for a run: its id, unless it continues another one, its time …"""
         world, stages = self._world, self._stages
+        own = None if stages is None else stages.run_id
 
         def begin() -> Dict:
-            id = world.ids.new() if is_new else ""
+            id = own or (world.ids.new() if is_new else "")
             return {"id": id, "started_at": rfc3339(world.clock.now()), "mutation": world.ids.new()}
 
         if stages is None:
             return begin()
         begun = stages.step("begin", begin)
-        return {**begun, "id": stages.run_id or begun["id"]}  # a run that was forked has another one's record
+        return {**begun, "id": own or begun["id"]}  # a fork has the record of another run
 
     def run(self) -> Dict:
         self._check_changes()
