@@ -64,6 +64,8 @@ class Stages(Protocol):
     run_id: str | None
     #: The steps of that run which are recorded already: their keys and outputs, in order.
     recorded: Sequence[tuple[str, Dict]]
+    #: Called once the graph was compared with those steps, before anything is done.
+    checked: Callable[[], None] | None
     #: The finished stages whose outputs are taken although they were edited.
     accepted: Collection[str]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_OID, uuid5
@@ -22,9 +23,9 @@ from harnpy.workflow.records.record_shapes import plain_json
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from harnpy.workflow.engines.contract import Job, Json, RunContext
+    from harnpy.workflow.engines.contract import Job, Json, RunContext, Step
 
     Dict = dict[str, Any]
 
@@ -54,7 +55,53 @@ def run(job: Job, context: RunContext, make_vm: Callable[[], Vm] = Vm) -> Json:
             raise
 
 
-def _run(job: Job, steps: _Steps, ended: Event, vm: Vm) -> Json:
+def check(job: Job, run_id: str, steps: Sequence[Step], make_vm: Callable[[], Vm] = Vm) -> None:
+    """Raise what `run` would for a job that takes the place of that of a run which has these steps.
+
+    Nothing is run, and nothing written.
+    """
+    _check_options(job)
+    with suppress(_Checked):
+        _run(job, _Steps(_Trial(run_id, steps)), Event(), make_vm(), is_trial=True)
+
+
+class _Checked(BaseException):
+    """A job was checked; it isn't run."""
+
+
+def _checked() -> None:
+    raise _Checked
+
+
+class _Trial:
+    """A `RunContext` whose run goes no further than its records."""
+
+    attempt = 1
+
+    def __init__(self, run_id: str, steps: Sequence[Step]) -> None:
+        self.run_id = run_id
+        self.recorded = steps
+        self._left = list(steps)
+
+    def step(self, key: str, work: Callable[[], Json]) -> Json:
+        if not self._left:
+            raise _Checked
+        return self._left.pop(0).output
+
+    def record(self, *steps: Step) -> None:
+        raise _Checked
+
+    def wait(self, waitpoints: Sequence[str], *, key: str, timeout: float | None = None) -> Json:
+        return self.step(key, dict)
+
+    def check(self) -> None:
+        """Do nothing: nobody ends it."""
+
+    def on_end(self, call: Callable[[], None]) -> None:
+        """Do nothing: nobody ends it."""
+
+
+def _run(job: Job, steps: _Steps, ended: Event, vm: Vm, *, is_trial: bool = False) -> Json:
     _check_tools(job, vm)
     sessions, body = vm.sessions, job.body
     if job.store:
@@ -72,6 +119,7 @@ def _run(job: Job, steps: _Steps, ended: Event, vm: Vm) -> Json:
             recorded=steps.done,
             accepted=frozenset(body.get("accept_changes") or ()),
             waits=steps.waits,
+            checked=_checked if is_trial else None,
         )
         options = runtime.models.options(dict(body.get("options") or {}))
         graph, artifacts = _named(body, steps, vm)

@@ -50,7 +50,8 @@ class VmStages:
     """The stages of the workflows that a Vm runs: a `harnpy.agent.runtime.Stages`.
 
     ``step(key, work)`` is that of the run, ``url`` the store of the sessions. ``waits`` are the waits that
-    have ended, by their waitpoints; None: people are asked as the host does.
+    have ended, by their waitpoints; None: people are asked as the host does. ``checked`` is called once a
+    graph was compared with what has run.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class VmStages:
         recorded: Sequence[tuple[str, Dict]] = (),
         accepted: Collection[str] = (),
         waits: Mapping[str, Dict] | None = None,
+        checked: Callable[[], None] | None = None,
     ) -> None:
         self.run_id = run_id
         self.recorded = recorded
@@ -70,6 +72,7 @@ class VmStages:
         self._vm = vm
         self._step = step
         self._url = url
+        self.checked = checked
         self._waits = waits
         self._is_left = False
         self._last: tuple[Any, Dict] | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harnpy.durable.graphs import check
 from harnpy.workflow.engines.contract import Step
 from harnpy.workflow.execution.changes import StagesChanged
 from tests.counts import COUNT
@@ -214,6 +215,9 @@ def test_what_goes_into_finished_stages_counts() -> None:
     def refusal(given: Any) -> str:
         store, steps = empty(), list[Step]()
         process(store, Record(steps, dies_after=1), job(graph), Model(said))
+        check(job(graph), "run-1", steps)
+        with pytest.raises(StagesChanged):
+            check(given, "run-1", steps)
         with pytest.raises(StagesChanged) as failure:
             process(store, Record(steps), given, Model(said))
         return str(failure.value)

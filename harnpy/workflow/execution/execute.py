@@ -267,6 +267,8 @@ class Execution:
 
     def run(self) -> Dict:
         self._check_changes()
+        if self._stages is not None and self._stages.checked is not None:
+            self._stages.checked()
         with self._installed():
             with self._progress.saved():
                 while (id := self._next()) is not None:
