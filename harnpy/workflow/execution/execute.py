@@ -375,7 +375,6 @@ class Execution:
             pause = pause_before_next(node["retry_policy"], attempt, category, after)
         return {
             "stage": stage,
-            "attempt": attempt,
             "again_at": None if pause is None else self._world.clock.now() + pause,
         }
 
