@@ -11,7 +11,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.faults import MisuseError
-from harnpy.formats.display import display
 from harnpy.formats.json import compact_json
 from harnpy.workflow.graph import normalise_node
 from harnpy.workflow.records.record_shapes import plain_json
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from harnpy.workflow.graph_shapes import Node
 
 _DIGITS = 16
+#: What stands for a function: whoever runs programs compares their texts.
+_FUNCTION = "<function>"
 
 
 class StagesChanged(MisuseError):
@@ -41,12 +42,12 @@ class StagesChanged(MisuseError):
 
 
 def digest(value: Any) -> str:
-    """Return a short text that stands for a value; functions count as they show."""
+    """Return a short text that stands for a value; of functions only that they are there."""
     return sha256(compact_json(_shown(value)).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def text_of(node: Node) -> Dict:
-    """Return the text of a node: what it has beside the defaults. Functions are as they show."""
+    """Return the text of a node: what it has beside the defaults. Of functions only that they are there."""
     given: Any = node
     usual: Any = normalise_node({"kind": given["kind"]}, given["id"])
     return {key: _shown(value) for key, value in given.items() if key not in usual or value != usual[key]}
@@ -57,7 +58,7 @@ def _shown(value: Any) -> Any:
         return {key: _shown(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_shown(item) for item in value]
-    return display(value) if callable(value) else plain_json(value)
+    return _FUNCTION if callable(value) else plain_json(value)
 
 
 def changed(output: Dict, text: Dict, inputs: Dict) -> str | None:
