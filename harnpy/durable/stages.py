@@ -21,9 +21,11 @@ from harnpy.builtins.sessions.service import durable_of
 from harnpy.session import events as kinds
 from harnpy.session.agent_turn import Turn
 from harnpy.session.conversation import AGENT
+from harnpy.session.errors import LaneTimeout
 from harnpy.session.lifecycle import TranscriptOrder, lifecycle_value
 from harnpy.session.transcript import transcript
 from harnpy.session.turn_conversation import TurnConversation
+from harnpy.storage.errors import StorageError
 from harnpy.workflow.execution.changes import digest
 from harnpy.workflow.execution.stage import visible
 from harnpy.workflow.records.record_shapes import plain_json
@@ -75,6 +77,8 @@ class VmStages:
         self.checked = checked
         self._waits = waits
         self._is_left = False
+        #: How many stages work on a session, or wait for it.
+        self._busy: Counter[str] = Counter()
         self._last: tuple[Any, Dict] | None = None
         #: Where the transcripts are that this process has made, by their sessions; the last one last.
         self._places: dict[str, list[Dict]] = {}
@@ -90,17 +94,36 @@ class VmStages:
             made.append(plain_json(work()))
             return self._packed(made[-1])
 
-        output = self._step(key, packed)
+        try:
+            output = self._step(key, packed)
+        except _StoreFailed as failed:
+            raise failed.error from None
         found: Dict = made[-1] if made else self._unpacked(output)
         return found
 
     def turn(self, session_id: str, key: str, act: Act) -> Any:
-        self._open(session_id)
         action = _StageTurn(self, act)
-        live = self._sessions.take_turn(session_id, action, key, caller=durable_of(self._vm).caller())
+        try:
+            self._open(session_id)
+            live = self._taken(session_id, action, key)
+        except StorageError as error:
+            raise _StoreFailed(error) from error
         for place in self._places.get(session_id, ())[-1:]:
             place["end"] = live.version
         return action.result
+
+    def _taken(self, session_id: str, action: _StageTurn, key: str) -> LiveSession:
+        """Take the turn. Branches of a map may share a session: each waits for the others, however long."""
+        while True:
+            caller = durable_of(self._vm).caller()
+            try:
+                self._busy[session_id] += 1
+                return self._sessions.take_turn(session_id, action, key, caller=caller)
+            except LaneTimeout:
+                if action.has_begun or self._busy[session_id] < 2:
+                    raise
+            finally:
+                self._busy[session_id] -= 1
 
     def prepare(self, session_id: str) -> None:
         registry = runtime_of(self._vm).sessions
@@ -120,11 +143,12 @@ class VmStages:
             runtime.ask = asker(runtime, txn, vm.world.people.ask or self._person(txn.key))
         try:
             result = act(runtime, turn, conversation)
-        except BaseException:
-            txn.stays_open = self._is_left
+        except BaseException as error:
+            txn.stays_open = self._is_left or isinstance(error, StorageError)
             raise
         finally:
             txn.on_appended = None
+        txn.stays_open = True  # it has only to be saved
         turn.finish()
         return result
 
@@ -218,6 +242,14 @@ class Awaited(BaseException):
         self.waitpoint = waitpoint
 
 
+class _StoreFailed(BaseException):
+    """The store has failed, and so has the run, not the stage: it goes on when the store does."""
+
+    def __init__(self, error: StorageError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 def _response(wait: Dict) -> Dict:
     """Return a person's response from the result of a wait: what the waitpoint was completed with is a bool,
     or a response, `{approved, reviewer?, reason?}`."""
@@ -246,8 +278,10 @@ class _StageTurn:
         self._stages = stages
         self._act = act
         self.result: Any = None
+        self.has_begun = False
 
     def __call__(self, txn: Txn) -> None:
+        self.has_begun = True
         self.result = self._stages.act(self._act, txn)
 
 

@@ -14,6 +14,7 @@ from harnpy.durable import graphs
 from harnpy.llm.errors import CallError
 from harnpy.llm.reply import Reply
 from harnpy.session import SessionRuntime
+from harnpy.storage.errors import StoreUnreachable
 from harnpy.workflow.engines.contract import GRAPH, Job, Step
 from harnpy.workflow.engines.errors import RunCancelled, RunError
 from tests.counts import COUNT
@@ -181,6 +182,39 @@ def test_a_worker_and_an_error_branch() -> None:
         assert len(model.asked) <= asked + 1
 
 
+class Gone(Shelf):
+    """A store that is gone for one append, number ``lives``, and back for the next one."""
+
+    def stream(self, *args: Any) -> Any:
+        return GoneStream(self._store.stream(*args), self)
+
+
+class GoneStream:
+    def __init__(self, stream: Any, store: Gone) -> None:
+        self._stream = stream
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def append(self, *args: Any, **options: Any) -> Any:
+        self._store.lives -= 1
+        if not self._store.lives:
+            raise StoreUnreachable("memory:", "the server is gone")
+        return self._stream.append(*args, **options)
+
+
+def test_a_store_that_is_gone_fails_the_run_and_no_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, asked, _ = whole()
+    monkeypatch.setattr("tests.durable.processes.Shelf", Gone)
+    for lives in range(1, 33, 1 if COUNT.campaign else 7):
+        store, model, left = empty(), Model(), list[Step]()
+        with pytest.raises(StoreUnreachable):
+            process(store, Record(left), job(), model, lives)
+        assert timeless(process(store, Record(left), job(), model)) == expected
+        assert len(model.asked) <= asked + 2
+
+
 class Slow:
     """A model that takes its time."""
 
@@ -261,3 +295,21 @@ def test_a_tool_that_is_a_function_is_refused_by_name() -> None:
     }
     with pytest.raises(RunError, match="tool 'read_file' of node 'look' is a function"):
         process(empty(), Record([]), Job(GRAPH, "six", {"graph": graph}, URL), Model())
+
+
+def test_branches_that_share_a_session_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harnpy.builtins.sessions.service.WAIT", 0.05)
+
+    class Thinking(Model):
+        async def complete(self, request: Any) -> Reply:  # type: ignore[override]
+            import asyncio
+
+            await asyncio.sleep(0.2)
+            return super().complete(request)
+
+    node = {"kind": "map", "map_policy": {"items": ["a", "b", "c"]}, "model_policy": {"session_id": "one"}}
+    store = empty()
+    found = process(store, Record([]), job({"nodes": {"m": node}}), Thinking(said))
+    assert found["stages"][0]["branch"] == "mapped"
+    assert len(found["artifacts"]) == 3
+    assert len(SessionRuntime(store).get("one").messages()) == 6
