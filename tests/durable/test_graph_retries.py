@@ -9,6 +9,7 @@ import pytest
 
 from harnpy.llm.errors import CallError
 from harnpy.workflow.engines.contract import Step
+from harnpy.workflow.engines.errors import RunCancelled
 from tests.clock import simulated_time
 from tests.counts import COUNT
 from tests.durable.processes import Model, Record, empty, job, process, timeless
@@ -124,3 +125,26 @@ def test_a_loop_that_failed_is_tried_again_in_its_session() -> None:
             found = process(store, Record(steps), job(looped), model)
             assert found["stages"][0]["branch"] == "success"
             assert len(model.asked) <= 7
+
+
+class Cancelled(Record):
+    """A run that is cancelled as soon as it has its first attempt."""
+
+    def step(self, key: str, work: Any) -> Any:
+        output = super().step(key, work)
+        if key == "stage:a:1":
+            for call in self.ends:
+                call()
+        return output
+
+    def check(self) -> None:
+        raise RunCancelled(self.run_id, "enough")
+
+
+def test_a_pause_can_be_cancelled() -> None:
+    with simulated_time() as clock:
+        begin, record = clock.passed, Cancelled([])
+        with pytest.raises(RunCancelled, match="enough"):
+            process(empty(), record, job(graph(backoff=600_000)), Failing(1))
+        assert clock.passed - begin < 1
+        assert record.ran == KEYS[:2]
