@@ -126,6 +126,8 @@ class Counts:
     database_share = Size(59, 1)
     guarantee_entries = Size(200, 10_000)
     guarantee_size = Size(500_000, 50_000_000)
+    #: So many graphs are changed between two processes that run them.
+    graph_changes = Size(8, 2_000)
     #: One of so many appends is where a process ends, and another goes on.
     reentry_share = Size(3, 1)
     turns_share = Size(7, 1)
