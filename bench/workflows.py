@@ -2,10 +2,12 @@
 
     python bench/workflows.py [--rounds N] [--stages N] [--check]
 
-200 stages one after the other, each a call of a model that replies at once and is shown the artifact of the
-stage before; and 200 in one map, 20 at a time. The run record goes to a file in memory (`/dev/shm`).
-LangGraph does the same with nodes of a graph, `Send` and an `InMemorySaver`, without a file. A row is the
-median of the rounds; sides and sizes take turns, in one process. Then the same map with a model that takes
+Stages one after the other, each a call of a model that replies at once and is shown the artifact of the
+stage before: 20, 200 and 1,000 of them; and 200 in one map, 20 at a time. The run record goes to a file in
+memory (`/dev/shm`), or to a stream of a harnpy store on SQLite, an append a stage. LangGraph does the same
+with nodes of a graph, `Send` and an `InMemorySaver`, or a `SqliteSaver`. A row is the median of the rounds;
+sides and sizes take turns, in one process, and ratios are medians of the rounds' own. Then a stage among
+1,000 beside one among 100, the memory of a run of 1,000 stages, and the same map with a model that takes
 50 ms, against the time that its calls alone take.
 """
 
@@ -13,24 +15,37 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import operator
 import os
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, time_ns
+from types import SimpleNamespace
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 from options import parser
 
 from harnpy import Vm
+from harnpy.storage import Row, Stream, open_store
+from harnpy.world import World
+from harnpy.world.files import RealFiles
 
 FEW, WIDTH = 20, 20
 LATENCY = 0.05
 #: A map with a slow model against its calls alone.
 OVERHEAD = 1.5
-#: A stage among 200 against one among 20.
-GROWTH = 1.5
+#: A stage among 200 against one among 20, and one among 1,000 against one among 100.
+GROWTH, LONG_GROWTH = 1.5, 1.1
+LONG = 1000
+#: A stage against LangGraph's: its record in memory, and on SQLite.
+IN_MEMORY, ON_SQLITE = 0.5, 0.3
+#: MB that a run of 1,000 stages holds.
+HELD = 40
 ANSWER = "Fine, thank you."
 SOURCE = """
 fn models_say(provider) {
@@ -75,6 +90,10 @@ pipeline main(task) {
 """
 
 
+#: Returns the whole result of the chain.
+WHOLE = SOURCE.replace("len(workflow_execute", "(workflow_execute").replace(".run.stages) }", ") }")
+
+
 def seconds(run: Callable[[], Any], expected: int) -> float:
     gc.collect()
     begin = perf_counter()
@@ -93,12 +112,77 @@ class Harnpy:
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
-    def measure(self, shape: str, count: int, provider: str = "mock") -> float:
-        vm = Vm()
+    def measure(self, shape: str, count: int, provider: str = "mock", world: World | None = None) -> float:
+        return seconds(self._run(shape, count, provider, world), count)
+
+    def on_sqlite(self, shape: str, count: int) -> float:
+        """The record in a stream of a store, an append a stage."""
+        place = os.path.join(self._directory, f"runs{uuid4()}.db")
+        with closing(open_store(f"sqlite:{place}")) as store:
+            world = World()
+            world.files = InStream(store.stream("run", "bench", Plain()))
+            return self.measure(shape, count, world=world)
+
+    def held(self, shape: str, count: int) -> float:
+        """MB that a run and its record hold once it has ended."""
+        run = self._run(shape, count, "mock", None, whole=True)
+        gc.collect()
+        tracemalloc.start()
+        result = run()
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0] / 1e6
+        tracemalloc.stop()
+        assert len(result["run"]["stages"]) == count
+        return held
+
+    def _run(
+        self, shape: str, count: int, provider: str, world: World | None, whole: bool = False
+    ) -> Callable[[], Any]:
+        vm = Vm() if world is None else Vm(world)
         vm.provide("slow", Slow())
-        functions = vm.run_source(SOURCE)
+        functions = vm.run_source(WHOLE if whole else SOURCE)
         run = vm.call(functions[shape], count, os.path.join(self._directory, "run.json"), provider)
-        return seconds(lambda: vm.call(run), count)
+        return lambda: vm.call(run)
+
+
+class Plain:
+    """Records that are rows."""
+
+    def encode(self, records: Sequence[Row]) -> list[Row]:
+        return list(records)
+
+    def decode(self, rows: Sequence[Row]) -> list[Row]:
+        return list(rows)
+
+    def texts(self, rows: Sequence[Row]) -> list[str | None]:
+        return [None for _ in rows]
+
+
+class InStream(RealFiles):
+    """Files of which the record of a run is a stream: its head, a row for each stage, its end."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__()
+        self._stream = stream
+        self._sizes: dict[str, int] = {}
+
+    def _add(self, path: str, text: str) -> None:
+        version = self._stream.version
+        row = Row(version + 1, "run_line", time_ns() // 1000, json.dumps(text))
+        self._stream.append([row], version)
+        self._sizes[path] = self._sizes.get(path, 0) + len(text.encode())
+
+    def replace_text(self, path: str, text: str, durable: bool = True, mark: str = ".partial") -> None:
+        self._sizes.pop(path, None)
+        self._add(path, text)
+
+    def write_bytes(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
+        self._add(path, data.decode())
+
+    def status(self, path: str) -> Any:
+        if path not in self._sizes:
+            return super().status(path)
+        return SimpleNamespace(st_ino=1, st_size=self._sizes[path])
 
 
 class Slow:
@@ -116,6 +200,19 @@ class LangGraph:
 
     name = "LangGraph"
 
+    def __init__(self, directory: str = "") -> None:
+        self._directory = directory
+
+    def on_sqlite(self, shape: str, count: int) -> float:
+        """The same with a `SqliteSaver`; its nodes are plain functions, as it has no other."""
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        place = os.path.join(self._directory, f"graph{uuid4()}.db")
+        config: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": count + 5}
+        with SqliteSaver.from_conn_string(place) as saver:
+            graph = self._chain(count, saver, _answer_at_once)
+            return seconds(lambda: len(graph.invoke({"texts": []}, config)["texts"]), count)
+
     def measure(self, shape: str, count: int) -> float:
         graph = self._chain(count) if shape == "chain" else self._fan(count)
         config: Any = {
@@ -126,15 +223,15 @@ class LangGraph:
         made = lambda: len(asyncio.run(graph.ainvoke({"texts": []}, config))["texts"])  # noqa: E731
         return seconds(made, count)
 
-    def _chain(self, count: int) -> Any:
+    def _chain(self, count: int, saver: Any = None, answer: Any = None) -> Any:
         from langgraph.checkpoint.memory import InMemorySaver
         from langgraph.graph import START, StateGraph
 
         graph: Any = StateGraph(_State)
         for number in range(count):
-            graph.add_node(f"s{number}", _answer)
+            graph.add_node(f"s{number}", answer or _answer)
             graph.add_edge(f"s{number - 1}" if number else START, f"s{number}")
-        return graph.compile(checkpointer=InMemorySaver())
+        return graph.compile(checkpointer=saver or InMemorySaver())
 
     def _fan(self, count: int) -> Any:
         from langgraph.checkpoint.memory import InMemorySaver
@@ -155,6 +252,27 @@ async def _answer(state: _State) -> Any:
     return {"texts": [ANSWER]}
 
 
+def _answer_at_once(state: _State) -> Any:
+    return {"texts": [ANSWER]}
+
+
+def beside_langgraph(present: list[Any], rounds: int, stages: int) -> bool:
+    """Print what a stage costs beside LangGraph's, in memory and on SQLite; return whether that is met."""
+    met = True
+    for count in (stages, LONG):
+        for how, budget in (("measure", IN_MEMORY), ("on_sqlite", ON_SQLITE)):
+            taken = [[getattr(side, how)("chain", count) / count for side in present] for _ in range(rounds)]
+            costs = "   ".join(
+                f"{side.name} {median(row[place] for row in taken) * 1e6:>7,.0f}"
+                for place, side in enumerate(present)
+            )
+            ratio = median(row[0] / row[-1] for row in taken)
+            where = "in memory" if how == "measure" else "on SQLite"
+            print(f"  among {count:>5}, {where}: {costs}   × {ratio:.2f} (budget {budget})")
+            met &= len(present) == 1 or ratio <= budget
+    return met
+
+
 def sides(directory: str) -> list[Any]:
     found: list[Any] = [Harnpy(directory)]
     try:
@@ -162,7 +280,7 @@ def sides(directory: str) -> list[Any]:
     except ImportError as error:
         print(f"LangGraph is left out: pip install langgraph ({error})")
     else:
-        found.append(LangGraph())
+        found.append(LangGraph(directory))
     return found
 
 
@@ -189,6 +307,18 @@ def main() -> None:
                 costs = f"{stages}: {many * 1e6:>8,.0f}   {FEW}: {few * 1e6:>8,.0f}"
                 print(f"  {name:<12} {costs}   × {growth:.2f}")
                 met &= name != Harnpy.name or growth < GROWTH
+        print("\nstages one after the other, beside LangGraph: us a stage")
+        met &= beside_langgraph(present, options.rounds, stages)
+        ours = present[0]
+        pairs = [
+            (ours.measure("chain", 100) / 100, ours.measure("chain", LONG) / LONG)
+            for _ in range(options.rounds)
+        ]
+        growth = median(long / short for short, long in pairs)
+        print(f"\na stage among {LONG} beside one among 100: × {growth:.2f} (budget {LONG_GROWTH})")
+        held = ours.held("chain", LONG)
+        print(f"a run of {LONG} stages holds {held:.1f} MB (budget {HELD})")
+        met &= growth <= LONG_GROWTH and held < HELD
         ideal = stages / WIDTH * LATENCY
         ratios = [Harnpy(directory).measure("fan", stages, "slow") / ideal for _ in range(options.rounds)]
         title = f"{stages} in a map, {WIDTH} at a time, {LATENCY * 1000:.0f} ms a call"

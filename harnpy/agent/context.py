@@ -8,7 +8,6 @@ The executor of workflows makes a `WorkflowScope`; what agents need of it is def
 from __future__ import annotations
 
 import os.path
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,7 +18,7 @@ from harnpy.formats.dicts import errors_after
 from harnpy.session.open_sessions import SessionStack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from harnpy.agent.people import Question
@@ -245,6 +244,26 @@ class ActiveSession(NamedTuple):
     runtime: SessionRuntime
 
 
+class _Held:
+    """Parts that a context has inside a block. A class, as stages enter several such blocks each."""
+
+    __slots__ = ("_context", "_outer", "_parts")
+
+    def __init__(self, context: AgentContext, parts: Dict) -> None:
+        self._context = context
+        self._parts = parts
+
+    def __enter__(self) -> None:
+        context = self._context
+        self._outer = {name: getattr(context, name) for name in self._parts}
+        for name, part in self._parts.items():
+            setattr(context, name, part)
+
+    def __exit__(self, *error: object) -> None:
+        for name, part in self._outer.items():
+            setattr(self._context, name, part)
+
+
 class AgentContext:
     """The rules, workflow and place that one task works under.
 
@@ -277,17 +296,9 @@ class AgentContext:
         self.place = place
         self.caller_rules = caller_rules
 
-    @contextmanager
-    def _holding(self, **parts: Any) -> Iterator[None]:
+    def _holding(self, **parts: Any) -> AbstractContextManager[None]:
         """Have these parts inside the block."""
-        outer = {name: getattr(self, name) for name in parts}
-        for name, part in parts.items():
-            setattr(self, name, part)
-        try:
-            yield
-        finally:
-            for name, part in outer.items():
-                setattr(self, name, part)
+        return _Held(self, parts)
 
     def govern(self, rules: Rules, caller_rules: Rules | None = None) -> AbstractContextManager[None]:
         """Put ``rules`` in force inside the block, for whoever is under ``caller_rules`` itself."""

@@ -141,6 +141,10 @@ class Runtime:
         elif session is not None:
             session.write(*(EventDraft(type, payload) for type, payload in facts))
 
+    def keeps(self, id: str) -> bool:
+        """Return whether there is a log in which facts of a session can be recorded."""
+        return id in self.running or self.sessions.session(id) is not None
+
     def record_child(self, id: str, facts: Iterable[tuple[str, Dict]]) -> None:
         """Record facts of a child in the log of the session that it was started from, as part of the turn
         that runs on it. The results of the session's loops don't show them, an anonymous loop's do."""

@@ -19,6 +19,8 @@ from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import compact_json
 from harnpy.workflow.records import record_files
+from harnpy.workflow.records.record import RUNNING
+from harnpy.workflow.records.record_lines import closed
 from harnpy.workflow.records.record_shapes import ChildRun, RunRecord, StageRecord
 from harnpy.workflow.records.replay_fixture import evaluate_fixture
 from harnpy.world import World
@@ -97,12 +99,22 @@ def summaries(directory: Path) -> Iterator[Summary]:
     """Yield the records in a directory and below it. Other JSON files are skipped."""
     for path in sorted(directory.rglob("*.json")):
         try:
-            summary = msgspec.json.decode(path.read_bytes(), type=Summary)
+            summary = _summarised(path.read_bytes())
         except (msgspec.DecodeError, OSError, RecursionError):
             continue
         if summary.id and summary.workflow_id:
             summary.path = str(path)
             yield summary
+
+
+def _summarised(data: bytes) -> Summary:
+    """Return the summary of a record; the file of a run that goes on, or was killed, has no end yet."""
+    try:
+        return msgspec.json.decode(data, type=Summary)
+    except msgspec.DecodeError:
+        summary = msgspec.json.decode(closed(data.decode("utf-8", "replace")), type=Summary)
+        summary.status = summary.status or RUNNING
+        return summary
 
 
 def _time(text: str) -> datetime | None:

@@ -49,12 +49,15 @@ _MOST_PARTS = 1 << 18
 _MOST_REPEATED = 16
 #: As many as any number of parts above.
 _ENDLESS = 1 << 63
+_EMPTY = frozenset((list, dict, tuple))
+#: Parts between two looks.
+_OFTEN = 8
 PLAIN = frozenset((int, str, float, bool, type(None)))
 
 
 def refuse_endless(value: Value) -> None:
     """Raise TooLarge when a value with parts, written out, is out of all proportion to what it is made of."""
-    if not _has_parts(value):
+    if not _has_parts(value) or _is_tree(value):
         return
     # How many parts each part has when it is written out, and the part, whose id nothing else can then have;
     # while it is being counted it has no end, as what contains itself has none.
@@ -91,6 +94,26 @@ def refuse_endless(value: Value) -> None:
             parts += inner
     if parts > _MOST_PARTS and parts > _MOST_REPEATED * there:
         raise TooLarge(f"{min(parts, _ENDLESS)} parts, of which most are shared", _MOST_PARTS)
+
+
+def _is_tree(value: Value) -> bool:
+    """Return whether no part of a value with parts is there twice, so that written out it is as long as it is."""
+    parts, seen = [value], {id(value)}
+    for place, part in enumerate(parts):
+        inside = part.values() if type(part) is dict else _parts(part)
+        if not place % _OFTEN:
+            look(len(inside))
+        if PLAIN.issuperset(map(type, inside)):
+            continue
+        for item in inside:
+            kind = type(item)
+            if kind in PLAIN or (kind in _EMPTY and not item) or not _has_parts(item):
+                continue
+            if id(item) in seen:
+                return False
+            seen.add(id(item))
+            parts.append(item)
+    return True
 
 
 def _has_parts(value: Value) -> bool:

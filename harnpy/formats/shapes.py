@@ -115,13 +115,24 @@ def _field(hint: Any) -> Field:
     return Field("dict", {}, hint)
 
 
+#: Defaults that a part may share.
+_CONSTANTS = frozenset((str, int, float, bool, NoneType))
+
+
 def made(shape: type[T], fields: Mapping[str, Any]) -> T:
     """Return a part with these fields and defaults for the rest. Raise TypeError for an unknown field."""
     known = fields_of(shape).always
-    unknown = fields.keys() - known.keys()
-    if unknown:
+    if not fields.keys() <= known.keys():
+        unknown = fields.keys() - known.keys()
         raise TypeError(f"no such field: {', '.join(sorted(unknown))}")
-    part: Any = {key: fields[key] if key in fields else field.blank() for key, field in known.items()}
+    part: Any = {
+        key: fields[key]
+        if key in fields
+        else field.default
+        if field.default.__class__ in _CONSTANTS
+        else field.blank()
+        for key, field in known.items()
+    }
     complete: T = part
     return complete
 

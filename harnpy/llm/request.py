@@ -6,9 +6,11 @@ Some options only some models support: they are refused before the call. Spec: 0
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.faults import OptionError
+from harnpy.formats.dicts import Options
 from harnpy.llm.call_options import (
     CALL,
     TEXT,
@@ -30,7 +32,6 @@ from harnpy.llm.request_messages import IMAGES, request_messages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harnpy.formats.dicts import Options
     from harnpy.llm.configuration.capabilities import Capabilities
     from harnpy.llm.configuration.known_models import Configured, KnownModels
     from harnpy.llm.native_tools import Search
@@ -124,6 +125,15 @@ class Request:
         return replace(self, messages=messages, system=system, experiment_note=note)
 
 
+#: Options that say which model is called and how long and how wild its reply may be.
+_OF_ROUTE = frozenset(("provider", "model", "model_tier", "max_tokens", "temperature"))
+
+
+@cache
+def _default_output(retries: int | None) -> Output:
+    return read_output(Options({}), retries)
+
+
 def read_request(
     prompt: str,
     system: str | None,
@@ -145,6 +155,24 @@ def read_request(
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first
+    if options.given.keys() <= _OF_ROUTE:  # a stage's call has no others, and there are many of those
+        sampling = known_models.sampling(model)
+        temperature = options.number("temperature")
+        return Request(
+            messages=request_messages(messages),
+            system=system,
+            provider=provider,
+            model=model,
+            max_tokens=options.count("max_tokens", MAX_TOKENS),
+            retries=retries,
+            backoff_ms=backoff_ms,
+            sampling=sampling if temperature is None else {**sampling, "temperature": temperature},
+            output=_default_output(schema_retries),
+            price=known_models.price(model, provider),
+            tool_format=known_models.tool_format(model, provider),
+            style=style,
+            route=route,
+        )
     return Request(
         messages=request_messages(messages),
         system=system,

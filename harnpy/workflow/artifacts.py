@@ -5,19 +5,23 @@ Spec: 08 §5.1–5.4.
 
 from __future__ import annotations
 
+from bisect import insort
+from collections.abc import Sequence
+from heapq import merge
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
 from harnpy.formats.dicts import Dict, as_texts, errors_after
-from harnpy.formats.shapes import only, read, read_strictly
+from harnpy.formats.shapes import made, only, read, read_strictly
 from harnpy.formats.text_size import BYTES_PER_TOKEN, byte_length, text_tokens
 from harnpy.session.strategies import microcompact
 from harnpy.workflow.graph_shapes import ContextPolicy
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from harnpy.world import World
 
@@ -126,6 +130,17 @@ def normalised_artifact(given: Any, world: World, path: str = "", run_id: str | 
     artifact["kind"] = normal_kind(artifact["kind"])
     if artifact["kind"] == HANDOFF:
         artifact |= _handed_off(given, world, run_id)
+    return _completed(artifact, world)
+
+
+def new_artifact(fields: Mapping[str, Any], world: World) -> Artifact:
+    """Return an artifact with these fields, which are known to be of the right types. Raise `MisuseError`."""
+    artifact: Any = made(Artifact, fields)
+    artifact["kind"] = normal_kind(artifact["kind"])
+    return normalised_artifact(fields, world) if artifact["kind"] == HANDOFF else _completed(artifact, world)
+
+
+def _completed(artifact: Any, world: World) -> Artifact:
     artifact["_type"] = artifact["_type"] or "artifact"
     artifact["id"] = artifact["id"] or f"artifact_{world.ids.new()}"
     artifact["created_at"] = artifact["created_at"] or rfc3339(world.clock.now())
@@ -260,22 +275,32 @@ def read_context_policy(given: Any) -> ContextPolicy:
 
 def select_artifacts(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
     """Return the artifacts that a policy lets through, the most important first."""
+    if isinstance(artifacts, ArtifactIndex):
+        return artifacts.select(policy)
+    return _taken(sorted(filter(_filter(policy), artifacts), key=_rank(policy)), policy)
+
+
+def select_artifacts_adaptive(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
+    """Select without outdated and repeated artifacts, and with long ones shortened."""
+    if isinstance(artifacts, ArtifactIndex):
+        return artifacts.select_adaptive(policy)
+    current = _without_repeats(_without_outdated(artifacts))
+    return select_artifacts(_shortened(current, policy["max_tokens"]), policy)
+
+
+def _taken(ordered: Iterable[Artifact], policy: ContextPolicy, least: int = 0) -> list[Artifact]:
+    """Return what the policy has room for; no artifact has fewer than ``least`` tokens."""
     chosen: list[Artifact] = []
-    budget, spent = _budget(policy), 0
-    for artifact in sorted(filter(_filter(policy), artifacts), key=_rank(policy)):
-        if policy["max_artifacts"] is not None and len(chosen) >= policy["max_artifacts"]:
+    most, budget, spent = policy["max_artifacts"], _budget(policy), 0
+    for artifact in ordered:
+        full = budget is not None and spent + least > budget
+        if full or (most is not None and len(chosen) >= most):
             break
         tokens = artifact["estimated_tokens"] or 0
         if budget is None or spent + tokens <= budget:
             chosen.append(artifact)
             spent += tokens
     return chosen
-
-
-def select_artifacts_adaptive(artifacts: Sequence[Artifact], policy: ContextPolicy) -> list[Artifact]:
-    """Select without outdated and repeated artifacts, and with long ones shortened."""
-    current = _without_repeats(_without_outdated(artifacts))
-    return select_artifacts(_shortened(current, policy["max_tokens"]), policy)
 
 
 def render_artifacts(artifacts: Sequence[Artifact], style: str | None, to_json: Callable[[Any], str]) -> str:
@@ -375,8 +400,12 @@ def _without_repeats(artifacts: Sequence[Artifact]) -> list[Artifact]:
 def _shortened(artifacts: list[Artifact], max_tokens: int | None) -> list[Artifact]:
     if max_tokens is None or not artifacts:
         return artifacts
-    share = min(max(max_tokens // len(artifacts), _LEAST_SHARE), max_tokens)
+    share = _share(len(artifacts), max_tokens)
     return [_cut(artifact, share) for artifact in artifacts]
+
+
+def _share(count: int, max_tokens: int) -> int:
+    return min(max(max_tokens // max(count, 1), _LEAST_SHARE), max_tokens)
 
 
 def _cut(artifact: Artifact, share: int) -> Artifact:
@@ -386,6 +415,183 @@ def _cut(artifact: Artifact, share: int) -> Artifact:
     if not too_long or limit < _LEAST_TEXT:
         return artifact
     return {**artifact, "text": microcompact(text, limit), "estimated_tokens": share}
+
+
+# Selecting among the artifacts of a long run.
+
+
+class ArtifactIndex(Sequence[Artifact]):
+    """The artifacts of a run, in the list that the run adds to; `select` and `select_adaptive` return what
+    `select_artifacts` and `select_artifacts_adaptive` do, without looking at all of them.
+
+    Artifacts that are there stay as they are, but for handoffs, which change with their run: with one of
+    those, the list is looked through each time.
+    """
+
+    def __init__(self, artifacts: list[Artifact]) -> None:
+        self._all = artifacts
+        self._known = 0
+        self._changes = False
+        self._whole = _Ranked()
+        #: Without outdated and repeated ones; None until it is made again.
+        self._current: _Ranked | None = _Ranked()
+        self._texts: set[str] = set()
+        self._changed: set[str] = set()
+        #: Paths that artifacts rest on which aren't outdated.
+        self._evidence: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all[place]
+
+    def __iter__(self) -> Iterator[Artifact]:
+        return iter(self._all)
+
+    def select(self, policy: ContextPolicy) -> list[Artifact]:
+        if not self._is_known():
+            return select_artifacts(self._all, policy)
+        return _taken(self._whole.ordered(policy), policy, self._whole.least)
+
+    def select_adaptive(self, policy: ContextPolicy) -> list[Artifact]:
+        if not self._is_known():
+            return select_artifacts_adaptive(self._all, policy)
+        current = self._current
+        if current is None:
+            current = self._current = _Ranked()
+            for artifact in _without_repeats(_without_outdated(self._all)):
+                current.add(artifact)
+            self._texts = {artifact["text"] or "" for artifact in current.artifacts}
+        most = policy["max_tokens"]
+        if most is not None and current.most > 2 * _share(len(current), most):
+            return select_artifacts(_shortened(current.artifacts, most), policy)
+        return _taken(current.ordered(policy), policy, current.least)
+
+    def _is_known(self) -> bool:
+        """Look at what has come. Return False if artifacts may have changed."""
+        for place in range(self._known, len(self._all)):
+            self._add(self._all[place])
+        self._known = len(self._all)
+        return not self._changes
+
+    def _add(self, artifact: Artifact) -> None:
+        self._changes = self._changes or artifact["kind"] == HANDOFF
+        self._whole.add(artifact)
+        if freshness(artifact) >= _FRESH:
+            changed = _paths(artifact, "changed_paths")
+            self._changed.update(changed)
+            if not self._evidence.isdisjoint(changed):
+                self._outdate()
+        else:
+            evidence = _paths(artifact, "evidence_paths")
+            if not self._changed.isdisjoint(evidence):
+                return
+            self._evidence.update(evidence)
+        text = artifact["text"]
+        if text and text in self._texts:
+            return
+        self._texts.add(text or "")
+        if self._current is not None:
+            self._current.add(artifact)
+
+    def _outdate(self) -> None:
+        """Forget which artifacts are current: some have become outdated, and no longer stand for others."""
+        self._current = None
+        self._evidence -= self._changed
+
+
+#: A place in an order, the last one first, and the artifact: what no two have in common comes before it.
+_Placed = tuple[int, int, str, float, float, int, Artifact]
+
+
+class _Ranked:
+    """Artifacts in the orders that policies ask for. ``least`` and ``most`` are the tokens that one has."""
+
+    def __init__(self) -> None:
+        self.artifacts: list[Artifact] = []
+        self.least = self.most = 0
+        self._by_id: dict[str, list[int]] = {}
+        self._orders: dict[tuple[bool, bool], _Order] = {}
+
+    def __len__(self) -> int:
+        return len(self.artifacts)
+
+    def add(self, artifact: Artifact) -> None:
+        tokens, place = artifact["estimated_tokens"] or 0, len(self.artifacts)
+        self.least = min(self.least, tokens) if place else tokens
+        self.most = max(self.most, tokens)
+        self._by_id.setdefault(artifact["id"], []).append(place)
+        self.artifacts.append(artifact)
+
+    def ordered(self, policy: ContextPolicy) -> Iterator[Artifact]:
+        """Yield what the policy lets through, the most important first."""
+        by = bool(policy["prefer_fresh"]), bool(policy["prefer_recent"])
+        order = self._orders.get(by)
+        if order is None:
+            order = self._orders[by] = _Order(*by)
+        order.catch_up(self.artifacts)
+        pinned = {place for id in policy["pinned_ids"] for place in self._by_id.get(id, ())}
+        passes = _filter(policy)
+        first = [self.artifacts[place] for place in sorted(pinned)]
+        yield from sorted(filter(passes, first), key=_rank(policy))
+        preferred = policy["prioritize_kinds"]
+        groups = [preferred, [kind for kind in order.kinds if kind not in preferred]] if preferred else [None]
+        for kinds in groups:
+            for placed in order.of(policy, kinds):
+                if -placed[-2] not in pinned:
+                    yield placed[-1]
+
+
+class _Order:
+    """Artifacts by importance, for policies that prefer fresh or recent ones, or don't."""
+
+    def __init__(self, fresh: bool, recent: bool) -> None:
+        self._fresh, self._recent = fresh, recent
+        self._count = 0
+        self._all: list[_Placed] = []
+        self._stages: dict[str | None, list[_Placed]] = {}
+        self.kinds: dict[str, list[_Placed]] = {}
+
+    def catch_up(self, artifacts: list[Artifact]) -> None:
+        for place in range(self._count, len(artifacts)):
+            artifact = artifacts[place]
+            tokens, relevance = artifact["estimated_tokens"], artifact["relevance"]
+            placed = (
+                artifact["priority"],
+                freshness(artifact) if self._fresh else 0,
+                artifact["created_at"] if self._recent else "",
+                -inf if relevance is None else relevance,
+                -inf if tokens is None else -tokens,
+                -place,
+                artifact,
+            )
+            insort(self._all, placed)
+            insort(self.kinds.setdefault(artifact["kind"], []), placed)
+            insort(self._stages.setdefault(artifact["stage"], []), placed)
+        self._count = len(artifacts)
+
+    def of(self, policy: ContextPolicy, kinds: list[str] | None) -> Iterator[_Placed]:
+        """Yield what passes the policy's filter, of these kinds, the most important first."""
+        stages, included, excluded = (
+            policy["include_stages"],
+            policy["include_kinds"],
+            policy["exclude_kinds"],
+        )
+        if stages:
+            lists = [self._stages.get(stage, []) for stage in dict.fromkeys(stages)]
+        elif kinds is None and not included and not excluded:
+            yield from reversed(self._all)
+            return
+        else:
+            named = self.kinds if kinds is None else dict.fromkeys(kinds)
+            wanted = [kind for kind in named if not included or kind in included]
+            lists = [self.kinds.get(kind, []) for kind in wanted]
+        passes = _filter(policy)
+        for placed in merge(*map(reversed, lists), reverse=True):
+            artifact = placed[-1]
+            if passes(artifact) and (kinds is None or artifact["kind"] in kinds):
+                yield placed
 
 
 # Rendering.

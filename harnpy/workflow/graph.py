@@ -25,7 +25,7 @@ from harnpy.workflow.graph_shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
     from harnpy.world import World
@@ -78,8 +78,19 @@ _MODES = ("agent", "llm", "completion")
 _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
+class NormalGraph(dict[str, Any]):
+    """A graph that is known to be in normal form and to hold data only. ``parts`` are the ids of its parts."""
+
+    def __init__(self, graph: Graph, parts: Collection[int]) -> None:
+        super().__init__(graph)
+        self.parts = parts
+
+
 def normalise_graph(given: Any, world: World) -> Graph:
     """Return the graph in a dict, or an empty one for nil. Raise `MisuseError`."""
+    if type(given) is NormalGraph:
+        known: Any = given
+        return known  # type: ignore[no-any-return]
     given = {} if given is None else given
     only_keys(tuple(fields_of(Graph).always), given, "graph", GRAPH_KEYS)
     graph = read(Graph, given)
@@ -169,9 +180,13 @@ def is_plain_model_policy(policy: ModelPolicy) -> bool:
     return policy == made(ModelPolicy, {})
 
 
+#: What sets something even as 0 or False.
+_SET = frozenset((int, float, bool, str))
+
+
 def given_policy(policy: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return a normalised capability or approval policy, or None if it sets nothing."""
-    return policy if any(value not in (None, [], {}) for value in policy.values()) else None
+    return policy if any(policy.values()) or _SET.intersection(map(type, policy.values())) else None
 
 
 def _output_kind(node: Node) -> str:

@@ -56,6 +56,12 @@ def stage_policy(ceiling: Policy, graph: Graph, node: Node) -> Policy:
     return ceiling.intersect(of_graph).intersect(of_node).intersect(tools_policy(node))
 
 
+def has_rules(node: Node) -> bool:
+    """Return whether a normalised node, or a tool of it, has a policy of its own."""
+    policies = (node["capability_policy"], node["approval_policy"])
+    return bool(node["tools"]) or any(given_policy(policy) is not None for policy in policies)
+
+
 def tools_policy(node: Node) -> Policy:
     """Return the policy that the node's tools imply; an empty one unless a tool has `policy` metadata."""
     entries = tool_entries(with_granted_tools(node)["tools"])
@@ -210,6 +216,8 @@ def _exceeding(graph: Graph, ceiling: Policy) -> Iterator[str]:
     except MisuseError as error:
         yield error.message
     for id, node in graph["nodes"].items():
+        if not has_rules(node):
+            continue
         try:
             ceiling.intersect(read_policy(node["capability_policy"])).intersect(tools_policy(node))
         except MisuseError as error:

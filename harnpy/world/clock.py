@@ -106,8 +106,8 @@ def rfc3339(seconds: float, digits: int = 3) -> str:
 
 def rfc3339_parts(whole: int, fraction: int, digits: int) -> str:
     """`rfc3339` of whole seconds and a fraction that is counted in units of the last decimal."""
-    # Some systems write the year 1 as `1`.
-    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)).zfill(19)
+    year, month, day, hour, minute, second, *_ = time.gmtime(whole)
+    moment = f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}"
     return f"{moment}.{fraction:0{digits}d}Z"
 
 

@@ -50,12 +50,12 @@ class SmallDisk(OwnWorld):
     def cwd(self) -> str:
         return self._directory
 
-    def write_text(self, path: str, text: str, *how: Any, **named: Any) -> None:
+    def write_bytes(self, path: str, data: bytes, *how: Any, **named: Any) -> None:
         self._written.append(path)
         if self.writes == self._full:
-            super().write_text(path, text[: len(text) // 2], *how, **named)
+            super().write_bytes(path, data[: len(data) // 2], *how, **named)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        super().write_text(path, text, *how, **named)
+        super().write_bytes(path, data, *how, **named)
 
     def lines(self) -> list[str]:
         return "".join(self.printed).splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from harnpy.agent.runtime import Runtime
@@ -48,6 +49,8 @@ class Bench:
             get=env.get,
             read_text=self.files.__getitem__,
             write_text=lambda path, text, **how: self.files.__setitem__(path, text),
+            write_bytes=self._add,
+            status=self._status,
             make_directory=lambda path: None,
             replace_text=lambda path, text, *how, **named: self.files.__setitem__(path, text),
         )
@@ -60,6 +63,14 @@ class Bench:
             runtime.sessions, runtime.hooks, runtime.context, trees, AtOnce(), jobs, runtime.record_child
         )
         self.runtime.workers = lambda: workers
+
+    def _add(self, path: str, data: bytes, append: bool = False, durable: bool = False) -> None:
+        self.files[path] = (self.files.get(path, "") if append else "") + data.decode()
+
+    def _status(self, path: str) -> Any:
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return SimpleNamespace(st_ino=1, st_size=len(self.files[path].encode()))
 
     def mock(self, *replies: Dict) -> None:
         """What the model answers, in order."""

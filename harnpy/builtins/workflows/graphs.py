@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
+    from harnpy.workflow.graph import NormalGraph
     from harnpy.workflow.graph_shapes import Graph
 
 builtin = partial(declare, family="workflows")
+
+_MOST_MADE = 8
 
 
 @builtin("workflow_graph(graph?: dict) -> dict")
@@ -28,7 +31,35 @@ def workflow_graph(vm: Vm, graph: Value) -> Graph:
 
     Example: workflow_graph({entry: "draft", nodes: {draft: {}}}).nodes.draft.kind  // "stage"
     """
-    return _normal(vm, graph)
+    normal = _normal(vm, graph)
+    vm.state(MadeGraphs).add(normal)
+    return normal
+
+
+class MadeGraphs:
+    """The last graphs that `workflow_graph` returned: a run of one needn't bring it into normal form again.
+
+    A program can't change a value; what it derives from one of these is another dict.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Graph, NormalGraph]] = {}
+
+    def add(self, graph: Graph) -> None:
+        from harnpy.workflow.graph import NormalGraph
+        from harnpy.workflow.records.record_shapes import data_parts
+
+        parts = data_parts(graph)
+        prompts = (node["auto_compact"].get("summarize_prompt") for node in graph["nodes"].values())
+        if parts is not None and not any(prompts):
+            while len(self._made) >= _MOST_MADE:
+                del self._made[next(iter(self._made))]
+            self._made[id(graph)] = (graph, NormalGraph(graph, parts))
+
+    def find(self, graph: Value) -> NormalGraph | None:
+        """Return a graph that is one of them; None for another one, or one with functions in it."""
+        found = self._made.get(id(graph))
+        return None if found is None else found[1]
 
 
 @builtin("workflow_validate(graph: dict, ceiling?: dict) -> dict")

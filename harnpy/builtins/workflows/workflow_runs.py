@@ -10,6 +10,7 @@ from harnpy.builtins.agents.agent_runtime import runtime_of
 from harnpy.builtins.bridge.callables import callables_within
 from harnpy.builtins.bridge.contexts import runtime_root
 from harnpy.builtins.options import check_options
+from harnpy.builtins.workflows.graphs import MadeGraphs
 from harnpy.formats.dicts import Options
 from harnpy.formats.json import parse_json, stored_json
 from harnpy.formats.manifest import require_inside
@@ -55,7 +56,9 @@ def workflow_execute(
     runtime = runtime_of(vm)
     given = runtime.models.options(callables_within(vm, options))
     text = "" if task is None else display(task)
-    return execute(runtime, text, graph_with_python_functions(vm, graph), artifacts, given)
+    known = vm.state(MadeGraphs).find(graph)
+    flow = graph_with_python_functions(vm, graph) if known is None else known
+    return execute(runtime, text, flow, artifacts, given)
 
 
 # The ``workflow`` namespace: messages to and from workflows. Spec: 08 §10.

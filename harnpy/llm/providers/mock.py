@@ -217,11 +217,17 @@ class MockProvider:
             reply.cache_write_tokens = reply.input_tokens
 
 
+#: The pattern of a mock that replies to everything.
+ANY = "*"
+
+
 def _chosen(mocks: list[Mock], request: Request) -> Mock | None:
     """Take the oldest mock without a pattern, else the first whose pattern matches."""
     for i, mock in enumerate(mocks):
         if mock.pattern is None:
             return mocks.pop(i)
+    if mocks and mocks[0].pattern == ANY:
+        return mocks.pop(0) if mocks[0].consumed else mocks[0]
     if mocks:
         text = match_text(request.messages)
         for i, mock in enumerate(mocks):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.agent.context import WorkflowScope
 from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
-from harnpy.workflow.artifacts import read_artifacts, read_context_policy, select_artifacts
+from harnpy.workflow.artifacts import read_artifacts, select_artifacts
 from harnpy.workflow.execution import stage_kinds
 from harnpy.workflow.execution.changes import StagesChanged, changed, check_path, digest, stages_of, text_of
 from harnpy.workflow.execution.retries import joined, pause_before_next
@@ -34,9 +34,10 @@ from harnpy.workflow.execution.run_progress import (
 )
 from harnpy.workflow.execution.stage_work import Work, close_minted, run_session
 from harnpy.workflow.execution.verification import contracts_for, read_contracts
-from harnpy.workflow.graph import normalise_graph, normalise_node
+from harnpy.workflow.graph import NormalGraph, normalise_graph, normalise_node
 from harnpy.workflow.graph_validation import (
     BUILT_IN_CEILING,
+    has_rules,
     stage_approval,
     stage_policy,
     validate_graph,
@@ -47,7 +48,7 @@ from harnpy.workflow.records.record_files import RunWriter, load_run, new_path
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from harnpy.agent.context import AgentContext, Rules
     from harnpy.agent.runtime import Runtime
@@ -218,6 +219,8 @@ class Execution:
     ) -> None:
         self._runtime = runtime
         self._graph = graph
+        #: Parts of the graph that are known to be plain data.
+        self._plain: Collection[int] = graph.parts if isinstance(graph, NormalGraph) else ()
         self._options = options
         world = self._world = runtime.sessions.world
         context = runtime.context()
@@ -237,7 +240,7 @@ class Execution:
         files = world.held().files if path else world.held().state_files
         path = path or new_path(run["id"], world)
         self._recorder = RunRecorder(runtime, run)
-        writer = RunWriter(run, path, world, runtime.tasks.when_idle, files)
+        writer = RunWriter(run, path, world, files, self._plain)
         self._progress = Progress(ready, writer, self._recorder, world)
         self._scope = WorkflowScope(
             workflow_id=graph["id"],
@@ -250,6 +253,7 @@ class Execution:
         self._contracts: list[Dict] | None = None
         #: The nodes of the stages that the record of a durable run has, in order.
         self._path = deque(stage.id for stage in self._stages_begun())
+        self._shared: tuple[Policy, Rules] | None = None
 
     def _begun(self, is_new: bool) -> Dict:
         """Return what is minted once for a run: its id, unless it continues another one, its time …"""
@@ -302,8 +306,7 @@ class Execution:
 
     def _turn(self, id: str) -> None:
         node, stage_id = self._node(id), self._progress.stage_id(id)
-        policy = stage_policy(BUILT_IN_CEILING, self._graph, node)
-        rules = self._rules(node, policy)
+        policy, rules = self._ruled(node)
         if self._replay is None:
             stage = self._attempted(node, stage_id, policy, rules)
         else:
@@ -337,6 +340,17 @@ class Execution:
             raise MisuseError(f"{CALLER}: missing node {id}")
         return with_granted_tools(self._options.filled(node))
 
+    def _ruled(self, node: Node) -> tuple[Policy, Rules]:
+        """Return the policy and the rules of a node; all that have none of their own share the graph's."""
+        shares = not has_rules(node)
+        if shares and self._shared is not None:
+            return self._shared
+        policy = stage_policy(BUILT_IN_CEILING, self._graph, node)
+        ruled = policy, self._rules(node, policy)
+        if shares:
+            self._shared = ruled
+        return ruled
+
     def _rules(self, node: Node, policy: Policy) -> Rules:
         rules = self._runtime.context().rules.below(policy, stage_approval(None, self._graph, node))
         return rules.placed(self._runtime.workplace.real_root)
@@ -345,14 +359,14 @@ class Execution:
         self, node: Node, stage_id: str, policy: Policy, rules: Rules, attempt: int, step: str
     ) -> Dict:
         """Run the node's stage once. Return its record, and when it is to be run again, if it is."""
-        runtime, run = self._runtime, self._run
+        runtime = self._runtime
         started_at, work = self._progress.now(), self._work(node, stage_id, step)
         self._recorder.stage_usage = no_usage()
         context, scope = runtime.context(), replace(self._scope, stage_id=stage_id)
         consumed: list[str] = []
         try:
             with context.govern(rules), context.work_for(scope), runtime.tools_bound(node):
-                consumed += _consumed(node, run["artifacts"])
+                consumed += _consumed(node, work.artifacts)
                 ended = stage_kinds.run_node(work)
         except Exception as error:
             if not runtime.is_failure(error):
@@ -367,7 +381,7 @@ class Execution:
             finished_at=self._progress.now(),
             usage=copied_usage(self._recorder.stage_usage),
             consumed_artifact_ids=consumed,
-            metadata=stage_metadata(node, policy, ended),
+            metadata=stage_metadata(node, policy, ended, self._plain),
         )
         failure, pause = ended.result, None
         if ended.branch == ERROR:
@@ -389,7 +403,7 @@ class Execution:
             runtime=self._runtime,
             node=node,
             task=run["task"],
-            artifacts=run["artifacts"],
+            artifacts=self._progress.artifacts,
             transcript=run["transcript"],
             run_id=run["id"],
             stage_id=stage_id,
@@ -486,7 +500,4 @@ _RECORDINGS = ("tool_recordings", "trace_spans", "hitl_questions")
 
 def _consumed(node: Node, artifacts: Sequence[Artifact]) -> list[str]:
     """Return the ids of the artifacts that a node sees, by its context policy alone."""
-    return [
-        artifact["id"]
-        for artifact in select_artifacts(artifacts, read_context_policy(node["context_policy"]))
-    ]
+    return [artifact["id"] for artifact in select_artifacts(artifacts, node["context_policy"])]

@@ -5,6 +5,7 @@ Spec: 08 §7.2–7.4, §8.1.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, deque
 from contextlib import contextmanager
 from hashlib import sha256
@@ -15,6 +16,7 @@ from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.worker import without_functions
 from harnpy.formats.json import to_json
 from harnpy.formats.shapes import made, only
+from harnpy.workflow.artifacts import ArtifactIndex
 from harnpy.workflow.execution.stage_work import Ended
 from harnpy.workflow.records.record import (
     FINALIZE,
@@ -25,12 +27,12 @@ from harnpy.workflow.records.record import (
     new_stage,
     new_transition,
 )
-from harnpy.workflow.records.record_shapes import UsageRecord
+from harnpy.workflow.records.record_shapes import UsageRecord, is_plain
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from harnpy.agent.context import ToolCall
     from harnpy.agent.people import Question
@@ -61,6 +63,8 @@ class Ready:
         self.steps = 0
         self.max_steps = max_steps
         self.completed = set(completed)
+        #: The same, sorted.
+        self.done = sorted(self.completed)
         self._nodes = graph["nodes"]
         self._outgoing: dict[str, list[Edge]] = {}
         self._incoming: dict[str, list[str]] = {}
@@ -120,7 +124,9 @@ class Ready:
 
     def complete(self, id: str, branch: str | None) -> list[Edge]:
         """Queue what follows a stage that ended on ``branch``. Return the edges followed."""
-        self.completed.add(id)
+        if id not in self.completed:
+            self.completed.add(id)
+            insort(self.done, id)
         followed = self._following(id, branch)
         for edge in followed:
             self.add(edge["to"])
@@ -297,8 +303,8 @@ def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
     )
 
 
-def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
-    """Return the metadata about how a stage ran."""
+def stage_metadata(node: Node, policy: Policy, ended: Ended, plain: Collection[int] = ()) -> Dict:
+    """Return the metadata about how a stage ran. The parts with the ``plain`` ids are known to be data."""
     result, worker = ended.result, ended.worker
     errors = {FAILED: _NOT_VERIFIED, ERROR: result.get("error")}
     optional = {
@@ -310,10 +316,18 @@ def stage_metadata(node: Node, policy: Policy, ended: Ended) -> Dict:
         "tool_calling_mode": (result.get("tools") or {}).get("mode"),
     }
     return {
-        **{key: without_functions(value) for key, value in only(node, _OF_NODE).items()},
+        **_settings(node, plain),
         "effective_capability_policy": policy_dict(policy),
         **{key: value for key, value in optional.items() if value is not None},
     }
+
+
+def _settings(node: Node, plain: Collection[int]) -> Dict:
+    """Return what a stage's metadata says of its node."""
+    settings = only(node, _OF_NODE)
+    if is_plain(settings, plain):
+        return settings
+    return {key: without_functions(value) for key, value in settings.items()}
 
 
 COMPLETED, PAUSED = "completed", "paused"
@@ -324,6 +338,7 @@ class Progress:
 
     def __init__(self, ready: Ready, writer: RunWriter, recorder: RunRecorder, world: World) -> None:
         self.run = writer.run
+        self.artifacts = ArtifactIndex(writer.run["artifacts"])
         self.ready = ready
         self.recorder = recorder
         self._writer = writer
@@ -331,13 +346,15 @@ class Progress:
 
     @contextmanager
     def saved(self) -> Iterator[None]:
-        """Write the record's state to its file when the block begins, and when it is left for any reason."""
+        """Write the record's state to its file when the block begins, and make the file whole if the block
+        is left early."""
         self._checkpoint(START)
         self._writer.checkpoint()
         try:
             yield
-        finally:
-            self._writer.catch_up()
+        except BaseException:
+            self._writer.leave()
+            raise
 
     def stage_id(self, node_id: str) -> str:
         """Return the id of the next stage."""
@@ -384,7 +401,7 @@ class Progress:
         checkpoint = new_checkpoint(
             self._world,
             ready_nodes=self.ready.pending,
-            completed_nodes=self.ready.completed,
+            completed_nodes=self.ready.done,
             last_stage_id=stages[-1]["id"] if stages else None,
             reason=reason,
         )

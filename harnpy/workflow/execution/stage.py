@@ -86,13 +86,15 @@ def call_options(node: Node) -> Dict:
     return {key: policy[key] for key in _CALL if policy[key] is not None}
 
 
-def tool_format(runtime: Runtime, node: Node) -> str:
-    """Return the node's tool format, else the environment's, else the model's."""
+def tool_format(runtime: Runtime, node: Node, of_model: str | None = None) -> str:
+    """Return the node's tool format, else the environment's, else the model's, which may be known."""
     given = node["model_policy"]["tool_format"] or runtime.sessions.world.unguarded.environment.get(
         FORMAT_VARIABLE
     )
     if given:
         return given
+    if of_model is not None:
+        return of_model
     models = runtime.models
     provider, model = models.router.route(models.options(call_options(node))).first
     return models.config.known_models.tool_format(model, provider)
@@ -228,7 +230,8 @@ class Stage:
             done: StageResult = runtime.stages.turn(id, self.turn_key, act)
             return done
         made = self._made(briefing)
-        runtime.record(self.session.id, recorded([made.artifact], self.session.id))
+        if runtime.keeps(self.session.id):
+            runtime.record(self.session.id, recorded([made.artifact], self.session.id))
         return made
 
     def _made(self, briefing: Briefing) -> StageResult:
@@ -304,7 +307,7 @@ class Stage:
             transcript = conversation.transcript("active")
             conversation.end("completed", steps=1)
         result = result_dict(reply, request.tools)
-        tools = {"mode": tool_format(self.runtime, self.node)}
+        tools = {"mode": tool_format(self.runtime, self.node, request.tool_format)}
         return {**result, "status": "done", "tools": tools, "transcript": transcript}
 
     def _begin_step(self, conversation: Conversation, request: Request) -> None:

@@ -15,7 +15,7 @@ from harnpy.formats.json import to_json
 from harnpy.workflow.artifacts import (
     KIND,
     escaped,
-    normalised_artifact,
+    new_artifact,
     render_artifacts,
     select_artifacts,
     select_artifacts_adaptive,
@@ -183,8 +183,8 @@ def output_kind(node: Node) -> str:
 def produced_artifact(node: Node, world: World, **fields: Any) -> Artifact:
     """Return an artifact that the node produced."""
     id = node["id"]
-    made = {"kind": output_kind(node), "source": id, "stage": id, "freshness": "fresh"}
-    return normalised_artifact({**made, **fields}, world)
+    made = {"kind": output_kind(node), "source": id, "stage": id, "freshness": "fresh", **fields}
+    return new_artifact(made, world)
 
 
 def marked_artifact(artifact: Artifact, marks: Dict) -> Artifact:
@@ -273,8 +273,8 @@ def result_artifact(runtime: Runtime, node: Node, result: Dict, briefing: Briefi
     """Return the artifact with a stage's result."""
     lineage = artifact_ids(briefing.selected)
     metadata: Dict = {"input_artifact_ids": lineage, "node_kind": node["kind"]}
-    policy = read_approval_policy(given_policy(node["approval_policy"]))
-    approval = runtime.context().rules.below(approval=policy).approval
+    rules, own = runtime.context().rules, given_policy(node["approval_policy"])
+    approval = (rules if own is None else rules.below(approval=read_approval_policy(own))).approval
     if approval is not None and approval.write_path_allowlist:
         metadata["changed_paths"] = list(approval.write_path_allowlist)
     return produced_artifact(

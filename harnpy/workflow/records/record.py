@@ -16,6 +16,7 @@ from harnpy.formats.shapes import made, read
 from harnpy.workflow import artifacts
 from harnpy.workflow import artifacts as artifact
 from harnpy.workflow.records.observability import observability
+from harnpy.workflow.records.record_lines import DERIVED, unfolded
 from harnpy.workflow.records.record_shapes import (
     Attempt,
     Checkpoint,
@@ -26,7 +27,7 @@ from harnpy.workflow.records.record_shapes import (
     Transition,
     plain_json,
 )
-from harnpy.workflow.records.replay_fixture import fixture_of
+from harnpy.workflow.records.replay_fixture import fixture_made, fixture_of
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def new_transition(world: World, **fields: Any) -> Transition:
 def new_checkpoint(world: World, **fields: Any) -> Checkpoint:
     """Return the current state of a run. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
     known = {"id": world.ids.new(), "persisted_at": rfc3339(world.clock.now()), **fields}
-    known["completed_nodes"] = sorted(known.get("completed_nodes", ()))
+    known["completed_nodes"] = sorted(known.get("completed_nodes", ()))  # cheap for what is sorted already
     return made(Checkpoint, known)
 
 
@@ -247,11 +248,15 @@ def derive_run(
 def read_run(given: Any, world: World) -> RunRecord:
     """Return the record in a dict: every key, nothing derived. Raise `MisuseError`."""
     with errors_after("run_record parse error at "):
-        run = read(RunRecord, plain_json(given))
+        whole = unfolded(plain_json(given))
+        run = read(RunRecord, whole)
         for index, stage in enumerate(run["stages"]):
             stage["artifacts"] = _artifacts(stage["artifacts"], f"stages[{index}].artifacts", world)
         run["artifacts"] = _artifacts(run["artifacts"], "artifacts", world)
         run["handoffs"] = read_handoffs(run["handoffs"], world)
+    fixture = run["replay_fixture"]
+    if fixture is not None and DERIVED in whole["replay_fixture"]:
+        run["replay_fixture"] = fixture_made(run, fixture["id"], fixture["created_at"])
     return run
 
 

@@ -16,23 +16,21 @@ from harnpy.formats.dicts import errors_after
 from harnpy.formats.json import parse_json
 from harnpy.formats.manifest import require_inside
 from harnpy.project import RUNS_VARIABLE, runs_directory
-from harnpy.workflow.records.observability import IdentityMemo, Observer, observability
+from harnpy.workflow.artifacts import HANDOFF
+from harnpy.workflow.records.observability import observability
 from harnpy.workflow.records.record import derive_run, no_questions, no_requests, normalised_run, read_run
-from harnpy.workflow.records.record_shapes import TOO_DEEP, encoded_part, plain_json, pretty_record
+from harnpy.workflow.records.record_lines import GROWING, end, growth, head, parsed, stage_line
+from harnpy.workflow.records.record_shapes import TOO_DEEP, data_parts, is_plain, plain_json, pretty_record
 from harnpy.world.files import private_files, system_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from msgspec import Raw
+    from collections.abc import Callable, Collection
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record import HitlOf, QuestionsOf
     from harnpy.workflow.records.record_shapes import ChildRun, RunRecord
     from harnpy.world import World
     from harnpy.world.files import Files
-
-    WhenIdle = Callable[[Callable[[], None]], None]
 
 T = TypeVar("T")
 
@@ -110,7 +108,7 @@ def save_run(
 @names_its_file
 def load_run(path: str, world: World) -> RunRecord:
     """Return the record in a file. Raise `MisuseError`."""
-    given = read_document(path, "run record", world)
+    given = read_document(path, "run record", world, parsed)
     with errors_after("failed to parse run record: "):
         run = read_run(given, world)
     run["persisted_path"] = run["persisted_path"] or path
@@ -125,8 +123,7 @@ def write_run(path: str, text: str, files: Files, durable: bool = True) -> None:
     Unless ``durable``, it survives the end of the process, but maybe not a power failure. Raise
     `MisuseError`, also for values nested too deeply to be read again.
     """
-    if _TOO_FAR_IN in text:
-        raise MisuseError(f"failed to persist run record: {TOO_DEEP}")
+    require_shallow(text)
     whole, files = os.path.join(files.cwd(), path), private_files(files)
     try:
         files.make_directory(os.path.dirname(whole))
@@ -137,6 +134,12 @@ def write_run(path: str, text: str, files: Files, durable: bool = True) -> None:
     except (OSError, ValueError) as error:
         renaming = isinstance(error, OSError) and error.filename2 is not None
         raise _failure("finalize run record" if renaming else "persist run record", whole, error) from error
+
+
+def require_shallow(text: str) -> None:
+    """Raise `MisuseError` for indented JSON that is nested too deeply to be read again."""
+    if _TOO_FAR_IN in text:
+        raise MisuseError(f"failed to persist run record: {TOO_DEEP}")
 
 
 def _failure(what: str, path: str, error: Exception) -> MisuseError:
@@ -168,99 +171,197 @@ def _whole(path: str, world: World) -> str:
     return os.path.normpath(os.path.join(world.files.cwd(), path))
 
 
-# Writing a run's record after every stage, at a cost that doesn't grow. Spec: 08 §8.1–8.2.
+# Writing a run's record as its stages end, at a cost that doesn't grow. Spec: 08 §8.1–8.2.
 #
-# Each part is encoded once, and kept so while it is the same object; a save joins and indents the results. So
-# parts of the record's lists, and its transcript, must not be changed in place: a change needs a new dict.
-# Everything else in the record may change at any time.
-#
-# Writing a file of some megabytes still takes milliseconds. Where stages end faster than that, a checkpoint
-# of a large record waits until the program is idle, or until the next checkpoint that is due.
-
-
-#: Records up to this many characters are written at every checkpoint …
-_SMALL = 1_000_000
-#: … a larger one only after this many times the duration of its last save.
-_REST = 4
+# The file is in lines (see `record_lines`): a stage that ends adds one. Parts of the record's lists, and its
+# transcript, must not be changed in place: a change needs a new dict. Everything else in the record may
+# change at any time.
 
 
 class RunWriter:
     """``run`` is a record with every key (`new_run`). The executor adds to it and calls `checkpoint`, and
-    `save` at the end. ``files`` are those that the record is written to, the world's by default.
-    ``when_idle(act)`` calls ``act`` when the program waits for something, or at once."""
+    `save` at the end. ``files`` are those that the record is written to, the world's by default. Parts of the
+    record with the ``plain`` ids are known to be data."""
 
     def __init__(
         self,
         run: RunRecord,
         path: str,
         world: World,
-        when_idle: WhenIdle = lambda act: act(),
         files: Files | None = None,
+        plain: Collection[int] = (),
     ) -> None:
         self.run = run
         self.path = path
         self._world = world
-        self._files = world.files if files is None else files
-        self._when_idle = when_idle
-        self._parts: IdentityMemo[Any, Raw] = IdentityMemo()
-        self._observer = Observer(world)
-        self._size = 0
-        self._due = 0.0
-        self._behind = False
+        self._files = private_files(world.files if files is None else files)
+        self._whole = os.path.join(self._files.cwd(), path)
+        self._plain = plain
+        self._counts = dict.fromkeys(GROWING, 0)
+        self._stages = 0
+        self._artifacts = 0
+        self._former = 0  # stages of the head
+        self._metadata: Dict | None = None
+        #: The file as it was left: another one, or another size, is somebody else's work.
+        self._left: tuple[int, int] | None = None
+        self._ended = False
 
     def checkpoint(self) -> None:
-        """Write the record, now or soon. Raise `MisuseError`."""
-        if self._size <= _SMALL or self._world.clock.monotonic() >= self._due:
-            self._write(durable=False)
-        elif not self._behind:
-            self._behind = True
-            self._when_idle(self._try_to_catch_up)
+        """Write what is new. It survives the end of the process, but maybe not a power failure.
 
-    def catch_up(self) -> None:
-        """Write a postponed checkpoint. Raise `MisuseError`."""
-        if self._behind:
-            self._write(durable=False)
+        Raise `MisuseError`, also for values nested too deeply to be read again.
+        """
+        run, known = self.run, self._stages
+        if known == len(run["stages"]) or not self._is_ours():
+            self._begin()
+            return
+        former = self._artifacts
+        self._settle()
+        try:
+            lines, counts = self._lines(known)
+        except UnicodeEncodeError:
+            self._stages, self._artifacts = known, former
+            self._settle(thorough=True)
+            lines, counts = self._lines(known)
+        self._append(lines)
+        self._counts, self._metadata = counts, run["metadata"]
 
-    def _try_to_catch_up(self) -> None:
-        with suppress(MisuseError):  # the next checkpoint fails the same way, in its own run
-            self.catch_up()
+    def _lines(self, known: int) -> tuple[bytes, dict[str, int]]:
+        """Return the lines of the stages behind those that are ``known``, and how long lists are now."""
+        stages, counts = self.run["stages"], {**self._counts}
+        lines = [
+            stage_line(
+                stages[place],
+                self._news(counts) if place + 1 == len(stages) else {},
+                stages[place - 1] if place else None,
+            )
+            for place in range(known, len(stages))
+        ]
+        return b"".join(lines), counts
 
     def save(self) -> None:
-        """Write the record so that it survives a power failure. Raise `MisuseError`."""
-        self._write(durable=True)
+        """Write the end, so that the record survives a power failure. Raise `MisuseError`."""
+        run = self.run
+        if self._stages < len(run["stages"]) or not self._is_ours():
+            self._begin(whole=True)
+            return
+        self._settle(thorough=True)
+        run["observability"] = observability(run, self._world)
+        counts = {**self._counts}
+        self._append(end(run, self._news(counts)), durable=True)
+        self._counts, self._ended = counts, True
 
-    def _write(self, durable: bool) -> None:
-        begun = self._world.clock.monotonic()
-        text = self._text()
-        write_run(self.path, text, self._files, durable)
-        ended = self._world.clock.monotonic()
-        self._size, self._behind = len(text), False
-        self._due = ended + _REST * (ended - begun)
+    def leave(self) -> None:
+        """Make the file whole for a run that is interrupted: it says that the run goes on."""
+        with suppress(MisuseError):  # what interrupts the run is raised already
+            if self._left is not None and not self._ended and self._is_ours():
+                self._append(end(self.run, {}))
 
-    def _text(self) -> str:
-        """Return the record's text. This updates derived parts (`observability`, `child_runs`, handoffs) and
-        removes what JSON can't hold; what was encoded already is plain."""
+    def _begin(self, whole: bool = False) -> None:
+        """Write the head, with all stages so far; with the end, too, if the file is to be ``whole``."""
         run: Any = self.run
         run["persisted_path"] = self.path
         for key, value in run.items():
-            if _is_list_of_parts(value):
-                value[:] = [item if item in self._parts else plain_json(item) for item in value]
-            elif key != "observability":
-                run[key] = value if value in self._parts else plain_json(value)
-        derive_run(run, self._world)
-        run["observability"] = self._observer.observe(run)
-        return pretty_record(self._encoded(run))
+            if not _is_list_of_parts(value) and key != "observability":
+                run[key] = plain_json(value)
+        self._stages = self._artifacts = 0
+        self._counts = dict.fromkeys(GROWING, 0)
+        self._left = None
+        self._settle(thorough=True)
+        text = head(run, run["stages"])
+        if whole:
+            run["observability"] = observability(run, self._world)
+            text += end(run, {})
+        write_run(self._whole, text.decode(), self._files, durable=whole)
+        for key in GROWING:
+            self._counts[key] = len(run[key])
+        self._metadata, self._ended = run["metadata"], whole
+        self._left = self._found()
 
-    def _encoded(self, value: Mapping[str, Any]) -> Dict:
-        """Return the record, or its observability, with its parts encoded."""
-        return {key: self._entry(key, item) for key, item in value.items()}
+    def _settle(self, thorough: bool = False) -> None:
+        """Remove what JSON can't hold from what is new, and bring derived parts up to date."""
+        run: Any = self.run
+        stages, artifacts = run["stages"], run["artifacts"]
+        if not thorough and self._is_data():
+            self._stages, self._artifacts = len(stages), len(artifacts)
+            return
+        plain: dict[int, Any] = {}  # the stages' artifacts, as they will be read back
+        derives = bool(run["handoffs"])
+        for place in range(self._stages, len(stages)):
+            stage = stages[place]
+            known = _readable(stage)
+            pairs = zip(stage["artifacts"], known["artifacts"], strict=True)
+            plain |= {id(former): new for former, new in pairs}
+            if known is not stage:
+                if run["transcript"] is stage["transcript"]:
+                    run["transcript"] = known["transcript"]
+                stages[place] = known
+            derives = derives or "worker" in known["metadata"]
+        for place in range(self._artifacts, len(artifacts)):
+            artifact = artifacts[place]
+            same = plain.get(id(artifact))
+            artifacts[place] = _readable(artifact) if same is None else same
+            derives = derives or artifact["kind"] == HANDOFF
+        for key in GROWING:
+            known = self._counts[key]
+            run[key][known:] = map(plain_json, run[key][known:])
+        if run["metadata"] is not self._metadata:
+            run["metadata"] = plain_json(run["metadata"])
+        if derives:
+            derive_run(run, self._world)
+        self._stages, self._artifacts = len(stages), len(artifacts)
 
-    def _entry(self, key: str, value: Any) -> Any:
-        if key == "observability" and value is not None:
-            return self._encoded(value)
-        if _is_list_of_parts(value):
-            return self._parts.of_all(value, encoded_part)
-        return self._parts.of(value, encoded_part) if key == "transcript" else value
+    def _is_data(self) -> bool:
+        """Return whether all that is new can be written as it is, and nothing follows from it."""
+        run: Any = self.run
+        stages = run["stages"][self._stages :]
+        made = run["artifacts"][self._artifacts :]
+        derives = run["handoffs"] or any("worker" in stage["metadata"] for stage in stages)
+        if derives or any(artifact["kind"] == HANDOFF for artifact in made):
+            return False
+        news = [run[key][self._counts[key] :] for key in GROWING]
+        if run["metadata"] is not self._metadata:
+            news.append(run["metadata"])
+        return data_parts([stages, made, news], self._plain) is not None
+
+    def _news(self, counts: dict[str, int]) -> Dict:
+        """Return what the record has got since the last line, beside stages."""
+        run = self.run
+        news = {**growth(run, counts), "usage": run["usage"]}
+        if run["metadata"] is not self._metadata:
+            news["metadata"] = run["metadata"]
+        if run["handoffs"]:
+            news |= {"handoffs": run["handoffs"], "artifacts": run["artifacts"]}
+        return news
+
+    def _append(self, line: bytes, durable: bool = False) -> None:
+        left, self._left = self._left, None  # in case it fails
+        assert left is not None, "a head is written first"
+        try:
+            self._files.write_bytes(self._whole, line, append=True, durable=durable)
+        except (OSError, ValueError) as error:
+            raise _failure("persist run record", self._whole, error) from error
+        self._left = (left[0], left[1] + len(line))
+
+    def _is_ours(self) -> bool:
+        """Return whether the file is as it was left."""
+        return self._left is not None and self._left == self._found() and not self._ended
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            status = self._files.status(self._whole)
+        except (OSError, ValueError):
+            return None
+        return status.st_ino, status.st_size
+
+
+def _readable(part: Any) -> Any:
+    """Return a part of a record's list as it will be read back; itself if nothing changes."""
+    if is_plain(part):
+        return part
+    known = plain_json(part)
+    require_shallow(pretty_record([[known]]))
+    return known
 
 
 def _is_list_of_parts(value: Any) -> bool:

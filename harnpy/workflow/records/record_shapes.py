@@ -6,17 +6,15 @@ left out of the JSON: they don't outlast a program. Spec: 08 §8.1, §6.1.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from harnpy.agent.people import Question
-from harnpy.faults import MisuseError, paced
+from harnpy.faults import MisuseError, look, paced
 from harnpy.formats.dicts import Dict
 from harnpy.formats.json import as_data
 from harnpy.formats.shapes import Field
-
-if TYPE_CHECKING:
-    from msgspec import Raw
 from harnpy.workflow.artifacts import Artifact
 
 #: Lists whose items are normalised after the rest of a record.
@@ -237,6 +235,12 @@ class RunRecord(TypedDict):
 TOO_DEEP = "recursion limit exceeded"
 
 _LEFT_OUT = object()
+#: Levels that are surely not too many, wherever in a record a value stands.
+_SHALLOW = 64
+#: Parts between two looks.
+_LOOK = 8
+_STRINGS = frozenset((str,))
+_SCALARS = frozenset((str, int, bool, type(None)))
 
 
 def plain_json(value: Any) -> Any:
@@ -244,8 +248,63 @@ def plain_json(value: Any) -> Any:
 
     Identity matters: results computed from a value are remembered by its identity.
     """
+    if is_plain(value):
+        return value
     made = _plain(value)
     return None if made is _LEFT_OUT else made
+
+
+def is_plain(value: Any, known: Collection[int] = ()) -> bool:
+    """Return whether a value is one that JSON gives back as it is, nested not too deeply. Each part is looked
+    at once, those with the ids of ``known`` ones not at all."""
+    return data_parts(value, known) is not None and _is_text(value)
+
+
+def data_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | None:
+    """Return the ids of the parts of a value that is made of dicts, lists and what JSON has a word for, nested
+    not too deeply; None for another one. Whether its texts can be written isn't asked."""
+    parts, seen = [value], set[int]()
+    depth, of_depth = 1, 1
+    for place, part in enumerate(parts):
+        if place == of_depth:
+            depth, of_depth = depth + 1, len(parts)
+            if depth > _SHALLOW:
+                return None
+        kind = type(part)
+        if kind is dict:
+            items = part.values()
+            if not _STRINGS.issuperset(map(type, part)):
+                return None
+        else:
+            items = part if kind is list else (part,)
+        if not place % _LOOK:
+            look(len(items))
+        if _SCALARS.issuperset(map(type, items)):
+            continue
+        for item in items:
+            kind = type(item)
+            if kind in _SCALARS:
+                continue
+            if kind is dict or kind is list:
+                address = id(item)
+                if address not in seen and address not in known:
+                    seen.add(address)
+                    if item:
+                        parts.append(item)
+            elif kind is not float or not isfinite(item):
+                return None
+    return seen
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether all texts in a value can be written."""
+    from msgspec import json
+
+    try:
+        json.encode(value)
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:
@@ -287,14 +346,14 @@ def pretty_record(value: Any) -> str:
     """
     from msgspec import json
 
-    return json.format(encoded_part(value), indent=2).decode()
+    return json.format(encoded(value, "sorted"), indent=2).decode()
 
 
-def encoded_part(value: Any) -> Raw:
-    """Return a plain value as JSON to be put into a larger one. Raise `MisuseError` likewise."""
-    from msgspec import Raw, json
+def encoded(value: Any, order: Literal["sorted"] | None = None) -> bytes:
+    """Return a plain value as JSON in one line. Raise `MisuseError` likewise."""
+    from msgspec import json
 
     try:
-        return Raw(json.encode(value, order="sorted"))
+        return json.encode(value, order=order)
     except RecursionError as error:
         raise MisuseError(f"failed to persist run record: {TOO_DEEP}") from error

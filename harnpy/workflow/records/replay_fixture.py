@@ -61,14 +61,19 @@ _SNIPPET = 80
 
 def fixture_of(run: RunRecord, world: World) -> ReplayFixture:
     """Return the fixture that this run passes: one assertion for the last stage of each node."""
+    return fixture_made(run, f"fixture_{world.ids.new()}", rfc3339(world.clock.now()))
+
+
+def fixture_made(run: RunRecord, id: str, created_at: str) -> ReplayFixture:
+    """Return that fixture as it was made at that time."""
     return made(
         ReplayFixture,
         {
-            "id": f"fixture_{world.ids.new()}",
+            "id": id,
             "source_run_id": run["id"],
             "workflow_id": run["workflow_id"],
             "workflow_name": run["workflow_name"],
-            "created_at": rfc3339(world.clock.now()),
+            "created_at": created_at,
             "expected_status": run["status"],
             "stage_assertions": [_assertion(stage) for stage in _by_node(run).values()],
         },

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harnpy.workflow.artifacts import (
+    ArtifactIndex,
     normalised_artifact,
     read_context_policy,
     select_artifacts,
@@ -54,7 +56,7 @@ POLICIES = st.fixed_dictionaries(
 ).map(read_context_policy)
 
 
-def ids(artifacts: list[Dict]) -> list[str]:
+def ids(artifacts: Iterable[Dict]) -> list[str]:
     return [each["id"] for each in artifacts]
 
 
@@ -101,6 +103,41 @@ def test_pins_kinds_and_priorities_come_first(artifacts: list[Dict], policy: Dic
 
     ranks = [rank(each) for each in select_artifacts(artifacts, policy)]
     assert ranks == sorted(ranks, reverse=True)
+
+
+@given(ARTIFACTS, st.lists(st.tuples(st.integers(0, 8), POLICIES), max_size=6))
+def test_an_index_selects_what_a_look_at_all_artifacts_does(
+    artifacts: list[Dict], asked: list[tuple[int, Dict]]
+) -> None:
+    """Also while it grows between the selections, as a run's does."""
+    there: list[Dict] = []
+    index, rest = ArtifactIndex(there), [*artifacts]
+    for count, policy in [*asked, (len(artifacts), read_context_policy(None))]:
+        there += rest[:count]
+        rest = rest[count:]
+        assert select_artifacts(index, policy) == select_artifacts(there, policy)
+        assert select_artifacts_adaptive(index, policy) == select_artifacts_adaptive(there, policy)
+
+
+def test_a_selection_in_a_long_run_looks_at_few_artifacts() -> None:
+    class Counted(dict):
+        looks = 0
+
+        def __getitem__(self, key: str) -> Any:
+            Counted.looks += 1
+            return super().__getitem__(key)
+
+    policy = read_context_policy({"max_artifacts": 2, "prefer_recent": True, "exclude_kinds": ["plan"]})
+    there: list[Any] = []
+    index, looks = ArtifactIndex(there), []
+    for number in range(600):
+        given = {"id": f"a{number}", "kind": "note", "text": f"text {number}", "stage": f"s{number}"}
+        there.append(Counted(normalised_artifact({**given, "created_at": f"{number:04}"}, WORLD)))
+        Counted.looks = 0
+        assert ids(select_artifacts(index, policy)) == ids(reversed(there[-2:]))
+        assert ids(select_artifacts_adaptive(index, policy)) == ids(reversed(there[-2:]))
+        looks.append(Counted.looks)
+    assert looks[599] == looks[2]
 
 
 @given(ARTIFACTS)

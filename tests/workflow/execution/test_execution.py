@@ -16,6 +16,9 @@ from harnpy.agent.runtime import Runtime
 from harnpy.faults import Interruption, MisuseError
 from harnpy.session import SessionStore
 from harnpy.workflow.execution.execute import execute
+from harnpy.workflow.records.record_files import load_run
+from harnpy.workflow.records.record_lines import parsed, unfolded
+from harnpy.world import World
 from tests.support import ROOT, Popen, wait_until
 from tests.workflow.workbench import Bench
 from tests.worlds import models_with, world_with
@@ -51,7 +54,7 @@ def test_the_record_is_on_the_disk_before_each_stage() -> None:
 
     def look(arguments: Dict) -> str:
         (text,) = bench.files.values()
-        record = json.loads(text)
+        record = unfolded(parsed(text))
         seen.append(
             (record["status"], [stage["node_id"] for stage in record["stages"]], record["pending_nodes"])
         )
@@ -83,6 +86,7 @@ def test_what_is_no_failure_of_the_stage_ends_the_run(error: BaseException) -> N
     assert not bench.runtime.models.account.observers
     (text,) = bench.files.values()
     assert json.loads(text)["pending_nodes"] == ["a"]
+    assert json.loads(text)["status"] == "running"
 
 
 def test_a_record_that_can_not_be_written_ends_the_run(tmp_path: Path) -> None:
@@ -117,7 +121,7 @@ def test_a_killed_run_goes_on_from_its_last_stage(popen: Popen, tmp_path: Path) 
             wait_until(lambda seen=seen: len(stages_of(record)) >= seen + 3)
             time.sleep(pause)
             process.send_signal(signal.SIGKILL)
-        run, stages = json.loads(record.read_text()), stages_of(record)
+        run, stages = load_run(str(record), World()), stages_of(record)
         assert stages == [f"{run['id']}:{'ab'[place % 2]}:{place + 1}" for place in range(len(stages))]
         assert run["pending_nodes"] == ["ab"[len(stages) % 2]]
         assert len(stages) >= seen + 3
@@ -125,4 +129,4 @@ def test_a_killed_run_goes_on_from_its_last_stage(popen: Popen, tmp_path: Path) 
 
 
 def stages_of(record: Path) -> list[str]:
-    return [stage["id"] for stage in json.loads(record.read_text())["stages"]] if record.exists() else []
+    return [stage["id"] for stage in parsed(record.read_text())["stages"]] if record.exists() else []

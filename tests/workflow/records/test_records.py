@@ -8,20 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import Raw
 
 from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts import normalised_artifact as artifact
 from harnpy.workflow.records import record, record_files
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import RunWriter
-from harnpy.workflow.records.record_shapes import encoded_part, plain_json, pretty_record
+from harnpy.workflow.records.record_shapes import plain_json, pretty_record
 from harnpy.world import World
 from tests.counts import COUNT
 from tests.worlds import world_with
@@ -58,7 +58,7 @@ def add_stage(run: Dict, number: int, world: World, **metadata: Any) -> None:
     run["checkpoints"].append(record.new_checkpoint(world, reason=record.STAGE_COMPLETE))
 
 
-def test_the_writers_text_is_that_of_the_record_and_of_saving_it(world: World, tmp_path: Path) -> None:
+def test_a_record_comes_back_whole_and_a_copy_of_it_is_plain_json(world: World, tmp_path: Path) -> None:
     run = new_run(world)
     out = RunWriter(run, "runs/r.json", world)
     for number in range(5):
@@ -66,15 +66,14 @@ def test_the_writers_text_is_that_of_the_record_and_of_saving_it(world: World, t
         if number == 2:
             run["artifacts"].append(artifact({"kind": "handoff", "data": HANDOFF}, world))
         out.save()
-        text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
-        assert text == pretty_record(run)
         assert record_files.load_run("runs/r.json", world) == run
     run["status"], run["finished_at"] = "completed", "later"
     run["replay_fixture"] = record.fixture_of(run, world)
     out.save()
-    text = (tmp_path / "runs/r.json").read_text(encoding="utf-8")
-    record_files.save_run(record_files.load_run("runs/r.json", world), world, "runs/r.json")
-    assert (tmp_path / "runs/r.json").read_text(encoding="utf-8") == text
+    loaded = record_files.load_run("runs/r.json", world)
+    assert loaded == run
+    record_files.save_run(loaded, world, "runs/r.json")
+    assert (tmp_path / "runs/r.json").read_text(encoding="utf-8") == pretty_record(run)
 
 
 def test_memory_file_and_copy_are_identical(world: World) -> None:
@@ -88,22 +87,67 @@ def test_memory_file_and_copy_are_identical(world: World) -> None:
         assert run_diff(left, right, world)["identical"]
 
 
-def test_a_save_makes_the_texts_of_what_is_new_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-
-    def counted(value: Any) -> Raw:
-        encoded = encoded_part(value)
-        made[-1] += len(bytes(encoded))
-        return encoded
-
-    monkeypatch.setattr(record_files, "encoded_part", counted)
+def test_a_checkpoint_writes_what_is_new_only(world: World, tmp_path: Path) -> None:
     run = new_run(world)
     out = RunWriter(run, "r.json", world)
+    out.checkpoint()
+    sizes = [(tmp_path / "r.json").stat().st_size]
     for number in range(100, 300):
         add_stage(run, number, world)
-        made.append(0)
-        out.save()
-    assert made[199] == made[19] == made[5]
+        run["checkpoints"][-1]["completed_nodes"] = sorted(stage["node_id"] for stage in run["stages"])
+        out.checkpoint()
+        sizes.append((tmp_path / "r.json").stat().st_size)
+    written = [after - before for before, after in pairwise(sizes)]
+    assert written[199] == written[19] == written[5]
+
+
+def test_a_file_that_somebody_else_wrote_is_written_anew(world: World, tmp_path: Path) -> None:
+    run, path = new_run(world), tmp_path / "r.json"
+    out = RunWriter(run, "r.json", world)
+    out.checkpoint()
+    for number, spoil in enumerate(
+        [
+            lambda: path.unlink(),
+            lambda: path.write_text("{}"),
+            lambda: path.write_text(path.read_text() + "x"),
+            lambda: record_files.save_run({"id": "other"}, world, "r.json"),
+            lambda: None,
+        ]
+    ):
+        spoil()
+        add_stage(run, number, world)
+        run["completed_nodes"] = run["checkpoints"][-1]["completed_nodes"] = [
+            f"n{n}" for n in range(number + 1)
+        ]
+        out.checkpoint()
+        loaded = record_files.load_run("r.json", world)
+        assert [stage["id"] for stage in loaded["stages"]] == [stage["id"] for stage in run["stages"]]
+        assert loaded["checkpoints"] == run["checkpoints"]
+
+
+def test_a_file_may_end_anywhere_after_its_head(world: World, tmp_path: Path) -> None:
+    """Wherever the process is killed: whole stages are there, with what belongs to each."""
+    run, path = new_run(world), tmp_path / "r.json"
+    out = RunWriter(run, "r.json", world)
+    out.checkpoint()
+    shortest = path.stat().st_size
+    ends = [shortest]
+    for number in range(3):
+        add_stage(run, number, world)
+        out.checkpoint()
+        ends.append(path.stat().st_size)
+    run["status"] = "completed"
+    out.save()
+    data = path.read_bytes()
+    for size in range(shortest, len(data) - 1):
+        path.write_bytes(data[:size])
+        loaded = record_files.load_run("r.json", world)
+        count = sum(size >= end for end in ends) - 1
+        assert [len(loaded[key]) for key in ("stages", "artifacts", "transitions", "checkpoints")] == [
+            count
+        ] * 4
+        assert loaded["status"] == "running"
+        assert loaded["transcript"] == (run["stages"][count - 1]["transcript"] if count else None)
 
 
 def test_functions_and_what_json_has_no_word_for_are_left_out(world: World) -> None:
@@ -159,9 +203,8 @@ def test_any_record_comes_back_from_its_file_as_it_was(world: World, run: Dict) 
     assert loaded == saved
     assert record.normalised_run(saved, world) == saved
     assert run_diff(saved, loaded, world)["identical"]
-    out = RunWriter(loaded, "r.json", world)
-    out.save()
-    assert world.files.read_text(os.path.join(world.files.cwd(), "r.json")) == pretty_record(saved)
+    RunWriter(loaded, "r.json", world).save()
+    assert record_files.load_run("r.json", world) == saved
 
 
 @given(JSON)
