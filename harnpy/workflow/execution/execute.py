@@ -43,14 +43,17 @@ from harnpy.workflow.graph_validation import (
     validate_graph,
     with_granted_tools,
 )
+from harnpy.workflow.records.observability import IdentityMemo
 from harnpy.workflow.records.record import RUNNING, new_run, normalised_run
 from harnpy.workflow.records.record_files import RunWriter, load_run, new_path
+from harnpy.workflow.records.record_shapes import data_parts
 from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.agent.context import AgentContext, Rules
+    from harnpy.agent.rules.policy import CapabilityPolicy
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict, Options
     from harnpy.workflow.artifacts import Artifact
@@ -220,7 +223,8 @@ class Execution:
         self._runtime = runtime
         self._graph = graph
         #: Parts of the graph that are known to be plain data.
-        self._plain: Collection[int] = graph.parts if isinstance(graph, NormalGraph) else ()
+        self._plain = set(graph.parts) if isinstance(graph, NormalGraph) else set[int]()
+        self._said: IdentityMemo[Policy, CapabilityPolicy] = IdentityMemo()
         self._options = options
         world = self._world = runtime.sessions.world
         context = runtime.context()
@@ -351,6 +355,14 @@ class Execution:
             self._shared = ruled
         return ruled
 
+    def _as_dict(self, policy: Policy) -> CapabilityPolicy:
+        """Return a policy as records have it; stages with the same one share it."""
+        said = policy_dict(policy)
+        parts = data_parts(said)
+        if parts is not None:
+            self._plain |= {id(said), *parts}
+        return said
+
     def _rules(self, node: Node, policy: Policy) -> Rules:
         rules = self._runtime.context().rules.below(policy, stage_approval(None, self._graph, node))
         return rules.placed(self._runtime.workplace.real_root)
@@ -381,7 +393,7 @@ class Execution:
             finished_at=self._progress.now(),
             usage=copied_usage(self._recorder.stage_usage),
             consumed_artifact_ids=consumed,
-            metadata=stage_metadata(node, policy, ended, self._plain),
+            metadata=stage_metadata(node, self._said.of(policy, self._as_dict), ended, self._plain),
         )
         failure, pause = ended.result, None
         if ended.branch == ERROR:

@@ -195,9 +195,14 @@ class RunOptions:
 
     def filled(self, node: Node) -> Node:
         """Return the node with the run's values for what it doesn't set."""
-        policy: Any = {**node["model_policy"]}
-        policy |= {key: value for key, value in self.model.items() if policy[key] in (None, "")}
-        return {**node, "mode": node["mode"] or self.mode, "model_policy": policy}
+        policy: Any = node["model_policy"]
+        unset = {key: value for key, value in self.model.items() if policy[key] in (None, "")}
+        if any(value is not policy[key] for key, value in unset.items()):
+            policy = {**policy, **unset}
+        mode = node["mode"] or self.mode
+        if policy is node["model_policy"] and mode is node["mode"]:
+            return node
+        return {**node, "mode": mode, "model_policy": policy}
 
 
 def read_options(given: Options) -> RunOptions:

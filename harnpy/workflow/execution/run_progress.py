@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from harnpy.agent.people import merged_history
-from harnpy.agent.rules.policy import policy_dict
 from harnpy.agent.worker import without_functions
 from harnpy.formats.json import to_json
 from harnpy.formats.shapes import made, only
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from harnpy.agent.context import ToolCall
     from harnpy.agent.people import Question
-    from harnpy.agent.rules.policy import Policy
+    from harnpy.agent.rules.policy import CapabilityPolicy
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
@@ -303,7 +302,7 @@ def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:
     )
 
 
-def stage_metadata(node: Node, policy: Policy, ended: Ended, plain: Collection[int] = ()) -> Dict:
+def stage_metadata(node: Node, policy: CapabilityPolicy, ended: Ended, plain: Collection[int] = ()) -> Dict:
     """Return the metadata about how a stage ran. The parts with the ``plain`` ids are known to be data."""
     result, worker = ended.result, ended.worker
     errors = {FAILED: _NOT_VERIFIED, ERROR: result.get("error")}
@@ -317,7 +316,7 @@ def stage_metadata(node: Node, policy: Policy, ended: Ended, plain: Collection[i
     }
     return {
         **_settings(node, plain),
-        "effective_capability_policy": policy_dict(policy),
+        "effective_capability_policy": policy,
         **{key: value for key, value in optional.items() if value is not None},
     }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnpy.workflow.records.record_files import load_run
 from tests.counts import COUNT
 from tests.workflow.workbench import Bench
 
@@ -147,7 +147,16 @@ def test_every_graph_ends_and_visits_its_nodes_as_its_edges_say(graph: Dict) -> 
         *["stage_complete"] * len(path),
         "finalize",
     ]
-    assert json.loads(bench.files[result["path"]]) == result["run"]
+    assert load_run(result["path"], bench.runtime.world) == result["run"]
+    # Cut after any line, it is the record as it was then.
+    lines = bench.files[result["path"]].splitlines(keepends=True)
+    for count in range(len(path) + 1):
+        bench.files["/cut.json"] = "".join(lines[: count + 1])
+        then = load_run("/cut.json", bench.runtime.world)
+        assert [then[key] for key in ("status", "stages")] == ["running", result["run"]["stages"][:count]]
+        assert then["checkpoints"] == result["run"]["checkpoints"][: count + 1]
+        assert then["pending_nodes"] == then["checkpoints"][-1]["ready_nodes"]
+        assert then["completed_nodes"] == then["checkpoints"][-1]["completed_nodes"]
 
 
 # In a ring of reduces every step doubles the record: 20 steps make megabytes, 40 would fill any memory.
