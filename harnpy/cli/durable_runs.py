@@ -16,7 +16,7 @@ from harnpy.cli import FAILED, Stopped
 from harnpy.cli.commands.run import exit_status, failed, warn
 from harnpy.cli.console import complain, one_line
 from harnpy.cli.project_setup import bind_project, require_trust
-from harnpy.durable import BODIES, programs
+from harnpy.durable import BODIES
 from harnpy.faults import Fault
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from harnpy.cli.commands.run import Options
     from harnpy.workflow.engines.contract import Engine, Job, Json, RunContext, RunHandle
 
-LOCAL = "local"
-#: The engines that a command may name.
-ENGINES = (LOCAL, "dbos")
+_USUAL = "local"
 
 
 def store_url(url: str | None) -> str:
@@ -52,7 +50,7 @@ def is_there(url: str) -> bool:
 @contextmanager
 def opened(engine: str | None, url: str) -> Iterator[Engine]:
     """The engine of that name, ``local`` by default. What it still works on in the end is given back."""
-    found = open_engine(engine or LOCAL, url, bodies={**BODIES, PROGRAM: _run_program})
+    found = open_engine(engine or _USUAL, url, bodies={**BODIES, PROGRAM: _run_program})
     try:
         yield found
     finally:
@@ -60,6 +58,8 @@ def opened(engine: str | None, url: str) -> Iterator[Engine]:
 
 
 def _run_program(job: Job, run: RunContext) -> Json:
+    from harnpy.durable import programs
+
     def prepare(vm: Vm) -> None:
         vm.careful, vm.on_warnings = True, warn
         bind_project(vm, job.body["entry"])
@@ -69,10 +69,12 @@ def _run_program(job: Job, run: RunContext) -> Json:
 
 def execute(options: Options) -> int:
     """Do what `harnpy run --durable` and `--resume` ask for; return the exit status."""
+    from harnpy.durable.programs import program_job
+
     try:
         if options.file is not None:
             require_trust([options.file])
-        job = None if options.file is None else programs.program_job(options.file, args=options.args)
+        job = None if options.file is None else program_job(options.file, args=options.args)
         with opened(options.engine, store_url(options.store)) as engine:
             if options.resume is not None:
                 handle = engine.resume(options.resume, job=_changed(engine, options.resume, job, options))

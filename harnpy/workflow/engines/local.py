@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from harnpy.formats.suggestions import hint
+from harnpy.formats.suggestions import hint, nearest
 from harnpy.storage.contract import HeadQuery, all_heads
 from harnpy.storage.errors import (
     LeaseHeld,
@@ -441,8 +441,10 @@ class LocalEngine:
         if isinstance(step, str):
             at = next((n for n, (_, info) in enumerate(steps, 1) if info.key == step), None)
             if at is None:
-                keys = {info.key: None for _, info in steps}
-                known = hint(step, keys) if keys else "it has none yet"
+                near = nearest(step, (info.key for _, info in steps), limit=3)
+                known = (
+                    f"did you mean `{near}`?" if near else f"`harnpy runs steps {log.id}` shows what it has"
+                )
                 raise RunError(f"run '{log.id}' has no step '{step}': {known}")
             step = at
         if type(step) is not int or not 1 <= step <= len(steps) + 1:
