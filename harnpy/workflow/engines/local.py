@@ -442,10 +442,10 @@ class LocalEngine:
             at = next((n for n, (_, info) in enumerate(steps, 1) if info.key == step), None)
             if at is None:
                 near = nearest(step, (info.key for _, info in steps), limit=3)
-                known = (
-                    f"did you mean `{near}`?" if near else f"`harnpy runs steps {log.id}` shows what it has"
+                known = f"did you mean `{near}`?" if near else f"`harnpy runs steps {log.id}` shows those"
+                raise RunError(
+                    f"run '{log.id}' has no step '{step}': {known}{'' if near else ' that it has'}"
                 )
-                raise RunError(f"run '{log.id}' has no step '{step}': {known}")
             step = at
         if type(step) is not int or not 1 <= step <= len(steps) + 1:
             raise RunError(f"run '{log.id}' has {len(steps)} steps: it can't be forked at step {step!r}")
