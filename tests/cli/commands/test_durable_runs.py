@@ -1,4 +1,4 @@
-"""Durable runs on the command line: `run --durable`, `run --resume`, `worker`, `runs`. Spec: 09 §2.9, 10 §C21."""
+"""Durable runs on the command line: `run --durable`, `--resume`, `worker`, `runs`. Spec: 09 §2.9, 10 §C21."""
 
 from __future__ import annotations
 
