@@ -232,7 +232,9 @@ class TestEngine:
 
     # Ending early.
 
-    def test_cancelling_reaches_what_runs(self, engine: Engine, engines: Open, journal: Journal) -> None:
+    def test_cancelling_reaches_what_is_running(
+        self, engine: Engine, engines: Open, journal: Journal
+    ) -> None:
         handle = engine.start(job("hang", journal))
         wait_until(journal.lines)
         assert engines().cancel(handle.id, reason="enough")
@@ -493,7 +495,7 @@ class TestEngine:
         wait_until(lambda: sum(rival.poll() is not None for rival in rivals) == len(rivals) - 1)
         [winner] = [rival for rival in rivals if rival.poll() is None]
         assert {said(rival) for rival in rivals if rival is not winner} == {LeaseHeld.__name__}
-        assert status(engine, "one") == WAITING
+        wait_until(lambda: status(engine, "one") == WAITING)
         engine.cancel("one")
         assert said(winner) == RunCancelled.__name__
 
