@@ -130,7 +130,7 @@ class TestEngine:
 
     def test_a_step_that_is_no_json_fails(self, engine: Engine) -> None:
         handle = engine.start(job("nan"))
-        with pytest.raises(RunFailed):
+        with pytest.raises(RunFailed, match="can only keep JSON, and step 'nan' came to something else"):
             handle.result()
         assert engine.steps(handle.id) == []
 
