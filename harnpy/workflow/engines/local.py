@@ -52,6 +52,7 @@ from harnpy.workflow.engines.run_log import (
     RunFacts,
     RunHead,
     RunLog,
+    as_stored,
     job_data,
     read_head,
 )
@@ -182,7 +183,7 @@ class LocalEngine:
         """Return the run of that id, which goes on here if it should and nobody works on it."""
         self.store.changes(KIND, id, 0, _GLANCE)  # it may be being made
         facts = self._known(id).load()
-        if job not in (facts.first_job, facts.job):
+        if as_stored(job) not in (facts.first_job, facts.job):
             raise RunExists(id)
         attempt = None
         if here and not self._head(id).agent:
@@ -313,7 +314,7 @@ class LocalEngine:
             attempts = self._working()
             for attempt in attempts:
                 # A store that fails now is asked again in a moment; if it stays so, the next append says it.
-                with suppress(StorageError):
+                with suppress(StorageError, RunError):
                     if attempt.is_late:
                         reason = f"it took longer than {attempt.head.timeout:g} s"
                         self.cancel(attempt.run_id, reason=reason)
@@ -331,7 +332,7 @@ class LocalEngine:
     def get(self, id: str) -> RunInfo | None:
         self._check_open()
         head = self.store.head(KIND, id)
-        return None if head is None else self._info(head)
+        return None if head is None else self.info(head)
 
     def job(self, id: str) -> Job:
         job = self._known(id).load().job
@@ -344,7 +345,7 @@ class LocalEngine:
         if statuses is not None and QUEUED in statuses:
             statuses |= {DELAYED}  # until somebody looks, that is what stands there
         heads = all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created"))
-        found = (info for info in map(self._info, heads) if _matches(info, query))
+        found = (info for info in map(self.info, heads) if _matches(info, query))
         return [*islice(found, query.limit)]
 
     def steps(self, id: str) -> list[StepInfo]:
@@ -366,7 +367,7 @@ class LocalEngine:
     def _head(self, id: str) -> RunHead:
         return read_head(self.stored(id))
 
-    def _info(self, head: Head) -> RunInfo:
+    def info(self, head: Head) -> RunInfo:
         return read_head(head).info(head, self.name, self.now())
 
     # Changing a run.
@@ -493,7 +494,7 @@ class LocalEngine:
         try:
             while not self._closed.is_set() and not (stop is not None and stop.is_set()):
                 began = monotonic()
-                with suppress(StoreBusy):  # the next look comes soon
+                with suppress(StoreBusy, LeaseHeld, LeaseLost):  # the next look comes soon
                     worker.look()
                 # Where there are very many runs, looking at them mustn't be all that it does.
                 self._news.wait(max(_PAUSE, _SHARE * (monotonic() - began)))
@@ -574,7 +575,7 @@ class _Worker:
         for name in queues:
             running = sum(attempt.head.agent == name for attempt in self.attempts)
             room = Room(self._room, running, engine._bodies.keys())
-            with suppress(LeaseHeld, LeaseLost):  # others choose: the next look comes soon
+            with suppress(LeaseHeld, LeaseLost):  # others choose
                 engine._queues.take(name, heads, room, self._take_queued)
 
     def _start(self, schedule: Schedule, due: float) -> None:
@@ -630,7 +631,7 @@ class LocalHandle:
         self._engine = engine
 
     def status(self) -> str:
-        return read_head(self._engine.stored(self.id)).status
+        return self._engine.info(self._engine.stored(self.id)).status
 
     def result(self, timeout: float | None = None) -> Json:
         ends = None if timeout is None else monotonic() + timeout

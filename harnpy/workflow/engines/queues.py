@@ -98,7 +98,7 @@ class Queues:
     def set(self, name: str, **limits: Any) -> None:
         """Make the queue, or change its limits."""
         check_queue(name, limits)
-        with self._store.lease(f"queue:{name}", ttl=_TTL, wait=_PATIENCE) as lease:
+        with self._store.lease(f"queue:{name}", ttl=_TTL, wait=2 * _TTL) as lease:
             self._write(name, replace(self._read(name), **limits, starts=()), lease)
 
     def serve(self, name: str) -> None:

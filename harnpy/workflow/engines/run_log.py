@@ -243,3 +243,8 @@ def read_job(data: Json) -> Job:
 
 def job_data(job: Job) -> Json:
     return msgspec.to_builtins(job)
+
+
+def as_stored(job: Job) -> Job:
+    """Return the job as it comes back from a store: with lists for tuples, say."""
+    return read_job(json.loads(json_text(job_data(job))))

@@ -104,8 +104,8 @@ class TestEngine:
         assert engine.job(handle.id) == job("steps", journal)
 
     def test_an_id_that_exists_is_that_run(self, engine: Engine, journal: Journal) -> None:
-        assert engine.start(job("steps", journal), id="one").result() == outputs(3)
-        assert engine.start(job("steps", journal), id="one").result() == outputs(3)
+        for pair in ((1, 2), [1, 2]):
+            assert engine.start(job("steps", journal, pair=pair), id="one").result() == outputs(3)
         assert len(journal.lines()) == 3
         with pytest.raises(RunExists, match="run 'one' exists already, and is of another job"):
             engine.start(job("steps", journal, count=4), id="one")
@@ -457,12 +457,12 @@ class TestEngine:
         """The one that was stopped, and is woken, writes nothing."""
         engine = engines(hasty=True)
         engine.queue("q")
-        first = process("work", "q")
+        first = process("work_hastily", "q")
         assert said(first) == "ready"
         for at in range(0, 3 + 1, 1 if COUNT.campaign else 3):
             handle = engine.start(job("steps", journal, at=at, signal=how), queue="q")
             wait_until(lambda at=at: f"at {at}" in journal.lines())  # type: ignore[misc]
-            second = process("work", "q")
+            second = process("work_hastily", "q")
             assert handle.result() == outputs(3)
             steps = engine.steps(handle.id)
             info = engine.get(handle.id)
