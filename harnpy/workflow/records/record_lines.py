@@ -113,7 +113,8 @@ def _once(stage: StageRecord, news: Dict | None, former: list[str]) -> Dict:
     if former and consumed[: len(former)] == former:
         line["consumed_artifact_ids"], line[_MORE] = consumed[len(former) :], True
     metadata, transcript = stage["metadata"], stage["transcript"]
-    artifacts, same = [], []
+    artifacts: list[Mapping[str, Any]] = []
+    same: list[list[str]] = []
     for artifact in stage["artifacts"]:
         data, keys = artifact["data"], []
         if type(data) is dict:
