@@ -257,7 +257,7 @@ class Journal:
 
         Return whether there was anything to wait for.
         """
-        timer = None if seconds is None else self.seconds + seconds
+        timer = None if seconds is None else self._exactly(self.seconds + seconds)
         if self.is_over:  # what is closing waits for nobody
             self.seconds = self.seconds if timer is None else timer
             return timer is not None
@@ -359,6 +359,11 @@ class Journal:
         timers = self._tasks.timers if self._tasks is not None else ()
         return timers[0][2] if timer is not None and timers and timers[0][0] <= timer + 1e-6 else None
 
+    def _exactly(self, timer: float) -> float:
+        """Return the time of the program's own timer, if that is the one: a sum of floats is only near it."""
+        sleeper = self._sleeper(timer)
+        return timer if sleeper is None or self._tasks is None else max(timer, self._tasks.timers[0][0])
+
     def _next_key(self, task: Task | None, kind: str) -> str:
         id = "task_root" if task is None else task.id()
         return f"{id}/{self._counts.get(id, 0) + 1}:{kind}"
@@ -384,7 +389,7 @@ class Journal:
         woken = self._woken = self._loop.create_future()
         timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
         try:
-            if not self._is_asked_to_end:
+            if not (self._is_asked_to_end or self._ended):
                 await woken
         finally:
             self._woken = None
