@@ -138,6 +138,9 @@ class Journal:
     def begin(self) -> None:
         """The program begins: from now on what it sees is recorded."""
         self._has_begun = True
+        # What comes behind the records is new to the engine, too.
+        if self._run.recorded:
+            self._run.record(*self._run.recorded)
 
     def attach(self, tasks: Scheduler) -> None:
         """Record what the tasks of this scheduler do, and let them see time pass as it is recorded."""
