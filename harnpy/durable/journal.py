@@ -1,4 +1,4 @@
-"""The journal of a program's run: what it sees of the outside, in the order in which it saw it. Spec: 10 §C19.1.
+"""The journal of a program's run: what it sees of the outside, in order. Spec: 10 §C19.1.
 
 Everything that a program learns from outside is an *effect*, and has a key: `<task>/<n>:<kind>`, the n-th of
 that Harn task. An effect of a kind that returns at once is recorded where it is asked for. One that waits is
@@ -91,7 +91,7 @@ class _Effect:
     __slots__ = ("begin", "context", "future", "key", "task", "work")
 
     def __init__(
-        self, key: str, begin: Callable[[], Awaitable[Any]], future: asyncio.Future[Any], task: Task
+        self, key: str, begin: Callable[[], Awaitable[Any]], future: asyncio.Future[Any], task: Task | None
     ) -> None:
         self.key = key
         self.begin = begin
@@ -171,15 +171,16 @@ class Journal:
             if step.key != key:
                 raise self._diverged(key, self._task(), step)
             self._next += 1
-            return self._came_to(step.output)
+            given: T = self._came_to(step.output)
+            return given
         is_noticed = kind not in _UNNOTICED
         if is_noticed:
             self.flush()
         try:
-            value, error = act(), None
+            value: T | None = act()
+            error: Exception | None = None
         except Exception as failure:
-            error = failure
-            value = None  # type: ignore[assignment]
+            value, error = None, failure
         output, error = self._written(key, value, error)
         if kind in _TIMED:
             self.seconds = output["at"] = self._elapsed()
@@ -188,7 +189,7 @@ class Journal:
             self.flush()
         if error is not None:
             raise error
-        return value
+        return value  # type: ignore[return-value]
 
     def fact(self, name: str, look: Callable[[], T]) -> T:
         """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
@@ -199,7 +200,8 @@ class Journal:
             fact = self._facts[key] = {"ok": encode(look())}
             if not self.is_over:
                 self._held.append(Step(key, fact))
-        return self._came_to(self._facts[key])  # type: ignore[no-any-return]
+        known: T = self._came_to(self._facts[key])
+        return known
 
     async def waited(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
         """Return what ``await begin()`` returns, once nothing else can go on; or what it did then."""
@@ -213,15 +215,11 @@ class Journal:
         effect = _Effect(key, begin, asyncio.get_running_loop().create_future(), task)
         self._effects[key] = effect
         try:
-            return await effect.future  # type: ignore[no-any-return]
+            given: T = await effect.future
+            return given
         finally:
             if self._effects.pop(key, None) is not None and effect.work is not None:
                 effect.work.cancel()
-
-    def wait(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
-        """The same for a task of the program."""
-        assert self._tasks is not None
-        return self._tasks.await_coroutine(self.waited(kind, begin))  # type: ignore[return-value]
 
     def is_repeated(self) -> bool:
         """Whether there are records that weren't given out yet."""
@@ -372,7 +370,7 @@ class Journal:
         return f"{id}/{self._counts.get(id, 0) + 1}:{kind}"
 
     def _elapsed(self) -> float:
-        """The seconds that have really passed since the program began, without those between two processes."""
+        """The seconds that have passed since the program began, without those between two processes."""
         now = self._world.clock.monotonic()
         if self._start is None:
             self._start = now - self.seconds

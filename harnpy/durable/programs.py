@@ -1,7 +1,7 @@
 """Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
 
-The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd}`. A run executes these texts, and
-not what is on the disk by now, in a `Vm` of its own whose world is behind a journal (`harnpy.durable.journal`).
+The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd}`. A run executes these texts, not
+what is on the disk by now, in a `Vm` of its own whose world is behind a journal (`harnpy.durable.journal`).
 """
 
 from __future__ import annotations

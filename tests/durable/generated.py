@@ -66,9 +66,11 @@ class Program:
 
     def _limit(self, depth: int) -> str:
         name = self._name("d")
-        wait = f'llm_call("{name}", nil, {{provider: "p", model: "m"}})' if self._random.random() < 0.3 else ""
+        wait = (
+            f'llm_call("{name}", nil, {{provider: "p", model: "m"}})' if self._random.random() < 0.3 else ""
+        )
         return (
-            f'try {{ deadline {self._random.randint(1, 3)}ms {{ {wait}\nsleep(1h) }} }} catch (e) '
+            f"try {{ deadline {self._random.randint(1, 3)}ms {{ {wait}\nsleep(1h) }} }} catch (e) "
             f'{{ println("{name} ${{e}}") }}\n'
         )
 
@@ -89,8 +91,8 @@ class Program:
     def _spawn(self, depth: int) -> str:
         one, two = self._name("t"), self._name("t")
         return (
-            f"let {one} = spawn {{\n{self._block(depth)}\"one\"\n}}\n"
-            f"let {two} = spawn {{\n{self._block(depth)}\"two\"\n}}\n"
+            f'let {one} = spawn {{\n{self._block(depth)}"one"\n}}\n'
+            f'let {two} = spawn {{\n{self._block(depth)}"two"\n}}\n'
             f'println("${{await({two})}} ${{await({one})}}")\n'
         )
 

@@ -40,9 +40,24 @@ class MemoryRun:
         self.is_cancelled = False
         self.ends: list[Callable[[], None]] = []
         self._kill = kill
+        self._asked = 0
 
     def record(self, *steps: Step) -> None:
         self.check()
+        known = min(len(steps), len(self.recorded) - self._asked)
+        for step in steps[:known]:
+            self._replayed(step.key)
+        if len(steps) > known:
+            self._append(steps[known:])
+
+    def _replayed(self, key: str) -> Any:
+        found = self.recorded[self._asked]
+        if found.key != key:
+            raise ReplayDiverged(self.run_id, key, found.key, self._asked + 1)
+        self._asked += 1
+        return found.output
+
+    def _append(self, steps: Sequence[Step]) -> None:
         self.appends += 1
         if self._kill(self.appends):
             raise Killed
@@ -52,12 +67,8 @@ class MemoryRun:
             raise Killed
 
     def step(self, key: str, work: Callable[[], Any]) -> Any:
-        place = len(self.steps)
-        if place < len(self.recorded):
-            found = self.recorded[place]
-            if found.key != key:
-                raise ReplayDiverged(self.run_id, key, found.key, place)
-            return found.output
+        if self._asked < len(self.recorded):
+            return self._replayed(key)
         output = work()
         self.record(Step(key, output))
         return output
@@ -79,7 +90,7 @@ class MemoryRun:
 
 
 class Outside(World):
-    """What is outside of all processes of a run: it counts, and what it says follows from what it is asked."""
+    """What is outside of all processes of a run: it counts, and says what follows from what it is asked."""
 
     def __init__(self) -> None:
         super().__init__(
