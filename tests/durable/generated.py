@@ -100,4 +100,5 @@ class Program:
         return f"for n in 1 to 2 {{\n{self._block(depth)}}}\n"
 
     def _try(self, depth: int) -> str:
-        return f'try {{\n{self._block(depth)}throw "{self._name("oh")}"\n}} catch (e) {{ println("caught ${{e}}") }}\n'
+        body = f'{self._block(depth)}throw "{self._name("oh")}"\n'
+        return f'try {{\n{body}}} catch (e) {{ println("caught ${{e}}") }}\n'
