@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from _thread import get_ident
 from collections import deque
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -46,6 +47,7 @@ RANDOM: Final = "random"
 ID: Final = "id"
 READ: Final = "read"
 WRITE: Final = "write"
+SESSION: Final = "session"
 STDIN: Final = "stdin"
 # What waits.
 SLEEP: Final = "sleep"
@@ -114,6 +116,7 @@ class Journal:
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
         self._next = 0
+        self._thread = get_ident()
         self._tasks: Scheduler | None = None
         self._counts: dict[str, int] = {}
         #: Recorded with the next append.
@@ -131,6 +134,8 @@ class Journal:
         self._ticker: Ticker | None = None
         self._is_due = self._is_asked_to_end = False
         self._has_begun = False
+        #: Whether the next effect may have happened already, in a process that was killed in it.
+        self.may_have_happened = run.attempt > 1 or bool(self._recorded)
         #: Whether the program has ended: from then on nothing is recorded.
         self.is_over = False
         self.ending: Ending | None = None
@@ -154,7 +159,7 @@ class Journal:
     def passes(self) -> bool:
         """Whether what is asked for now is done without a record: it is part of an effect, or comes before
         the program begins, or closes what it has left."""
-        if _INSIDE.get() or not self._has_begun:
+        if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
             return True
         if self.ending is not None and not isinstance(self.ending.error, RunCancelled):
             raise self.ending
@@ -187,13 +192,14 @@ class Journal:
         self._held.append(Step(key, output))
         if is_noticed:
             self.flush()
+            self.may_have_happened = False
         if error is not None:
             raise error
         return value  # type: ignore[return-value]
 
     def fact(self, name: str, look: Callable[[], T]) -> T:
         """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
-        if _INSIDE.get():
+        if _INSIDE.get() or get_ident() != self._thread:
             return look()
         key = f"{name}:{ENV}"
         if key not in self._facts:
@@ -433,7 +439,7 @@ class Journal:
             if self.ending is None:
                 write(text)
             return
-        if _INSIDE.get() or not self._has_begun:
+        if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
             write(text)
             return
         self._printed.append((write, text))

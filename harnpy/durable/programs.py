@@ -9,11 +9,15 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.builtins.bridge.live_event_log import log_of_project
 from harnpy.durable.journal import Ending, Journal
 from harnpy.durable.loops import RecordedLoop
 from harnpy.durable.recorded import ProgramFiles, RecordedProvider, RecordedWorld, SettingsWorld, placed
+from harnpy.durable.stores import RecordedStore
 from harnpy.embedding import Vm
+from harnpy.eventlog.topics import StoreEventLog
 from harnpy.formats.json import as_data
+from harnpy.storage.opening import open_store
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.modules import Modules, find_module, surface_of
 from harnpy.workflow.engines.contract import PROGRAM, Job
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.llm.call import Models
+    from harnpy.storage.contract import Store
     from harnpy.workflow.engines.contract import Json, RunContext
 
 
@@ -76,10 +81,10 @@ def run(
     cwd = body.get("cwd") or world.files.cwd()
     texts = ProgramFiles(body["files"], cwd)
     journal = Journal(context, world)
+    recorded = RecordedWorld(world, journal, cwd)
+    vm = _RecordedVm(recorded, SettingsWorld(recorded, placed(world.files, cwd)), journal)
+    vm.module_files = texts
     try:
-        recorded = RecordedWorld(world, journal, cwd)
-        vm = _RecordedVm(recorded, SettingsWorld(recorded, placed(world.files, cwd)), journal)
-        vm.module_files = texts
         prepare(vm)
         source = texts.read_text(os.path.join(cwd, body["entry"]))
         value = vm.run_source(
@@ -90,6 +95,7 @@ def run(
     except ExitRequest as request:
         return {"exit": request.code}
     finally:
+        vm.close_stores()
         journal.close()
     return as_data(value)
 
@@ -103,6 +109,8 @@ class _RecordedVm(Vm):
         super().__init__(settings)
         self.enter = journal.ending_with(self.enter)
         self.settings.on_models.append(self._record_models)
+        stores = self.sessions.stores
+        stores.open = lambda url: self._record_store(open_store(url))
         tasks = self.tasks
         tasks.idle = self._idle
         tasks.open_bridge = lambda scheduler, awaitable: RecordedLoop(scheduler, journal)
@@ -114,6 +122,20 @@ class _RecordedVm(Vm):
             self._world = GuardedWorld(self._recorded, self.guard, self.clock)
         return self._world
 
+    def service(self, cls: type[Any], make: Callable[[Any], Any]) -> Any:
+        return super().service(cls, self._log if cls is StoreEventLog else make)
+
+    def _log(self, vm: Any) -> StoreEventLog:
+        log = log_of_project(vm)
+        log.store = self._record_store(log.store)
+        return log
+
+    def _record_store(self, store: Store) -> Store:
+        """A store in memory is the program's own."""
+        if store.url.startswith("memory:"):
+            return store
+        return RecordedStore(store, self._journal)  # type: ignore[return-value]
+
     def start(self, body: Callable[[], Any]) -> Any:
         # What reading and checking the program has looked up is known or not, as it was cached or not.
         modules = self.state(Modules)
@@ -121,6 +143,13 @@ class _RecordedVm(Vm):
         self._states[Modules] = modules
         self._journal.begin()
         return super().start(body)
+
+    def close_stores(self) -> None:
+        """Let go of what the program has of stores: the process may do other runs."""
+        self.sessions.stores.close()
+        log = self._services.get(StoreEventLog)
+        if log is not None:
+            log.close()
 
     def _idle(self, seconds: float | None) -> None:
         """No task can go on."""

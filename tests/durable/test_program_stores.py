@@ -1,0 +1,69 @@
+"""Durable sessions and event logs of durable programs: written once, wherever the process is killed.
+
+Spec: 10 §C19.1 "Program runs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnpy.session.log import KIND
+from harnpy.storage.copying import Rows
+from harnpy.storage.opening import open_store
+from tests.counts import COUNT
+from tests.durable.runs import MemoryRun, Outside, done, job_of
+
+SOURCE = """
+let s = agent_session_open("talk", {store: "sqlite:sessions.db"})
+agent_session_inject(s, {role: "user", content: "hello ${random_int(1, 9)}"})
+let reply = agent_loop("say hi", nil, {provider: "p", model: "m", session_id: s, max_iterations: 2})
+println(reply.text)
+let other = agent_session_fork(s, "other")
+agent_session_inject(other, {role: "user", content: "elsewhere"})
+event_log.emit("news", "said", {n: 1})
+event_log.emit("news", "said", {n: 2})
+println(event_log.latest("news"))
+agent_session_inject(s, {role: "user", content: "bye"})
+for x in agent_session_snapshot(s).messages { println("${x.role}: ${x.content}") }
+"""
+
+
+def stored(directory: Path) -> Iterator[Any]:
+    """Yield what is in the stores, but for times and ids."""
+    for file, kind in (("sessions.db", KIND), ("events.db", "topic")):
+        store = open_store(f"sqlite:{directory / file}")
+        try:
+            for name in ("talk", "other", "news"):
+                for row in store.stream(kind, name, Rows()).read():
+                    yield name, row.seq, row.type
+        finally:
+            store.close()
+
+
+def prepared(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / "harn.toml").write_text('[event_log]\nstore = "sqlite:events.db"\n')
+    return directory
+
+
+def test_what_a_program_stores_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARN_TRUST", "1")
+    whole, outside = MemoryRun(), Outside()
+    place = prepared(tmp_path / "whole")
+    done(job_of(SOURCE, place), whole, outside)
+    printed, kept = outside.output(), list(stored(place))
+    assert printed.endswith("user: bye\n")
+    for number in range(1, whole.appends + 1, COUNT.program_store_share):
+        place = prepared(tmp_path / str(number))
+        job, outside = job_of(SOURCE, place), Outside()
+        killed = MemoryRun(kill=lambda append, number=number: append == number)
+        done(job, killed, outside)
+        again = MemoryRun(killed.steps)
+        done(job, again, outside)
+        assert outside.output() == printed
+        assert list(stored(place)) == kept
+        assert max(outside.asked.values()) <= 2
