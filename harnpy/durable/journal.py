@@ -56,6 +56,7 @@ HTTP: Final = "http"
 MODEL: Final = "model"
 HUMAN: Final = "human"
 HOST: Final = "host"
+WAIT: Final = "wait"
 #: What stays as it is when it is first asked for: its key is the name of it.
 ENV: Final = "env"
 #: Not asked for by the program: that it has printed so much.

@@ -9,14 +9,17 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
-from harnpy.builtins.bridge.live_event_log import log_of_project
+from harnpy.builtins.agents.waitpoints import Patience
+from harnpy.builtins.bridge.live_event_log import log_of, log_of_project
 from harnpy.durable.journal import Ending, Journal
 from harnpy.durable.loops import RecordedLoop
 from harnpy.durable.recorded import ProgramFiles, RecordedProvider, RecordedWorld, SettingsWorld, placed
 from harnpy.durable.stores import RecordedStore
+from harnpy.durable.waits import OutlastingWaits
 from harnpy.embedding import Vm
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.formats.json import as_data
+from harnpy.session.stores import StoreSettings
 from harnpy.storage.opening import open_store
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.modules import Modules, find_module, surface_of
@@ -82,7 +85,8 @@ def run(
     texts = ProgramFiles(body["files"], cwd)
     journal = Journal(context, world)
     recorded = RecordedWorld(world, journal, cwd)
-    vm = _RecordedVm(recorded, SettingsWorld(recorded, placed(world.files, cwd)), journal)
+    settings = SettingsWorld(recorded, placed(world.files, cwd))
+    vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
     vm.module_files = texts
     try:
         prepare(vm)
@@ -103,13 +107,22 @@ def run(
 class _RecordedVm(Vm):
     """A Vm whose programs see the world through a journal."""
 
-    def __init__(self, recorded: RecordedWorld, settings: World, journal: Journal) -> None:
+    def __init__(
+        self, recorded: RecordedWorld, settings: World, journal: Journal, run_id: str, store: str
+    ) -> None:
         self._recorded = recorded
+        self._store_url = store
         self._journal = journal
         super().__init__(settings)
         self.enter = journal.ending_with(self.enter)
         self.settings.on_models.append(self._record_models)
+        self._kept_log: Store | None = None
+        recorded.waits = OutlastingWaits(journal, self.tasks, recorded.real, run_id, self._log_store)
+        self.service(Patience, lambda vm: Patience()).wait = recorded.waits.wait
         stores = self.sessions.stores
+        if store:
+            usual = stores.settings
+            stores.settings = StoreSettings(store, usual.durable)
         stores.open = lambda url: self._record_store(open_store(url))
         tasks = self.tasks
         tasks.idle = self._idle
@@ -126,13 +139,23 @@ class _RecordedVm(Vm):
         return super().service(cls, self._log if cls is StoreEventLog else make)
 
     def _log(self, vm: Any) -> StoreEventLog:
+        """The event log: the project's, else in the store of the job, else the program's own."""
         log = log_of_project(vm)
-        log.store = self._record_store(log.store)
+        if _in_memory(log.store) and self._store_url:
+            log = StoreEventLog(open_store(self._store_url), now=lambda: self.world.clock.now())
+        if not _in_memory(log.store):
+            self._kept_log = log.store
+            log.store = self._record_store(log.store)
         return log
+
+    def _log_store(self) -> Store | None:
+        """The store of the event log as it is; None for one in memory."""
+        log_of(self)
+        return self._kept_log
 
     def _record_store(self, store: Store) -> Store:
         """A store in memory is the program's own."""
-        if store.url.startswith("memory:"):
+        if _in_memory(store):
             return store
         return RecordedStore(store, self._journal)  # type: ignore[return-value]
 
@@ -169,3 +192,7 @@ class _RecordedVm(Vm):
 
         models.provider = recorded  # type: ignore[method-assign]
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
+
+
+def _in_memory(store: Store) -> bool:
+    return store.url.startswith("memory:")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TypeVar
 
     from harnpy.durable.journal import Journal
+    from harnpy.durable.waits import OutlastingWaits
     from harnpy.llm.providers import Provider
     from harnpy.llm.request import Request
     from harnpy.world.egress import Egress
@@ -53,18 +54,22 @@ if TYPE_CHECKING:
 class RecordedWorld(World):
     """``real``, seen through a journal, from the directory ``cwd``."""
 
+    waits: OutlastingWaits
+
     def __init__(self, real: World, journal: Journal, cwd: str) -> None:
         super().__init__()
-        self._real = real
+        self.real = real
         self._journal = journal
         self._cwd = cwd
 
     if not TYPE_CHECKING:  # mypy would let any name pass
 
         def __getattr__(self, name: str) -> object:
-            real, journal = getattr(self._real, name), self._journal
+            real, journal = getattr(self.real, name), self._journal
             if name == "files":
                 part: object = RecordedFiles(real, journal, self._cwd)
+            elif name == "people":
+                part = RecordedPeople(real, journal, self.waits)
             elif name in _KINDS:
                 part = _Recorded(real, journal, _KINDS[name])
             elif name in _PARTS:
@@ -446,12 +451,16 @@ def _asked(kind: str, call: Callable[..., Any], journal: Journal) -> Callable[..
 
 
 class RecordedPeople(People):
-    """Whether somebody is there is a fact of the run: where nobody is any more, nobody answers."""
+    """Where nobody is there, people answer by completing a waitpoint, if it outlasts the process.
 
-    def __init__(self, people: People, journal: Journal) -> None:
+    Whether anybody can answer is a fact of the run.
+    """
+
+    def __init__(self, people: People, journal: Journal, waits: OutlastingWaits) -> None:
         super().__init__()
-        if journal.fact("people", lambda: people.ask is not None):
-            self.ask = _asked(HUMAN, people.ask or (lambda request: None), journal)
+        lasts = waits.last  # looked up each time: that is recorded, too
+        if journal.fact("people", lambda: people.ask is not None or lasts):
+            self.ask = _asked(HUMAN, people.ask or waits.answer, journal)
 
 
 class RecordedHost(Host):
@@ -491,7 +500,6 @@ _PARTS: Mapping[str, Any] = {
     "http": RecordedHttp,
     "listening": _RefusedListening,
     "machine": RecordedMachine,
-    "people": RecordedPeople,
     "processes": RecordedProcesses,
     "random": RecordedRandom,
     "streams": RecordedStreams,

@@ -5,17 +5,24 @@ Spec: 10 §C19.1 "Program runs".
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnpy.eventlog.topics import StoreEventLog
+from harnpy.eventlog.waitpoints import Waitpoints
 from harnpy.session.log import KIND
 from harnpy.storage.copying import Rows
 from harnpy.storage.opening import open_store
+from harnpy.workflow.engines.contract import Job, Step
+from harnpy.workflow.engines.errors import RunCancelled
 from tests.counts import COUNT
 from tests.durable.runs import MemoryRun, Outside, done, job_of
+from tests.support import wait_until
 
 SOURCE = """
 let s = agent_session_open("talk", {store: "sqlite:sessions.db"})
@@ -67,3 +74,58 @@ def test_what_a_program_stores_is_stored_once(tmp_path: Path, monkeypatch: pytes
         assert outside.output() == printed
         assert list(stored(place)) == kept
         assert max(outside.asked.values()) <= 2
+
+
+WAITING = """
+println(waitpoint_wait("go", {timeout: 1h}).waitpoints[0].value)
+println(ask_user("really?"))
+println(request_approval("ship it", {detail: "now"}).approved)
+"""
+
+
+def waits(points: Waitpoints) -> list[tuple[str, str | None]]:
+    """Return the waitpoints that somebody waits for, with the deadlines."""
+    return [
+        (point.id, event.payload["deadline_at"])
+        for point in points.list("open")
+        for _, event in points.log.read_range(f"waitpoint.{point.id}")
+        if event.kind == "wait_started"
+    ]
+
+
+def test_a_program_waits_for_what_happens_outside_over_restarts(tmp_path: Path) -> None:
+    """Five processes, each cancelled while it waits; the deadline stays the first one's."""
+    store = f"sqlite:{tmp_path / 'runs.db'}"
+    job = job_of(WAITING, tmp_path)
+    job = Job(job.kind, job.name, job.body, store)
+    outside, steps = Outside(), list[Step]()
+    seen: list[tuple[str, str | None]] = []
+    for value in (None, None, {"n": 1}, "yes", True):
+        context, known = MemoryRun(steps), len(seen)
+
+        def act(value: Any = value, context: MemoryRun = context, steps: list[Step] = steps) -> None:
+            with closing(open_store(store)) as opened:
+                points = Waitpoints(StoreEventLog(opened))
+                wait_until(lambda: waits(points))
+                for id, deadline in waits(points):
+                    seen.append((id, deadline))
+                    if value is not None:
+                        points.complete(id, value, by="ann")
+                        wait_until(
+                            lambda: any(
+                                key.endswith((":wait", ":human")) for key, _ in context.steps[len(steps) :]
+                            )
+                        )
+                context.cancel()
+
+        helper = threading.Thread(target=act)
+        helper.start()
+        with suppress(RunCancelled):  # or it was done before
+            done(job, context, outside)
+        helper.join()
+        assert len(seen) == known + 1
+        steps = context.steps
+    done(job, MemoryRun(steps), outside)
+    assert outside.output() == "{n: 1}\nyes\ntrue\n"
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0][1] is not None
