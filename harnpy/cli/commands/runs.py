@@ -382,7 +382,6 @@ def _followed(handle: RunHandle, as_json: bool) -> int:
     """Wait for the end of a run that this process works on."""
     from harnpy.cli.durable_runs import awaited
 
-    complain(one_line(f"run '{handle.id}'"))
     result = awaited(handle)
     sys.stdout.flush()
     status = handle.status()

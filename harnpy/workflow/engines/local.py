@@ -82,7 +82,7 @@ class LocalEngine:
     """The engine ``local`` on a store, given as its URL or opened. ``bodies`` do the jobs, by their kind.
 
     ``now`` is epoch seconds, None for the real time. ``ttl`` and ``grace`` are in seconds: how long a run
-    waits for a worker that stands still, and running steps for one that stops.
+    waits for a worker that stands still, and running steps for one that stops. ``machine`` is for tests.
     """
 
     name: Final = "local"
@@ -96,6 +96,7 @@ class LocalEngine:
         now: Callable[[], float] | None = None,
         ttl: float = TTL,
         grace: float = GRACE,
+        machine: Machine | None = None,
     ) -> None:
         self._owns_store = isinstance(store, str)
         self.store: Store = open_store(store) if isinstance(store, str) else store
@@ -104,7 +105,7 @@ class LocalEngine:
         self._ids = RealIds()
         self._ttl = ttl
         self._grace = grace
-        self._machine = Machine()
+        self._machine = Machine() if machine is None else machine
         self._queues = Queues(self.store, self.now, self._machine.host)
         self._schedules = Schedules(self.store, self.now)
         self._closed = Event()
@@ -442,9 +443,8 @@ class LocalEngine:
             at = next((n for n, (_, info) in enumerate(steps, 1) if info.key == step), None)
             if at is None:
                 near = nearest(step, (info.key for _, info in steps), limit=3)
-                known = (
-                    f"did you mean `{near}`?" if near else f"`harnpy runs steps {log.id}` shows what it has"
-                )
+                shown = f"`harnpy runs steps {log.id}` shows those that it has"
+                known = f"did you mean `{near}`?" if near else shown
                 raise RunError(f"run '{log.id}' has no step '{step}': {known}")
             step = at
         if type(step) is not int or not 1 <= step <= len(steps) + 1:
@@ -578,7 +578,7 @@ class _Worker:
                     engine._queues.take(name, self._room, mine, engine._bodies.keys(), self._take_queued)
 
     def _start(self, schedule: Schedule, due: float) -> None:
-        name = f"{schedule.name}@{rfc3339(due, 0).replace('.Z', 'Z')}"
+        name = f"{schedule.name}@{rfc3339(due).replace('.000Z', 'Z')}"
         with suppress(RunExists):  # it has started with the job that the schedule had then
             self._add(self._engine.start(schedule.job, id=name, queue=schedule.queue).attempt)
 

@@ -232,7 +232,7 @@ class TestEngine:
 
     # Ending early.
 
-    def test_cancelling_reaches_what_is_running(self, engine: Engine, engines: Open, journal: Journal) -> None:
+    def test_cancelling_reaches_what_runs(self, engine: Engine, engines: Open, journal: Journal) -> None:
         handle = engine.start(job("hang", journal))
         wait_until(journal.lines)
         assert engines().cancel(handle.id, reason="enough")
@@ -270,7 +270,7 @@ class TestEngine:
 
     def test_a_run_that_takes_too_long_is_cancelled(self, engine: Engine, journal: Journal) -> None:
         handle = engine.start(job("hang", journal), timeout=0.05)
-        with pytest.raises(RunCancelled, match="it took longer than 0.05 s"):
+        with pytest.raises(RunCancelled, match=r"it took longer than 0\.05 s"):
             handle.result()
 
     # Waiting.
