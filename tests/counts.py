@@ -59,6 +59,7 @@ class Counts:
     broken_replies = Size(500, 50_000)
     damaged_messages = Size(40, 5_000)
     durable_programs = Size(100, 2_000)
+    killed_programs = Size(1, 30)
     program_store_share = Size(5, 1)
     #: How often each is killed.
     program_kills = Size(1, 20)
