@@ -68,6 +68,8 @@ _TIMED = frozenset({NOW, STDIN})
 
 #: Characters, and seconds, that output waits at most for the append that records it.
 _MOST_PRINTED = 1 << 16
+#: Steps that wait at most for an append.
+_MOST_HELD = 512
 _TICK = 0.05
 #: Seconds between two looks of something that nobody can interrupt.
 LOOK = 0.2
@@ -131,6 +133,7 @@ class Journal:
         self.seconds = 0.0
         self._start: float | None = None
         self._loop = asyncio.new_event_loop()
+        self._wakeful: Wakeful | None = None
         self._woken: asyncio.Future[None] | None = None
         self._ticker: Ticker | None = None
         self._is_due = self._is_asked_to_end = False
@@ -190,13 +193,19 @@ class Journal:
         output, error = self._written(key, value, error)
         if kind in _TIMED:
             self.seconds = output["at"] = self._elapsed()
-        self._held.append(Step(key, output))
+        self._hold(Step(key, output))
         if is_noticed:
             self.flush()
             self.may_have_happened = False
         if error is not None:
             raise error
         return value  # type: ignore[return-value]
+
+    def _hold(self, step: Step) -> None:
+        """Record a step with the next append."""
+        self._held.append(step)
+        if len(self._held) >= _MOST_HELD:
+            self.flush()
 
     def fact(self, name: str, look: Callable[[], T]) -> T:
         """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
@@ -316,7 +325,7 @@ class Journal:
             sleeper = self._sleeper(timer)
             is_long = timer - self.seconds > _TICK
             self.seconds = max(self._elapsed(), timer)
-            self._held.append(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
+            self._hold(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
             if is_long:
                 self.flush()
 
@@ -386,11 +395,9 @@ class Journal:
     # --- the loop outside -------------------------------------------------------------------------
 
     def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        wakeful = Wakeful(self._loop)
-        try:
-            return self._loop.run_until_complete(coroutine)
-        finally:
-            wakeful.close()
+        if self._wakeful is None:
+            self._wakeful = Wakeful(self._loop)
+        return self._loop.run_until_complete(coroutine)
 
     async def _first(self, seconds: float | None) -> None:
         """Return when an effect has ended, the seconds are over, or the run is asked to end."""
@@ -430,6 +437,8 @@ class Journal:
         with suppress(RuntimeError):  # an effect may have ended with the process's own end
             self._in_loop(end_tasks())
             self._in_loop(close_generators())
+        if self._wakeful is not None:
+            self._wakeful.close()
         self._loop.close()
 
     # --- output -----------------------------------------------------------------------------------

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
+_TOOLS = """
+let tools = tool_define(tool_registry(), "look", "Looks", {
+  parameters: {name: "string"},
+  annotations: {kind: "read", side_effect_level: "read_only"},
+  handler: { args ->
+    println("looks for ${args.name}")
+    exec("tool", args.name).stdout
+  },
+})
+"""
+
 
 class Program:
     """The program of a seed. Only one that is ``steady`` prints the same in every run: it doesn't sleep."""
@@ -12,8 +23,8 @@ class Program:
         self._random = Random(seed)
         self.steady = seed % 2 == 0
         self._names = 0
-        body = "".join(self._statement(0) for _ in range(self._random.randint(2, 4)))
-        self.text = f'let ch = channel("c", 100)\n{body}println("end")\nreturn {{n: {seed}}}\n'
+        body = "".join(self._statement(0) for _ in range(self._random.randint(2, 3)))
+        self.text = f'{_TOOLS}let ch = channel("c", 100)\n{body}println("end")\nreturn {{n: {seed}}}\n'
 
     def _name(self, letter: str) -> str:
         self._names += 1
@@ -22,7 +33,7 @@ class Program:
     def _statement(self, depth: int) -> str:
         kinds = [self._say, self._ask, self._ask, self._look, self._file, self._run, self._channel]
         if depth < 2:
-            kinds += [self._parallel, self._parallel, self._spawn, self._loop, self._try]
+            kinds += [self._agent, self._parallel, self._parallel, self._spawn, self._loop, self._try]
         if not self.steady:
             kinds += [self._sleep, self._sleep, self._limit, self._more]
         return self._random.choice(kinds)(depth)
@@ -40,6 +51,11 @@ class Program:
         if fails:
             return f'try {{ println({call}) }} catch (e) {{ println("no {name}: ${{e}}") }}\n'
         return f'let {name} = {call}\nprintln("{name} ${{{name}}}")\n'
+
+    def _agent(self, depth: int) -> str:
+        name = self._name("g")
+        options = '{provider: "p", model: "m", tool_format: "native", tools: tools, max_iterations: 3}'
+        return f'println("{name} ${{agent_loop("{name}", nil, {options}).text}}")\n'
 
     def _look(self, depth: int) -> str:
         looks = ("now_ms()", "random_int(1, 9)", 'env_or("LANG", "")', "len(uuid())", "len(cwd()) > 0")

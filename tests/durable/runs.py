@@ -111,7 +111,15 @@ class Outside(World):
         return text
 
     async def complete(self, request: Request) -> Reply:
-        prompt = request.messages[-1]["content"]
+        prompt = next(each["content"] for each in reversed(request.messages) if each["role"] == "user")
+        calls = []
+        if request.tools:
+            if request.messages[-1]["role"] == "user":
+                calls = [
+                    {"id": f"{prompt}-{n}", "name": "look", "arguments": {"name": f"{prompt}.{n}"}}
+                    for n in (1, 2)
+                ]
+            prompt += ", first" if calls else ", then"
         self.asked[prompt] += 1
         for _ in range(len(prompt) % 5):
             await asyncio.sleep(0)
@@ -124,6 +132,7 @@ class Outside(World):
             requested_model="m",
             input_tokens=len(prompt),
             output_tokens=2,
+            tool_calls=calls,
         )
 
     def prepare(self, vm: Vm) -> None:

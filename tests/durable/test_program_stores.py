@@ -5,6 +5,7 @@ Spec: 10 §C19.1 "Program runs".
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -129,3 +130,50 @@ def test_a_program_waits_for_what_happens_outside_over_restarts(tmp_path: Path) 
     assert outside.output() == "{n: 1}\nyes\ntrue\n"
     assert seen[0] == seen[1] == seen[2]
     assert seen[0][1] is not None
+
+
+def test_a_cancelled_turn_is_closed_and_taken_up(tmp_path: Path) -> None:
+    source = SOURCE[: SOURCE.index("let other")]
+    job, outside, context = job_of(source, prepared(tmp_path / "run")), Outside(), MemoryRun()
+    answered = outside.complete
+
+    async def complete(request: Any) -> Any:
+        threading.Timer(0.05, context.cancel).start()
+        await asyncio.sleep(60)
+
+    outside.complete = complete  # type: ignore[method-assign]
+    with pytest.raises(RunCancelled):
+        done(job, context, outside)
+    assert list(stored(tmp_path / "run"))[-1][2] == "turn_completed"
+    outside.complete = answered  # type: ignore[method-assign]
+    done(job, MemoryRun(context.steps), outside)
+    assert outside.output() == "<say hi>\n"
+
+
+WORKFLOW = """
+let policy = {provider: "p", model: "m"}
+let graph = workflow_graph({
+  entry: "a",
+  nodes: {
+    a: {kind: "stage", prompt: "say a", model_policy: policy},
+    b: {kind: "stage", prompt: "say b", model_policy: policy},
+  },
+  edges: [{from: "a", to: "b"}],
+})
+let done = workflow_execute("do it", graph)
+println("${done.status} ${len(done.run.stages)}")
+"""
+
+
+def test_a_workflow_in_a_program_asks_nothing_twice(tmp_path: Path) -> None:
+    whole = MemoryRun()
+    done(job_of(WORKFLOW, tmp_path), whole, Outside())
+    for number in range(1, whole.appends + 1, 3):
+        outside, killed = Outside(), MemoryRun(kill=lambda append, number=number: append == number)
+        done(job_of(WORKFLOW, tmp_path), killed, outside)
+        recorded = sum(step.key.endswith(":model") for step in killed.steps)
+        asked = outside.asked.total()
+        again = MemoryRun(killed.steps)
+        done(job_of(WORKFLOW, tmp_path), again, outside)
+        assert outside.output() == "completed 2\n"
+        assert outside.asked.total() == asked + 2 - recorded
