@@ -73,6 +73,7 @@ class Runtime:
         is_failure: Callable[[BaseException], bool] = failed_by_itself,
         workers: Callable[[], Workers] = no_workers,
         servers: Callable[[], Servers] = no_servers,
+        calling: Callable[[str, str], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.models = models
         self.sessions = sessions
@@ -87,6 +88,8 @@ class Runtime:
         self.is_failure = is_failure
         self.workers = workers
         self.servers = servers
+        #: ``calling(tool, policy)``: a block that a call of a tool is made in; None for none.
+        self.calling = calling
         #: The conversations of running loops, by session id.
         self.running: dict[str, Conversation] = {}
 

@@ -16,14 +16,14 @@ import asyncio
 import sys
 from _thread import get_ident
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 from harnpy.durable.values import Unrecordable, decode, decode_error, encode, encode_error
-from harnpy.faults import MisuseError
-from harnpy.vm.errors import Leaving
+from harnpy.session.errors import ambiguous
+from harnpy.vm.errors import CategorizedFault, Leaving, RuntimeFault
 from harnpy.vm.run.scheduler import place_in_program
 from harnpy.workflow.engines.contract import Step
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
@@ -31,7 +31,7 @@ from harnpy.world.loops import close_generators, end_tasks
 from harnpy.world.threads import Ticker, Wakeful
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from contextvars import Context
 
     from harnpy.vm.run.scheduler import Scheduler
@@ -49,6 +49,8 @@ READ: Final = "read"
 WRITE: Final = "write"
 SESSION: Final = "session"
 STDIN: Final = "stdin"
+#: That an agent's tool begins.
+TOOL: Final = "tool"
 # What waits.
 SLEEP: Final = "sleep"
 PROCESS: Final = "process"
@@ -63,6 +65,8 @@ ENV: Final = "env"
 OUTPUT: Final = "out"
 
 _UNNOTICED = frozenset({NOW, RANDOM, ID, READ})
+#: What may have done its work although it was cut off, and would do it twice.
+_UNSAFE = frozenset({WRITE, PROCESS, HTTP, HOST})
 #: What moves the program's clock, beside everything that waits.
 _TIMED = frozenset({NOW, STDIN})
 
@@ -78,7 +82,22 @@ LOOK = 0.2
 _INSIDE: ContextVar[bool] = ContextVar("inside an effect", default=False)
 
 
-class NotDurable(MisuseError):
+#: The innermost call of an agent's tool that the running code is part of.
+_CALL: ContextVar[_ToolCall | None] = ContextVar("tool call", default=None)
+
+
+class _ToolCall(NamedTuple):
+    """A call that may not be made twice. ``is_old``: an earlier process began it."""
+
+    key: str
+    is_old: bool
+
+
+class CutOff(CategorizedFault):
+    """An effect of a tool's call was cut off with its process, and the call isn't made twice (10 §A1.13)."""
+
+
+class NotDurable(RuntimeFault):
     """A durable run can't do this: its end could not be recorded, or what it began would not survive."""
 
 
@@ -186,6 +205,9 @@ class Journal:
         if is_noticed:
             self.flush()
         try:
+            cut_off = self._cut_off(kind, _CALL.get())
+            if cut_off is not None:
+                raise cut_off
             value: T | None = act()
             error: Exception | None = None
         except Exception as failure:
@@ -218,6 +240,27 @@ class Journal:
                 self._held.append(Step(key, fact))
         known: T = self._came_to(self._facts[key])
         return known
+
+    @contextmanager
+    def calling(self, tool: str, policy: str) -> Iterator[None]:
+        """A block in which an agent's tool runs. Unless ``policy`` is ``retry``, an effect in it fails that
+        was cut off and could do its work twice."""
+        if policy == "retry" or self.passes():
+            yield
+            return
+        call = _ToolCall(self._next_key(self._task(), TOOL), self.is_repeated())
+        self.at_once(TOOL, lambda: tool)
+        token = _CALL.set(call)
+        try:
+            yield
+        finally:
+            _CALL.reset(token)
+
+    def _cut_off(self, kind: str, call: _ToolCall | None) -> CutOff | None:
+        """Return the failure of an effect that an earlier process may have begun; None if it may be had."""
+        if not self.may_have_happened or call is None or not call.is_old or kind not in _UNSAFE:
+            return None
+        return CutOff("tool_error", ambiguous(f"{self._run.run_id}:{call.key}"))
 
     async def waited(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
         """Return what ``await begin()`` returns, once nothing else can go on; or what it did then."""
@@ -312,6 +355,7 @@ class Journal:
         for effect in [*self._effects.values()]:
             if effect.work is None:
                 self._begin(effect)
+        self.may_have_happened = False
         if not self._ended:
             self._in_loop(self._first(None if timer is None else max(timer - self._elapsed(), 0)))
         self.take()
@@ -330,7 +374,12 @@ class Journal:
                 self.flush()
 
     def _begin(self, effect: _Effect) -> None:
+        kind = effect.key.rpartition(":")[2]
+        cut_off = self._cut_off(kind, effect.context.get(_CALL))
+
         async def work() -> Any:
+            if cut_off is not None:
+                raise cut_off
             return await effect.begin()
 
         def done(_: object) -> None:

@@ -116,6 +116,7 @@ class _RecordedVm(Vm):
         super().__init__(settings)
         self.enter = journal.ending_with(self.enter)
         self.settings.on_models.append(self._record_models)
+        self.settings.calling = journal.calling
         self._kept_log: Store | None = None
         recorded.waits = OutlastingWaits(journal, self.tasks, recorded.real, run_id, self._log_store)
         self.service(Patience, lambda vm: Patience()).wait = recorded.waits.wait

@@ -8,6 +8,7 @@ _TOOLS = """
 let tools = tool_define(tool_registry(), "look", "Looks", {
   parameters: {name: "string"},
   annotations: {kind: "read", side_effect_level: "read_only"},
+  on_ambiguous: "retry",
   handler: { args ->
     println("looks for ${args.name}")
     exec("tool", args.name).stdout

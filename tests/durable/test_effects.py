@@ -20,7 +20,7 @@ from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
 from harnpy.world.environment import Variables
 from harnpy.world.host import Host, People
 from harnpy.world.streams import RealStreams
-from tests.durable.runs import MemoryRun, Outside, done, job_of
+from tests.durable.runs import MemoryRun, Outside, done, job_of, without_output
 
 
 def kinds(context: MemoryRun) -> list[str]:
@@ -233,3 +233,44 @@ def test_arguments_and_the_pipeline_are_the_jobs() -> None:
     source = 'pipeline one(task) { println("one ${argv}") }\npipeline two(task) { println("two ${argv}") }'
     done(job_of(source, args=["a", "b"], pipeline="two"), MemoryRun(), outside)
     assert outside.output() == "two [a, b]\n"
+
+
+TOOLS = """
+let tools = tool_define(tool_registry(), "look", "Looks", {
+  parameters: {name: "string"},
+  POLICY
+  handler: { args ->
+    let first = exec("tool", "first ${args.name}").stdout
+    exec("tool", "second ${args.name}").stdout
+  },
+})
+let options = {provider: "p", model: "m", tool_format: "native", tools: tools, max_iterations: 3}
+let done = agent_loop("g", nil, options)
+for event in done.transcript.events {
+  if event.kind == "tool_execution" { println(event.text) }
+}
+"""
+
+
+@pytest.mark.parametrize("policy", ["", 'on_ambiguous: "retry",'])
+def test_a_tool_that_was_cut_off_runs_again_only_if_it_may(policy: str) -> None:
+    job, whole = job_of(TOOLS.replace("POLICY", policy)), MemoryRun()
+    done(job, whole, Outside())
+    cut_off = 0
+    for number in range(1, whole.appends + 1):
+        outside, killed = Outside(), MemoryRun(kill=lambda append, number=number: append == number)
+        done(job, killed, outside)
+        again = MemoryRun(killed.steps)
+        done(job, again, outside)
+        twice = [name for name, times in outside.ran.items() if times > 1]
+        said = outside.output()
+        if policy:
+            assert "Error" not in said
+        else:
+            assert twice == []
+            cut_off += said.count("Error: ")
+        assert len(twice) <= 1
+        # What it came to then, it comes to again.
+        done(job, MemoryRun(without_output(again.steps)), outside)
+        assert outside.output() == said
+    assert policy or cut_off >= 4

@@ -51,6 +51,7 @@ def runtime_on(vm: Vm, sessions: SessionRegistry, hooks: Hooks) -> Runtime:
         is_failure=_is_failure,
         workers=lambda: _workers(vm),
         servers=lambda: _servers(vm),
+        calling=settings_of(vm).calling,
     )
 
 
