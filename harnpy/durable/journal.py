@@ -198,7 +198,7 @@ class Journal:
         if step is not None:
             if step.key != key:
                 raise self._diverged(key, self._task(), step)
-            self._next += 1
+            self._advance()
             given: T = self._came_to(step.output)
             return given
         is_noticed = kind not in _UNNOTICED
@@ -335,7 +335,7 @@ class Journal:
         """Give out the next record, which must be one that the program waits for."""
         effect = self._effects.pop(step.key, None)
         if effect is not None:
-            self._next += 1
+            self._advance()
             self._settle(effect, step.output)
             return
         sleeper = self._sleeper(timer)
@@ -345,7 +345,7 @@ class Journal:
                 raise self._diverged(waiting.key, waiting.task, step)
             raise self._diverged(self._next_key(sleeper, SLEEP) if timer else "nothing", sleeper, step)
         self._new_key(sleeper, SLEEP)
-        self._next += 1
+        self._advance()
         self.seconds = max(step.output["at"], timer)
 
     def _go_on_outside(self, timer: float | None) -> None:
@@ -504,9 +504,7 @@ class Journal:
         self._printed.append((write, text))
         self._size += len(text)
         if self.is_repeated():
-            _, step = self._recorded[self._next]
-            if _is_output(step) and self._size >= step.output[0]:
-                self._skip_printed(step)
+            self._skip_if_printed()
         elif self._size >= _MOST_PRINTED:
             self.flush()
         elif self._ticker is None:
@@ -534,13 +532,24 @@ class Journal:
         """How many characters wait to be printed, and a sum of them."""
         return [self._size, crc32("".join(text for _, text in self._printed).encode("utf-8", "replace"))]
 
+    def _advance(self) -> None:
+        """The next record is given out."""
+        self._next += 1
+        if self.is_repeated():
+            self._skip_if_printed()
+
+    def _skip_if_printed(self) -> None:
+        """Forget the output so far if the record says here that an earlier process has printed as much."""
+        _, step = self._recorded[self._next]
+        if _is_output(step) and self._size >= step.output[0]:
+            self._skip_printed(step)
+
     def _skip_printed(self, step: Step) -> None:
-        """The output so far was printed by an earlier process."""
         if self._fact() != step.output:
             raise self._diverged(f"other output, of {self._size} characters", self._task(), step)
         self._printed, self._size = [], 0
         self._outputs += 1
-        self._next += 1
+        self._advance()
 
     def _tick(self) -> None:
         """In another thread: have the program print what it has, if anything waits."""

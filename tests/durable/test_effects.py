@@ -274,3 +274,11 @@ def test_a_tool_that_was_cut_off_runs_again_only_if_it_may(policy: str) -> None:
         done(job, MemoryRun(without_output(again.steps)), outside)
         assert outside.output() == said
     assert policy or cut_off >= 4
+
+
+def test_output_that_is_recorded_in_the_middle_of_a_computation_is_found_again() -> None:
+    """Between a value that is held back and the line that shows it, its steps may be appended."""
+    source = "let x = 0\nfor n in 1 to 1500 { println(random_int(1, 6))\nnow_ms()\nprintln(n) }"
+    first, again = twice(source, Outside())
+    assert first.count("\n") == 3000
+    assert again == ""
