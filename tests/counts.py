@@ -58,6 +58,11 @@ class Counts:
     harmless_strings = Size(2_000, 10_000)
     broken_replies = Size(500, 50_000)
     damaged_messages = Size(40, 5_000)
+    durable_programs = Size(100, 2_000)
+    killed_programs = Size(1, 30)
+    program_store_share = Size(5, 1)
+    #: How often each is killed.
+    program_kills = Size(1, 20)
     #: One of so many prefixes of a program.
     prefix_share = Size(9, 1)
 

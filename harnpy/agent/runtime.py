@@ -108,6 +108,7 @@ class Runtime:
         category: Callable[[BaseException], str] = category_of_fault,
         workers: Callable[[], Workers] = no_workers,
         servers: Callable[[], Servers] = no_servers,
+        calling: Callable[[str, str], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.models = models
         self.sessions = sessions
@@ -124,6 +125,8 @@ class Runtime:
         self.stages: Stages | None = None
         self.workers = workers
         self.servers = servers
+        #: ``calling(tool, policy)``: a block that a call of a tool is made in; None for none.
+        self.calling = calling
         #: The conversations of running loops, by session id.
         self.running: dict[str, Conversation] = {}
 

@@ -1,4 +1,4 @@
-"""The journal of a program's run: what it sees of the outside, in the order in which it saw it. Spec: 10 §C19.1.
+"""The journal of a program's run: what it sees of the outside, in order. Spec: 10 §C19.1.
 
 Everything that a program learns from outside is an *effect*, and has a key: `<task>/<n>:<kind>`, the n-th of
 that Harn task. An effect of a kind that returns at once is recorded where it is asked for. One that waits is
@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from _thread import get_ident
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 from harnpy.durable.values import Unrecordable, decode, decode_error, encode, encode_error
-from harnpy.faults import MisuseError
-from harnpy.vm.errors import Leaving
+from harnpy.session.errors import ambiguous
+from harnpy.vm.errors import CategorizedFault, Leaving, RuntimeFault
 from harnpy.vm.run.scheduler import place_in_program
 from harnpy.workflow.engines.contract import Step
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
@@ -30,7 +31,7 @@ from harnpy.world.loops import close_generators, end_tasks
 from harnpy.world.threads import Ticker, Wakeful
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from contextvars import Context
 
     from harnpy.vm.run.scheduler import Scheduler
@@ -46,7 +47,10 @@ RANDOM: Final = "random"
 ID: Final = "id"
 READ: Final = "read"
 WRITE: Final = "write"
+SESSION: Final = "session"
 STDIN: Final = "stdin"
+#: That an agent's tool begins.
+TOOL: Final = "tool"
 # What waits.
 SLEEP: Final = "sleep"
 PROCESS: Final = "process"
@@ -54,17 +58,22 @@ HTTP: Final = "http"
 MODEL: Final = "model"
 HUMAN: Final = "human"
 HOST: Final = "host"
+WAIT: Final = "wait"
 #: What stays as it is when it is first asked for: its key is the name of it.
 ENV: Final = "env"
 #: Not asked for by the program: that it has printed so much.
 OUTPUT: Final = "out"
 
 _UNNOTICED = frozenset({NOW, RANDOM, ID, READ})
+#: What may have done its work although it was cut off, and would do it twice.
+_UNSAFE = frozenset({WRITE, PROCESS, HTTP, HOST})
 #: What moves the program's clock, beside everything that waits.
 _TIMED = frozenset({NOW, STDIN})
 
 #: Characters, and seconds, that output waits at most for the append that records it.
 _MOST_PRINTED = 1 << 16
+#: Steps that wait at most for an append.
+_MOST_HELD = 512
 _TICK = 0.05
 #: Seconds between two looks of something that nobody can interrupt.
 LOOK = 0.2
@@ -73,7 +82,22 @@ LOOK = 0.2
 _INSIDE: ContextVar[bool] = ContextVar("inside an effect", default=False)
 
 
-class NotDurable(MisuseError):
+#: The innermost call of an agent's tool that the running code is part of.
+_CALL: ContextVar[_ToolCall | None] = ContextVar("tool call", default=None)
+
+
+class _ToolCall(NamedTuple):
+    """A call that may not be made twice. ``is_old``: an earlier process began it."""
+
+    key: str
+    is_old: bool
+
+
+class CutOff(CategorizedFault):
+    """An effect of a tool's call was cut off with its process, and the call isn't made twice (10 §A1.13)."""
+
+
+class NotDurable(RuntimeFault):
     """A durable run can't do this: its end could not be recorded, or what it began would not survive."""
 
 
@@ -91,7 +115,7 @@ class _Effect:
     __slots__ = ("begin", "context", "future", "key", "task", "work")
 
     def __init__(
-        self, key: str, begin: Callable[[], Awaitable[Any]], future: asyncio.Future[Any], task: Task
+        self, key: str, begin: Callable[[], Awaitable[Any]], future: asyncio.Future[Any], task: Task | None
     ) -> None:
         self.key = key
         self.begin = begin
@@ -114,6 +138,7 @@ class Journal:
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
         self._next = 0
+        self._thread = get_ident()
         self._tasks: Scheduler | None = None
         self._counts: dict[str, int] = {}
         #: Recorded with the next append.
@@ -127,10 +152,13 @@ class Journal:
         self.seconds = 0.0
         self._start: float | None = None
         self._loop = asyncio.new_event_loop()
+        self._wakeful: Wakeful | None = None
         self._woken: asyncio.Future[None] | None = None
         self._ticker: Ticker | None = None
         self._is_due = self._is_asked_to_end = False
         self._has_begun = False
+        #: Whether the next effect may have happened already, in a process that was killed in it.
+        self.may_have_happened = run.attempt > 1 or bool(self._recorded)
         #: Whether the program has ended: from then on nothing is recorded.
         self.is_over = False
         self.ending: Ending | None = None
@@ -154,7 +182,7 @@ class Journal:
     def passes(self) -> bool:
         """Whether what is asked for now is done without a record: it is part of an effect, or comes before
         the program begins, or closes what it has left."""
-        if _INSIDE.get() or not self._has_begun:
+        if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
             return True
         if self.ending is not None and not isinstance(self.ending.error, RunCancelled):
             raise self.ending
@@ -170,36 +198,69 @@ class Journal:
         if step is not None:
             if step.key != key:
                 raise self._diverged(key, self._task(), step)
-            self._next += 1
-            return self._came_to(step.output)
+            self._advance()
+            given: T = self._came_to(step.output)
+            return given
         is_noticed = kind not in _UNNOTICED
         if is_noticed:
             self.flush()
         try:
-            value, error = act(), None
+            cut_off = self._cut_off(kind, _CALL.get())
+            if cut_off is not None:
+                raise cut_off
+            value: T | None = act()
+            error: Exception | None = None
         except Exception as failure:
-            error = failure
-            value = None  # type: ignore[assignment]
+            value, error = None, failure
         output, error = self._written(key, value, error)
         if kind in _TIMED:
             self.seconds = output["at"] = self._elapsed()
-        self._held.append(Step(key, output))
+        self._hold(Step(key, output))
         if is_noticed:
             self.flush()
+            self.may_have_happened = False
         if error is not None:
             raise error
-        return value
+        return value  # type: ignore[return-value]
+
+    def _hold(self, step: Step) -> None:
+        """Record a step with the next append."""
+        self._held.append(step)
+        if len(self._held) >= _MOST_HELD:
+            self.flush()
 
     def fact(self, name: str, look: Callable[[], T]) -> T:
         """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
-        if _INSIDE.get():
+        if _INSIDE.get() or get_ident() != self._thread:
             return look()
         key = f"{name}:{ENV}"
         if key not in self._facts:
             fact = self._facts[key] = {"ok": encode(look())}
             if not self.is_over:
                 self._held.append(Step(key, fact))
-        return self._came_to(self._facts[key])  # type: ignore[no-any-return]
+        known: T = self._came_to(self._facts[key])
+        return known
+
+    @contextmanager
+    def calling(self, tool: str, policy: str) -> Iterator[None]:
+        """A block in which an agent's tool runs. Unless ``policy`` is ``retry``, an effect in it fails that
+        was cut off and could do its work twice."""
+        if policy == "retry" or self.passes():
+            yield
+            return
+        call = _ToolCall(self._next_key(self._task(), TOOL), self.is_repeated())
+        self.at_once(TOOL, lambda: tool)
+        token = _CALL.set(call)
+        try:
+            yield
+        finally:
+            _CALL.reset(token)
+
+    def _cut_off(self, kind: str, call: _ToolCall | None) -> CutOff | None:
+        """Return the failure of an effect that an earlier process may have begun; None if it may be had."""
+        if not self.may_have_happened or call is None or not call.is_old or kind not in _UNSAFE:
+            return None
+        return CutOff("tool_error", ambiguous(f"{self._run.run_id}:{call.key}"))
 
     async def waited(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
         """Return what ``await begin()`` returns, once nothing else can go on; or what it did then."""
@@ -213,15 +274,11 @@ class Journal:
         effect = _Effect(key, begin, asyncio.get_running_loop().create_future(), task)
         self._effects[key] = effect
         try:
-            return await effect.future  # type: ignore[no-any-return]
+            given: T = await effect.future
+            return given
         finally:
             if self._effects.pop(key, None) is not None and effect.work is not None:
                 effect.work.cancel()
-
-    def wait(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
-        """The same for a task of the program."""
-        assert self._tasks is not None
-        return self._tasks.await_coroutine(self.waited(kind, begin))  # type: ignore[return-value]
 
     def is_repeated(self) -> bool:
         """Whether there are records that weren't given out yet."""
@@ -260,7 +317,7 @@ class Journal:
 
         Return whether there was anything to wait for.
         """
-        timer = None if seconds is None else self.seconds + seconds
+        timer = None if seconds is None else self._exactly(self.seconds + seconds)
         if self.is_over:  # what is closing waits for nobody
             self.seconds = self.seconds if timer is None else timer
             return timer is not None
@@ -278,7 +335,7 @@ class Journal:
         """Give out the next record, which must be one that the program waits for."""
         effect = self._effects.pop(step.key, None)
         if effect is not None:
-            self._next += 1
+            self._advance()
             self._settle(effect, step.output)
             return
         sleeper = self._sleeper(timer)
@@ -288,7 +345,7 @@ class Journal:
                 raise self._diverged(waiting.key, waiting.task, step)
             raise self._diverged(self._next_key(sleeper, SLEEP) if timer else "nothing", sleeper, step)
         self._new_key(sleeper, SLEEP)
-        self._next += 1
+        self._advance()
         self.seconds = max(step.output["at"], timer)
 
     def _go_on_outside(self, timer: float | None) -> None:
@@ -298,6 +355,7 @@ class Journal:
         for effect in [*self._effects.values()]:
             if effect.work is None:
                 self._begin(effect)
+        self.may_have_happened = False
         if not self._ended:
             self._in_loop(self._first(None if timer is None else max(timer - self._elapsed(), 0)))
         self.take()
@@ -311,12 +369,17 @@ class Journal:
             sleeper = self._sleeper(timer)
             is_long = timer - self.seconds > _TICK
             self.seconds = max(self._elapsed(), timer)
-            self._held.append(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
+            self._hold(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
             if is_long:
                 self.flush()
 
     def _begin(self, effect: _Effect) -> None:
+        kind = effect.key.rpartition(":")[2]
+        cut_off = self._cut_off(kind, effect.context.get(_CALL))
+
         async def work() -> Any:
+            if cut_off is not None:
+                raise cut_off
             return await effect.begin()
 
         def done(_: object) -> None:
@@ -362,12 +425,17 @@ class Journal:
         timers = self._tasks.timers if self._tasks is not None else ()
         return timers[0][2] if timer is not None and timers and timers[0][0] <= timer + 1e-6 else None
 
+    def _exactly(self, timer: float) -> float:
+        """Return the time of the program's own timer, if that is the one: a sum of floats is only near it."""
+        sleeper = self._sleeper(timer)
+        return timer if sleeper is None or self._tasks is None else max(timer, self._tasks.timers[0][0])
+
     def _next_key(self, task: Task | None, kind: str) -> str:
         id = "task_root" if task is None else task.id()
         return f"{id}/{self._counts.get(id, 0) + 1}:{kind}"
 
     def _elapsed(self) -> float:
-        """The seconds that have really passed since the program began, without those between two processes."""
+        """The seconds that have passed since the program began, without those between two processes."""
         now = self._world.clock.monotonic()
         if self._start is None:
             self._start = now - self.seconds
@@ -376,18 +444,16 @@ class Journal:
     # --- the loop outside -------------------------------------------------------------------------
 
     def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        wakeful = Wakeful(self._loop)
-        try:
-            return self._loop.run_until_complete(coroutine)
-        finally:
-            wakeful.close()
+        if self._wakeful is None:
+            self._wakeful = Wakeful(self._loop)
+        return self._loop.run_until_complete(coroutine)
 
     async def _first(self, seconds: float | None) -> None:
         """Return when an effect has ended, the seconds are over, or the run is asked to end."""
         woken = self._woken = self._loop.create_future()
         timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
         try:
-            if not self._is_asked_to_end:
+            if not (self._is_asked_to_end or self._ended):
                 await woken
         finally:
             self._woken = None
@@ -420,6 +486,8 @@ class Journal:
         with suppress(RuntimeError):  # an effect may have ended with the process's own end
             self._in_loop(end_tasks())
             self._in_loop(close_generators())
+        if self._wakeful is not None:
+            self._wakeful.close()
         self._loop.close()
 
     # --- output -----------------------------------------------------------------------------------
@@ -430,15 +498,13 @@ class Journal:
             if self.ending is None:
                 write(text)
             return
-        if _INSIDE.get() or not self._has_begun:
+        if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
             write(text)
             return
         self._printed.append((write, text))
         self._size += len(text)
         if self.is_repeated():
-            _, step = self._recorded[self._next]
-            if _is_output(step) and self._size >= step.output[0]:
-                self._skip_printed(step)
+            self._skip_if_printed()
         elif self._size >= _MOST_PRINTED:
             self.flush()
         elif self._ticker is None:
@@ -466,13 +532,24 @@ class Journal:
         """How many characters wait to be printed, and a sum of them."""
         return [self._size, crc32("".join(text for _, text in self._printed).encode("utf-8", "replace"))]
 
+    def _advance(self) -> None:
+        """The next record is given out."""
+        self._next += 1
+        if self.is_repeated():
+            self._skip_if_printed()
+
+    def _skip_if_printed(self) -> None:
+        """Forget the output so far if the record says here that an earlier process has printed as much."""
+        _, step = self._recorded[self._next]
+        if _is_output(step) and self._size >= step.output[0]:
+            self._skip_printed(step)
+
     def _skip_printed(self, step: Step) -> None:
-        """The output so far was printed by an earlier process."""
         if self._fact() != step.output:
             raise self._diverged(f"other output, of {self._size} characters", self._task(), step)
         self._printed, self._size = [], 0
         self._outputs += 1
-        self._next += 1
+        self._advance()
 
     def _tick(self) -> None:
         """In another thread: have the program print what it has, if anything waits."""

@@ -1,7 +1,7 @@
 """Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
 
-The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd}`. A run executes these texts, and
-not what is on the disk by now, in a `Vm` of its own whose world is behind a journal (`harnpy.durable.journal`).
+The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd}`. A run executes these texts, not
+what is on the disk by now, in a `Vm` of its own whose world is behind a journal (`harnpy.durable.journal`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,18 @@ from __future__ import annotations
 import os.path
 from typing import TYPE_CHECKING, Any
 
+from harnpy.builtins.agents.waitpoints import Patience
+from harnpy.builtins.bridge.live_event_log import log_of, log_of_project
 from harnpy.durable.journal import Ending, Journal
 from harnpy.durable.loops import RecordedLoop
 from harnpy.durable.recorded import ProgramFiles, RecordedProvider, RecordedWorld, SettingsWorld, placed
+from harnpy.durable.stores import RecordedStore
+from harnpy.durable.waits import OutlastingWaits
 from harnpy.embedding import Vm
+from harnpy.eventlog.topics import StoreEventLog
 from harnpy.formats.json import as_data
+from harnpy.session.stores import StoreSettings
+from harnpy.storage.opening import open_store
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.modules import Modules, find_module, surface_of
 from harnpy.workflow.engines.contract import PROGRAM, Job
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harnpy.llm.call import Models
+    from harnpy.storage.contract import Store
     from harnpy.workflow.engines.contract import Json, RunContext
 
 
@@ -76,10 +84,11 @@ def run(
     cwd = body.get("cwd") or world.files.cwd()
     texts = ProgramFiles(body["files"], cwd)
     journal = Journal(context, world)
+    recorded = RecordedWorld(world, journal, cwd)
+    settings = SettingsWorld(recorded, placed(world.files, cwd))
+    vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
+    vm.module_files = texts
     try:
-        recorded = RecordedWorld(world, journal, cwd)
-        vm = _RecordedVm(recorded, SettingsWorld(recorded, placed(world.files, cwd)), journal)
-        vm.module_files = texts
         prepare(vm)
         source = texts.read_text(os.path.join(cwd, body["entry"]))
         value = vm.run_source(
@@ -90,6 +99,7 @@ def run(
     except ExitRequest as request:
         return {"exit": request.code}
     finally:
+        vm.close_stores()
         journal.close()
     return as_data(value)
 
@@ -97,12 +107,24 @@ def run(
 class _RecordedVm(Vm):
     """A Vm whose programs see the world through a journal."""
 
-    def __init__(self, recorded: RecordedWorld, settings: World, journal: Journal) -> None:
+    def __init__(
+        self, recorded: RecordedWorld, settings: World, journal: Journal, run_id: str, store: str
+    ) -> None:
         self._recorded = recorded
+        self._store_url = store
         self._journal = journal
         super().__init__(settings)
         self.enter = journal.ending_with(self.enter)
         self.settings.on_models.append(self._record_models)
+        self.settings.calling = journal.calling
+        self._kept_log: Store | None = None
+        recorded.waits = OutlastingWaits(journal, self.tasks, recorded.real, run_id, self._log_store)
+        self.service(Patience, lambda vm: Patience()).wait = recorded.waits.wait
+        stores = self.sessions.stores
+        if store:
+            usual = stores.settings
+            stores.settings = StoreSettings(store, usual.durable)
+        stores.open = lambda url: self._record_store(open_store(url))
         tasks = self.tasks
         tasks.idle = self._idle
         tasks.open_bridge = lambda scheduler, awaitable: RecordedLoop(scheduler, journal)
@@ -114,6 +136,30 @@ class _RecordedVm(Vm):
             self._world = GuardedWorld(self._recorded, self.guard, self.clock)
         return self._world
 
+    def service(self, cls: type[Any], make: Callable[[Any], Any]) -> Any:
+        return super().service(cls, self._log if cls is StoreEventLog else make)
+
+    def _log(self, vm: Any) -> StoreEventLog:
+        """The event log: the project's, else in the store of the job, else the program's own."""
+        log = log_of_project(vm)
+        if _in_memory(log.store) and self._store_url:
+            log = StoreEventLog(open_store(self._store_url), now=lambda: self.world.clock.now())
+        if not _in_memory(log.store):
+            self._kept_log = log.store
+            log.store = self._record_store(log.store)
+        return log
+
+    def _log_store(self) -> Store | None:
+        """The store of the event log as it is; None for one in memory."""
+        log_of(self)
+        return self._kept_log
+
+    def _record_store(self, store: Store) -> Store:
+        """A store in memory is the program's own."""
+        if _in_memory(store):
+            return store
+        return RecordedStore(store, self._journal)  # type: ignore[return-value]
+
     def start(self, body: Callable[[], Any]) -> Any:
         # What reading and checking the program has looked up is known or not, as it was cached or not.
         modules = self.state(Modules)
@@ -121,6 +167,13 @@ class _RecordedVm(Vm):
         self._states[Modules] = modules
         self._journal.begin()
         return super().start(body)
+
+    def close_stores(self) -> None:
+        """Let go of what the program has of stores: the process may do other runs."""
+        self.sessions.stores.close()
+        log = self._services.get(StoreEventLog)
+        if log is not None:
+            log.close()
 
     def _idle(self, seconds: float | None) -> None:
         """No task can go on."""
@@ -140,3 +193,7 @@ class _RecordedVm(Vm):
 
         models.provider = recorded  # type: ignore[method-assign]
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
+
+
+def _in_memory(store: Store) -> bool:
+    return store.url.startswith("memory:")

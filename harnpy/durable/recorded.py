@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TypeVar
 
     from harnpy.durable.journal import Journal
+    from harnpy.durable.waits import OutlastingWaits
     from harnpy.llm.providers import Provider
     from harnpy.llm.request import Request
     from harnpy.world.egress import Egress
@@ -53,18 +54,22 @@ if TYPE_CHECKING:
 class RecordedWorld(World):
     """``real``, seen through a journal, from the directory ``cwd``."""
 
+    waits: OutlastingWaits
+
     def __init__(self, real: World, journal: Journal, cwd: str) -> None:
         super().__init__()
-        self._real = real
+        self.real = real
         self._journal = journal
         self._cwd = cwd
 
     if not TYPE_CHECKING:  # mypy would let any name pass
 
         def __getattr__(self, name: str) -> object:
-            real, journal = getattr(self._real, name), self._journal
+            real, journal = getattr(self.real, name), self._journal
             if name == "files":
                 part: object = RecordedFiles(real, journal, self._cwd)
+            elif name == "people":
+                part = RecordedPeople(real, journal, self.waits)
             elif name in _KINDS:
                 part = _Recorded(real, journal, _KINDS[name])
             elif name in _PARTS:
@@ -118,7 +123,8 @@ class RecordedClock:
         self._journal = journal
 
     def now(self) -> float:
-        return self._journal.at_once(NOW, self._clock.now)
+        now: Callable[[], float] = self._clock.now
+        return self._journal.at_once(NOW, now)
 
     def monotonic(self) -> float:
         if self._journal.passes():
@@ -183,7 +189,8 @@ class RecordedEnvironment:
         return {**self._journal.fact("variables", lambda: facts), **others}
 
     def login_shell(self) -> str | None:
-        return self._journal.fact("login_shell", self._environment.login_shell)
+        look: Callable[[], str | None] = self._environment.login_shell
+        return self._journal.fact("login_shell", look)
 
 
 class RecordedMachine:
@@ -331,7 +338,8 @@ class RecordedHttp:
         return RecordedHttp(self._http.behind(egress), self._journal)
 
     def client(self, surface: str, **options: Any) -> httpx2.AsyncClient:
-        return self._recorded(self._http.client(surface, **options))
+        client: httpx2.AsyncClient = self._recorded(self._http.client(surface, **options))
+        return client
 
     def sdk_client(self, sdk: Any, most: int) -> Any:
         return self._recorded(self._http.sdk_client(sdk, most))
@@ -352,7 +360,7 @@ class RecordedHttp:
 
 
 class _Transport(httpx2.AsyncBaseTransport):
-    """Sends one request after the other: redirects and cookies are the client's, and follow from responses."""
+    """Sends single requests: redirects and cookies are the client's, and follow from responses."""
 
     def __init__(self, transport: httpx2.AsyncBaseTransport, journal: Journal) -> None:
         self._real = transport
@@ -442,20 +450,44 @@ def _asked(kind: str, call: Callable[..., Any], journal: Journal) -> Callable[..
     return recorded
 
 
-def _recorded_people(people: People, journal: Journal) -> People:
-    return people if people.ask is None else People(_asked(HUMAN, people.ask, journal))
+class RecordedPeople(People):
+    """Where nobody is there, people answer by completing a waitpoint, if it outlasts the process.
+
+    Whether anybody can answer is a fact of the run.
+    """
+
+    def __init__(self, people: People, journal: Journal, waits: OutlastingWaits) -> None:
+        super().__init__()
+        lasts = waits.last  # looked up each time: that is recorded, too
+        if journal.fact("people", lambda: people.ask is not None or lasts):
+            self.ask = _asked(HUMAN, people.ask or waits.answer, journal)
 
 
-def _recorded_host(host: Host, journal: Journal) -> Host:
-    operations = {name: _asked(HOST, call, journal) for name, call in host.operations.items()}
-    return Host(operations, None if host.bridge is None else _RecordedBridge(host.bridge, journal))
+class RecordedHost(Host):
+    """So is what the host offers."""
+
+    def __init__(self, host: Host, journal: Journal) -> None:
+        super().__init__()
+        names = journal.fact("host/operations", lambda: sorted(host.operations))
+        self.operations = {name: _asked(HOST, _operation(host, name), journal) for name in names}
+        if journal.fact("host/bridge", lambda: host.bridge is not None):
+            self.bridge = _RecordedBridge(host.bridge, journal)
+
+
+def _operation(host: Host, name: str) -> Callable[..., Any]:
+    def perform(params: dict[str, Any]) -> Any:
+        if name not in host.operations:
+            raise NotDurable(f"the host of this process has no operation '{name}', which the run began with")
+        return host.operations[name](params)
+
+    return perform
 
 
 class _RecordedBridge:
     def __init__(self, bridge: Any, journal: Journal) -> None:
         self._bridge = bridge
         self._journal = journal
-        self.call = _asked(HOST, bridge.call, journal)
+        self.call = _asked(HOST, lambda name, arguments: bridge.call(name, arguments), journal)
 
     def list(self) -> list[dict[str, Any]]:
         return self._journal.fact("host/tools", self._bridge.list)
@@ -464,11 +496,10 @@ class _RecordedBridge:
 _PARTS: Mapping[str, Any] = {
     "clock": RecordedClock,
     "environment": RecordedEnvironment,
-    "host": _recorded_host,
+    "host": RecordedHost,
     "http": RecordedHttp,
     "listening": _RefusedListening,
     "machine": RecordedMachine,
-    "people": _recorded_people,
     "processes": RecordedProcesses,
     "random": RecordedRandom,
     "streams": RecordedStreams,

@@ -79,7 +79,7 @@ def decode(written: Json) -> Any:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether every store of JSON takes a text: PostgreSQL's takes no NUL, and none a lone surrogate."""
+    """Return whether every store of JSON takes a text: none takes lone surrogates, PostgreSQL no NUL."""
     if value.isascii():
         return "\0" not in value
     try:

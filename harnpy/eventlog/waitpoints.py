@@ -324,7 +324,7 @@ class Waiting:
         self.points = points
         self.wait_id = wait_id
         self._now_ms = now_ms
-        self._all = all
+        self.all = all
         self._origin = origin or {}
         self._anchor = min(points, key=lambda point: point.topic)
         self.ids = [point.record.id for point in points]
@@ -381,7 +381,7 @@ class Waiting:
     def _status(self) -> str | None:
         """Return the end that the waitpoints bring about, None for none yet."""
         statuses = [point.record.status for point in self.points]
-        some, every = (CANCELLED, COMPLETED) if self._all else (COMPLETED, CANCELLED)
+        some, every = (CANCELLED, COMPLETED) if self.all else (COMPLETED, CANCELLED)
         if some in statuses:
             return some
         return every if all(status == every for status in statuses) else None

@@ -279,6 +279,16 @@ class ToolRunner:
             outcome = self._known(checked, known)
             if outcome is not None:
                 return outcome
+        if self._runtime.calling is None:
+            return self._spanned(checked, told)
+        entry = self._toolbox.entries.get(checked.name) or {}
+        is_own = checked.name in (*FILE_TOOLS, *PLAN_TOOLS) and not callable(entry.get("handler"))
+        with self._runtime.calling(
+            checked.name, entry.get("on_ambiguous") or ("retry" if is_own else "error")
+        ):
+            return self._spanned(checked, told)
+
+    def _spanned(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
         spans = self._runtime.models.spans()
         if spans is None:
             return self._outcome(checked, told)

@@ -52,6 +52,7 @@ def runtime_on(vm: Vm, sessions: SessionRegistry, hooks: Hooks) -> Runtime:
         category=_category,
         workers=lambda: _workers(vm),
         servers=lambda: _servers(vm),
+        calling=settings_of(vm).calling,
     )
 
 

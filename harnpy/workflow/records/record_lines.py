@@ -19,7 +19,7 @@ from harnpy.workflow.records.record_shapes import encoded
 from harnpy.workflow.records.replay_fixture import fixture_made
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
