@@ -230,7 +230,8 @@ class Database(OfProcess):
             "timeout": f"{max(1, round(url.timeout * 1000))}ms",
             "waits": url.durability == "full",
         }
-        self._conninfo, self._password = self._parse(url)
+        #: What libpq connects with, password and all.
+        self.conninfo, self._password = self._parse(url)
         self.closed = False
         logger = logging.getLogger("psycopg.pool")
         if not logger.hasHandlers():
@@ -251,7 +252,7 @@ class Database(OfProcess):
 
     def _new_pool(self) -> ConnectionPool:
         return ConnectionPool(
-            self._conninfo,
+            self.conninfo,
             kwargs={"autocommit": True, "prepare_threshold": None},  # poolers know no prepared statements
             min_size=1,
             max_size=_CONNECTIONS,
@@ -262,7 +263,7 @@ class Database(OfProcess):
 
     def connect(self) -> Connection:
         """Return a connection of the caller's own, outside the pool. Raises psycopg's errors."""
-        return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        return psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None)
 
     def close(self) -> None:
         self.closed = True
