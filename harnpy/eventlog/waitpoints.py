@@ -363,14 +363,14 @@ class Waiting:
             point.read()
         return self._told() if self._wait.status is not None else self._result(INTERRUPTED)
 
-    def rest(self) -> None:
-        """Block until there may be something new to see."""
+    def rest(self, at_most: float = _LONGEST_REST) -> None:
+        """Block until there may be something new to see, ``at_most`` that many seconds."""
         waited_for = [point for point in self.points if point.record.status == OPEN]
         if not waited_for:
             # Somebody who shares the points has read, since the last look, how they ended.
             return
         left = self.seconds_left()
-        longest = _LONGEST_REST if len(waited_for) == 1 else _REST_OF_MANY
+        longest = min(at_most, _LONGEST_REST if len(waited_for) == 1 else _REST_OF_MANY)
         first = waited_for[0]
         first.log.wait(first.topic, first.version, longest if left is None else min(left, longest))
 
