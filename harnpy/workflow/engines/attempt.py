@@ -194,7 +194,7 @@ class Attempt:
             return
 
         def end() -> None:
-            status, error = (COMPLETED, None) if failure is None else (FAILED, _text(failure))
+            status, error = (COMPLETED, None) if failure is None else (FAILED, failure_text(failure))
             if self._reason is not None:
                 status, error = CANCELLED, self._reason or None
             self._end(status, output if status == COMPLETED else None, error)
@@ -255,7 +255,7 @@ def _call_all(calls: Sequence[Callable[[], None]]) -> None:
         call()
 
 
-def _text(error: BaseException) -> str:
+def failure_text(error: BaseException) -> str:
     """Return an error as the record of a run has it."""
     message = getattr(error, "message", None)
     return message if isinstance(message, str) else f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -129,7 +129,7 @@ class LocalEngine:
     ) -> LocalHandle:
         self._check_open()
         self._check_kind(job.kind)
-        _check_options(priority, delay, timeout, attributes)
+        check_options(priority, delay, timeout, attributes)
         if id is not None:
             check_name("run", id)
         if queue is not None:
@@ -689,7 +689,7 @@ def _matches(info: RunInfo, query: RunQuery) -> bool:
     )
 
 
-def _check_options(
+def check_options(
     priority: object, delay: object, timeout: object, attributes: Mapping[str, str] | None
 ) -> None:
     """Raise `RunError` for what a run can't be started with."""

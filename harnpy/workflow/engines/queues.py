@@ -73,7 +73,7 @@ class Queues:
 
     def set(self, name: str, **limits: Any) -> None:
         """Make the queue, or change its limits."""
-        _check(name, limits)
+        check_queue(name, limits)
         with self._store.lease(f"queue:{name}", ttl=_TTL, wait=_PATIENCE) as lease:
             self._write(name, replace(self._read(name), **limits, starts=()), lease)
 
@@ -146,7 +146,7 @@ class Queues:
         stream.append(first, version, head=msgspec.to_builtins(head), fence=lease)
 
 
-def _check(name: str, limits: dict[str, Any]) -> None:
+def check_queue(name: str, limits: dict[str, Any]) -> None:
     """Raise `RunError` for a name or a limit that no queue can have."""
     check_name("queue", name)
     for what in ("concurrency", "worker_concurrency"):

@@ -60,11 +60,12 @@ def rows(drafts: Sequence[Draft], version: int, time: int) -> list[Row]:
     """Return the drafts as one append behind record number ``version``. Raises ValueError for no JSON."""
     more = len(drafts)
     return [
-        Row(version + n, type, time, _json(data), more - n) for n, (type, data) in enumerate(drafts, start=1)
+        Row(version + n, type, time, json_text(data), more - n)
+        for n, (type, data) in enumerate(drafts, start=1)
     ]
 
 
-def _json(data: Json) -> str:
+def json_text(data: Json) -> str:
     try:
         text = _TEXT.encode(data)
     except (TypeError, RecursionError) as error:
