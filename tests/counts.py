@@ -114,6 +114,10 @@ class Counts:
     shutdown_share = Size(3, 1)
     killed_waiters = Size(1, 3)
 
+    # Engines.
+    queued_runs = Size(40, 400)
+    rivals = Size(4, 8)
+
     # Sessions.
     killed_loops = Size(3, 120)
     conversations_kept = Size(1, 250)

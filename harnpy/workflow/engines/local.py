@@ -73,8 +73,9 @@ GRACE: Final = 30.0
 _LOOK, _GLANCE = 0.2, 1.0
 #: Seconds between two looks of a worker for what is queued.
 _PAUSE = 0.1
-#: Seconds that runs have to notice that the engine is closed.
-_CLOSING = 1.0
+#: Seconds that runs have to notice that the engine is closed, and that the lease of one that has ended may
+#: take to be let go.
+_CLOSING, _LETTING_GO = 1.0, 0.5
 
 
 class LocalEngine:
@@ -188,8 +189,8 @@ class LocalEngine:
 
     # Taking a run: its lease, then a claim in its stream, then a thread for its body.
 
-    def _lease(self, id: str) -> Lease:
-        return self.store.lease(f"{KIND}:{id}", ttl=self._ttl)
+    def _lease(self, id: str, wait: float = 0.0) -> Lease:
+        return self.store.lease(f"{KIND}:{id}", ttl=self._ttl, wait=wait)
 
     def _take(
         self, id: str, *, fence: Lease | None = None, explicit: bool = False, job: Job | None = None
@@ -199,7 +200,9 @@ class LocalEngine:
         ``fence`` is the lease of the queue that it is taken from. ``explicit``: somebody has asked for this
         very run, so one that has ended, but for a completed one, goes on, too.
         """
-        lease = self._lease(id)
+        # Who has written the end of a run is about to let it go.
+        wait = _LETTING_GO if explicit and self._head(id).status in ENDED else 0.0
+        lease = self._lease(id, wait)
         with _released_on_failure(lease):
             while True:
                 log = RunLog(self.store, id, self.now)

@@ -107,6 +107,7 @@ class RunHead(Struct, omit_defaults=True, frozen=True):
         return self.status == QUEUED or (self.status == DELAYED and (self.due or 0.0) <= now)
 
     def info(self, head: Head, engine: str, now: float) -> RunInfo:
+        created = head.created / 1e6
         return RunInfo(
             head.name,
             self.kind,
@@ -117,8 +118,8 @@ class RunHead(Struct, omit_defaults=True, frozen=True):
             self.worker,
             self.attempt,
             self.priority,
-            head.created / 1e6,
-            self.started,
+            created,
+            None if self.started is None else max(self.started, created),
             max(head.updated / 1e6, self.finished or 0.0),
             self.finished,
             self.due,
