@@ -131,7 +131,7 @@ class DbosEngine:
         payload = to_builtins(job)
         try:
             if queue is None and not delay:
-                noted["harn.started"] = time.time()
+                noted["harn.here"] = True
                 PROCESS.start(self._member, id, job.kind, payload, noted, timeout)
             else:
                 self._enqueue(id, job.kind, payload, queue, noted, priority, delay, timeout)
@@ -277,7 +277,7 @@ class DbosEngine:
             {
                 **CLEARED,
                 "harn.attempts": None,
-                "harn.started": None,
+                "harn.here": None,
                 "harn.queue": None,
                 "harn.carried": encode(carried).decode() if carried else None,
                 "harn.carried_at": first,
@@ -358,8 +358,7 @@ class DbosEngine:
         PROCESS.work(self._member, queues, concurrency, stop or Event())
 
     def close(self) -> None:
-        """Give back what this process works on, unless another engine is open, and let go of the store if the
-        engine has opened it."""
+        """Give back what this engine works on, and let go of the store if the engine has opened it."""
         if self._is_closed:
             return
         self._is_closed = True

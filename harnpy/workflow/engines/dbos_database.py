@@ -245,10 +245,10 @@ class DbosDatabase:
         with self.said():
             Context().run(fork)
 
-    def hand_on(self, row: WorkflowStatus) -> None:
-        """Have another worker take up a run that has lost its own; after `MOST_ATTEMPTS` times, none."""
+    def hand_on(self, row: WorkflowStatus, *, is_lost: bool = True) -> None:
+        """Have another worker take up a run; none when it has lost its own for the `MOST_ATTEMPTS`th time."""
         known = attributes_of(row)
-        lost = int(known.get("harn.lost") or 0) + 1
+        lost = int(known.get("harn.lost") or 0) + is_lost
         if lost >= MOST_ATTEMPTS:
             self.note(row.workflow_id, {"harn.dead": True})
             self.cancel(row.workflow_id)
@@ -370,7 +370,7 @@ def info_of(row: WorkflowStatus) -> RunInfo:
         attempt=attempts_of(row),
         priority=row.priority - MIDDLE if row.priority else 0,
         created=_seconds(row.created_at) or 0.0,
-        started=known.get("harn.started") or _seconds(row.dequeued_at),
+        started=_seconds(row.created_at if known.get("harn.here") else row.dequeued_at),
         updated=_seconds(row.updated_at) or 0.0,
         finished=_seconds(row.completed_at) if status in ENDED else None,
         due=_seconds(row.delay_until_epoch_ms),

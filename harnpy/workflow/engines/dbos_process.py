@@ -97,7 +97,9 @@ class DbosRun:
         self.done = Event()
         #: The process gives it back, which is no reason to lose what it comes to.
         self.is_leaving = False
-        self._member = member
+        #: Its body has returned, and DBOS is about to write so.
+        self.has_returned = False
+        self.member = member
         self._asked = 0
         self._over: Exception | None = None
         self._calls: list[Callable[[], None]] = []
@@ -133,7 +135,7 @@ class DbosRun:
         return self.step(key, lambda: self._waited(waitpoints, f"{self.run_id}:{key}", timeout))
 
     def _waited(self, waitpoints: Sequence[str], wait_id: str, timeout: float | None) -> Json:
-        points = Waitpoints(StoreEventLog(self._member.store))
+        points = Waitpoints(StoreEventLog(self.member.store))
         waiting = points.enter(waitpoints, wait_id=wait_id, timeout=timeout, run_id=self.run_id)
         result = waiting.look()
         if result is None:
@@ -178,7 +180,7 @@ class DbosRun:
         try:
             found = _off_loop(lambda: self._context.run(record))
         except theirs.DBOSWorkflowCancelledError:
-            row = self._member.database.row(self.run_id)
+            row = self.member.database.row(self.run_id)
             self._stop(RunCancelled(self.run_id, "" if row is None else why_cancelled(row)))
         except (theirs.DBOSWorkflowConflictIDError, theirs.DBOSUnexpectedStepError):
             self._stop(LeaseLost(f"run:{self.run_id}"))
@@ -218,6 +220,8 @@ class DbosProcess:
         self._members: list[Member] = []
         self._functions: dict[str, Any] = {}
         self._runs: dict[str, list[DbosRun]] = {}
+        #: Who has started those that are about to begin.
+        self._starters: dict[str, Member] = {}
         #: Who we are to DBOS while it is at work, in which process, and by which leases others know.
         self._executor, self._pid = "", 0
         self._leases: list[Lease] = []
@@ -247,12 +251,17 @@ class DbosProcess:
                     self._functions[kind] = workflow(self._function(kind))
 
     def leave(self, member: Member) -> None:
+        """Give back what a member works on; DBOS ends with the last one."""
         with self._lock:
             if member in self._members:
                 self._members.remove(member)
-            if self._members:
-                return
-        self._shut(member, grace=0.0)
+            is_last = not self._members
+            runs = [run for run in self._all_runs() if run.member is member]
+        if is_last:
+            self._shut(member, grace=0.0)
+        else:
+            self._drain(member, runs, grace=0.0)
+            self._give_back(member, [run.run_id for run in runs], self._executor)
 
     def launch(self, member: Member) -> None:
         """Have DBOS work in this process. It takes from no queue yet but our own."""
@@ -319,6 +328,7 @@ class DbosProcess:
     ) -> None:
         """Start a run here and now."""
         self.launch(member)
+        self._starters[run] = member
 
         def start() -> None:
             with (
@@ -328,9 +338,13 @@ class DbosProcess:
             ):
                 DBOS.start_workflow(self._functions[kind], payload)
 
-        with member.database.said():
-            member.database.client.check_connection()  # DBOS itself would wait for the server
-            Context().run(start)  # in a run's context it would be a child of that
+        try:
+            with member.database.said():
+                member.database.client.check_connection()  # DBOS itself would wait for the server
+                Context().run(start)  # in a run's context it would be a child of that
+        except BaseException:
+            self._starters.pop(run, None)
+            raise
 
     def check_gone(self, member: Member, row: WorkflowStatus) -> None:
         """Raise `LeaseHeld` while somebody works on the run."""
@@ -382,9 +396,11 @@ class DbosProcess:
 
         row, rows = Context().run(look)  # in the run's context each would be a step
         with self._lock:
-            member = next((each for each in reversed(self._members) if kind in each.bodies), None)
-            if member is None:
+            able = [each for each in self._members if kind in each.bodies]
+            starter = self._starters.pop(id, None)
+            if not able:
                 raise _Released  # the engine is closed
+            member = starter if starter in able else able[-1]
             run = DbosRun(member, row, rows)
             self._runs.setdefault(id, []).append(run)
             slots = None if not row.queue_name or row.queue_name == self.here else self._slots
@@ -396,6 +412,7 @@ class DbosProcess:
             output = member.bodies[kind](job_of(row, payload), run)
             if not run.is_leaving:
                 run.check()
+            run.has_returned = True
             return output
         except BaseException as error:
             if run.is_over:
@@ -436,8 +453,7 @@ class DbosProcess:
                 self._leases[n] = member.store.lease(lease.key, ttl=member.ttl)
 
     def _look(self, member: Member) -> None:
-        with self._lock:
-            runs = [run for group in self._runs.values() for run in group]
+        runs = self._all_runs()
         if not runs:
             return
         ids = [run.run_id for run in runs]
@@ -521,13 +537,28 @@ class DbosProcess:
                     if own in own_queues:
                         database.delete_queue(own)
 
+    def _all_runs(self) -> list[DbosRun]:
+        with self._lock:
+            return [run for group in self._runs.values() for run in group]
+
     def _shut(self, member: Member, grace: float) -> None:
         """Let running steps end, for so many seconds, and give what is left to others."""
         with self._lock:
             if not self._executor:
                 return
             executor, own, self._executor = self._executor, self.here, ""
-            runs = [run for group in self._runs.values() for run in group]
+        runs = self._all_runs()
+        self._drain(member, runs, grace)
+        self._stopped.set()
+        if not member.database.attached:
+            DBOS.destroy()  # before they are given back: it takes new ones until then
+        self._give_back(member, None, executor)
+        with suppress(RunError, StorageError):
+            member.database.delete_queue(own)
+        self._release()
+
+    def _drain(self, member: Member, runs: Sequence[DbosRun], grace: float) -> None:
+        """Have runs stop where they can go on, and return when they have or won't."""
         for run in runs:
             run.is_leaving = not run.is_over
             run.end(LeaseLost(f"run:{run.run_id}"))
@@ -538,14 +569,21 @@ class DbosProcess:
         ends = time.monotonic() + _CLOSING
         for run in runs:
             run.done.wait(max(0.0, ends - time.monotonic()))
-        self._stopped.set()
+        returned = [run.run_id for run in runs if run.has_returned]
+        with suppress(RunError, StorageError):
+            while returned and time.monotonic() < ends:
+                if not member.database.rows(workflow_ids=returned, status="PENDING"):
+                    return
+                time.sleep(0.01)
+
+    def _give_back(self, member: Member, ids: Sequence[str] | None, executor: str) -> None:
+        """Have others take up those of our runs that haven't ended; ``ids`` None: all."""
+        query: dict[str, Any] = {} if ids is None else {"workflow_ids": list(ids)}
+        if ids == []:
+            return
         with suppress(RunError, StorageError):  # the server is gone: others will see that we are, too
-            for row in member.database.rows(status="PENDING", executor_id=executor):
-                member.database.hand_on(row)
-            member.database.delete_queue(own)
-        if not member.database.attached:
-            DBOS.destroy()
-        self._release()
+            for row in member.database.rows(status="PENDING", executor_id=executor, **query):
+                member.database.hand_on(row, is_lost=False)
 
 
 def _off_loop(call: Callable[[], T]) -> T:

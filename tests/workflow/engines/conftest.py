@@ -12,6 +12,8 @@ import pytest
 
 from harnpy.workflow.engines import open_engine as opened
 from harnpy.workflow.engines.contract import Body, Engine
+from tests.counts import COUNT
+from tests.forked import Forks
 from tests.support import ROOT, Popen
 from tests.workflow.engines.bodies import BODIES, Journal
 
@@ -29,6 +31,10 @@ class Kind(NamedTuple):
 KINDS = {
     "local-sqlite": Kind("local", "sqlite:{directory}/runs.db?durability=relaxed", {"ttl": 0.5}),
     "local-postgres": Kind("local", "{postgres}", {"ttl": 0.5}),
+    "dbos-postgres": Kind("dbos", "{postgres}", {"ttl": 0.5}, {"poll": 0.05}),
+    "dbos-sqlite": Kind(
+        "dbos", "sqlite:{directory}/runs.db?durability=relaxed", {"ttl": 0.5}, {"poll": 0.05}
+    ),
 }
 
 
@@ -51,8 +57,68 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store."""
     url = KINDS[kind].url
     if "{postgres}" in url:
-        return url.format(postgres=request.getfixturevalue("postgres"))
+        url = url.format(postgres=request.getfixturevalue("postgres"))
+    if kind == "dbos-postgres":
+        forget_runs(url)
+        request.getfixturevalue("anchor").open(url)
+    elif kind == "dbos-sqlite":
+        request.getfixturevalue("anchor").close()
     return url.format(directory=tmp_path)
+
+
+def forget_runs(url: str) -> None:
+    """Empty the tables of DBOS but for an `Anchor`'s queue: making them anew takes a second."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'harn_dbos'"
+        ).fetchall()
+        which = {
+            "dbos_migrations": "false",
+            "application_versions": "false",
+            "queues": "name NOT LIKE 'harn.%'",
+        }
+        deletes = [f"DELETE FROM harn_dbos.{name} WHERE {which.get(name, 'true')}" for (name,) in tables]
+        connection.execute("; ".join(["SET session_replication_role = replica", *deletes]))
+
+
+class Anchor:
+    """Keeps DBOS launched from test to test: that takes as long as most of them."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+
+    def open(self, url: str) -> None:
+        if self._engine is None:
+            self._engine = open_engine("dbos-postgres", url)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+@pytest.fixture(scope="module")
+def anchor() -> Iterator[Anchor]:
+    anchor = Anchor()
+    yield anchor
+    anchor.close()
+
+
+@pytest.fixture(scope="session")
+def dbos_forks() -> Iterator[Callable[[], Forks]]:
+    """What workers of DBOS are forked from: to import it takes longer than all that they do."""
+    started: list[Forks] = []
+
+    def forks() -> Forks:
+        if not started:
+            started.append(Forks(ROOT, "harnpy.workflow.engines.dbos"))
+        return started[0]
+
+    yield forks
+    for each in started:
+        each.end()
 
 
 Open = Callable[..., Engine]
@@ -79,7 +145,7 @@ def engine(engines: Open) -> Engine:
 
 
 @pytest.fixture
-def process(kind: str, url: str, popen: Popen) -> Iterator[Start]:
+def process(kind: str, url: str, popen: Popen, dbos_forks: Callable[[], Forks]) -> Iterator[Start]:
     """Start a process that works on the store of the test; see `processes`."""
     started: list[subprocess.Popen[str]] = []
 
@@ -94,7 +160,8 @@ def process(kind: str, url: str, popen: Popen) -> Iterator[Start]:
             *map(str, arguments),
         ]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(popen(command, cwd=ROOT, text=True, **pipes))
+        begin = popen if KINDS[kind].engine != "dbos" or COUNT.campaign else dbos_forks().popen
+        started.append(begin(command, cwd=ROOT, text=True, **pipes))
         return started[-1]
 
     yield one_more
