@@ -33,6 +33,7 @@ from harnpy.workflow.engines.dbos_database import (
     job_of,
     payload_of,
     place_of,
+    plain,
     queue_of,
     status_of,
     why_cancelled,
@@ -82,7 +83,7 @@ class DbosEngine:
         grace: float = 30.0,
         poll: float = 0.25,
     ) -> None:
-        self._owns_store = isinstance(store, str)
+        owns_store = isinstance(store, str)
         self.store: Store = open_store(store) if isinstance(store, str) else store
         self._bodies = bodies
         self._ids = RealIds()
@@ -90,13 +91,14 @@ class DbosEngine:
         database: DbosDatabase | None = None
         try:
             place = place_of(self.store, schema or ("dbos" if attach else SCHEMA))
-            database = DbosDatabase(place, attached=attach, serializer=serializer, poll=poll)
-            self._member = Member(database, self.store, bodies, ttl, grace)
+            database = DbosDatabase(place, attached=attach, serializer=serializer, poll=poll, ttl=ttl)
+            self._member = Member(database, self.store, bodies, ttl, grace, owns_store=owns_store)
             PROCESS.enter(self._member)
         except BaseException:
             if database is not None:
                 database.close()
-            self._close_store()
+            if owns_store:
+                self.store.close()
             raise
         self._database = database
 
@@ -127,7 +129,7 @@ class DbosEngine:
             if self._database.row(id) is not None:
                 return self._existing(id, job, here=queue is None)
         id = f"run_{self._ids.new()}" if id is None else id
-        noted: dict[str, Any] = {**(attributes or {}), "harn.name": job.name}
+        noted: dict[str, Any] = {**(attributes or {}), "harn.name": plain(job.name)}
         payload = to_builtins(job)
         try:
             if queue is None and not delay:
@@ -222,7 +224,7 @@ class DbosEngine:
                 "harn.queue": queue_of(row),
             }
             if job is not None:
-                noted |= {"harn.job": encode(job).decode(), "harn.name": job.name}
+                noted |= {"harn.job": encode(job).decode(), "harn.name": plain(job.name)}
             database.note(id, noted)
             if row.status == "ERROR":
                 recorded = database.steps(id)
@@ -247,7 +249,7 @@ class DbosEngine:
         if status_of(self._database.known(id)) in ENDED:
             return False
         if reason:
-            self._database.note(id, {"harn.reason": reason})
+            self._database.note(id, {"harn.reason": plain(reason)})
         self._database.cancel(id)
         return self._database.known(id).status == "CANCELLED"
 
@@ -364,11 +366,6 @@ class DbosEngine:
         self._is_closed = True
         PROCESS.leave(self._member)
         self._database.close()
-        self._close_store()
-
-    def _close_store(self) -> None:
-        if self._owns_store:
-            self.store.close()
 
     def _check_kind(self, kind: str) -> None:
         """Raise `RunError` for jobs that nobody does: DBOS takes them, and would never run them."""

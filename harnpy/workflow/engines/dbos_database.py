@@ -13,6 +13,7 @@ import sqlite3
 import time
 from contextlib import closing, contextmanager
 from contextvars import Context
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import convert
@@ -42,7 +43,7 @@ try:
     from dbos import DBOS, DBOSClient, Serializer, SetWorkflowID
     from dbos import error as theirs
     from sqlalchemy import URL
-    from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+    from sqlalchemy.exc import DataError, IntegrityError, ProgrammingError, SQLAlchemyError
 except ImportError as missing:
     raise RunError("engine 'dbos' needs: pip install 'harnpy[dbos]'") from missing
 
@@ -104,7 +105,13 @@ class JsonSerializer(Serializer):
         return "harn_json"
 
     def serialize(self, data: Any) -> str:
-        return json_text({"$error": str(data)} if isinstance(data, BaseException) else data)
+        if isinstance(data, BaseException):
+            data = {"$error": str(data)}
+        elif isinstance(data, dict) and isinstance(data.get("args"), tuple):
+            # What a run is given; by a schedule, the time, too.
+            args = [each.isoformat() if isinstance(each, datetime) else each for each in data["args"]]
+            data = {**data, "args": args}
+        return json_text(data)
 
     def deserialize(self, serialized_data: str) -> Any:
         return json.loads(serialized_data)
@@ -124,8 +131,12 @@ class DbosDatabase:
         attached: bool = False,
         serializer: Serializer | None = None,
         poll: float = 0.25,
+        ttl: float = 30.0,
     ) -> None:
         self.place, self.attached, self.poll = place, attached, poll
+        #: Seconds after which a process that stands still in a transaction loses it and its locks. DBOS waits
+        #: for a minute, and with it whoever would hand on the runs.
+        self.patience = max(1.0, ttl)
         #: None: whichever version is the newest.
         self.version = None if attached else VERSION
         self.serializer = serializer if attached else serializer or JsonSerializer()
@@ -141,6 +152,7 @@ class DbosDatabase:
                 application_name=None if attached else APPLICATION,
                 retry_connection_errors=False,
                 lazy=True,
+                sys_db_idle_transaction_timeout_sec=self.patience,
                 **given,
             )
 
@@ -157,6 +169,8 @@ class DbosDatabase:
             yield
         except (IntegrityError, theirs.DBOSWorkflowIDInUseError):
             raise IdTaken from None
+        except (DataError, ProgrammingError) as error:
+            raise RunError(f"engine 'dbos': {self.place.shown} refuses it: {_reason(error)}") from error
         except SQLAlchemyError as error:
             raise RunError(f"engine 'dbos' can't reach {self.place.shown}: {_reason(error)}") from error
         except (theirs.DBOSException, ValueError) as error:
@@ -383,6 +397,11 @@ def info_of(row: WorkflowStatus) -> RunInfo:
 def flat(rows: Sequence[Any]) -> list[tuple[Any, str, Json]]:
     """Return the steps in DBOS's, each of which has those that were recorded together."""
     return [(row, key, output) for row in rows for key, output in row["output"]]
+
+
+def plain(text: str) -> str:
+    """Return a text for people as PostgreSQL can keep it in an attribute."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def _seconds(ms: int | None) -> float | None:

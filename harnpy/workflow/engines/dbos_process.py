@@ -21,7 +21,7 @@ from msgspec.json import decode
 
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.eventlog.waitpoints import Waitpoints
-from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError
+from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError, StoreClosed
 from harnpy.storage.leases import Machine
 from harnpy.workflow.engines.attempt import failure_text
 from harnpy.workflow.engines.contract import Step
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 #: Seconds between looks: whether runs are still ours, whether there are other queues; of one that waits.
 _LOOK, _QUEUES, _GLANCE = 0.2, 1.0, 0.3
-#: Seconds that running steps may take when a worker stops, and bodies when the engine is closed.
-_GRACE, _CLOSING = 30.0, 1.0
+#: Seconds that bodies have to notice that the engine is closed.
+_CLOSING = 1.0
 
 
 class _Released(BaseException):
@@ -68,7 +68,10 @@ class _Failed(Exception):
 
 
 class Member:
-    """What an engine brings along: its database, its store, who does its jobs; ``ttl`` is its leases'."""
+    """What an engine brings along: its database, its store, who does its jobs.
+
+    ``ttl`` is how long its leases last, ``grace`` how long running steps may take when its worker stops.
+    """
 
     def __init__(
         self,
@@ -76,10 +79,13 @@ class Member:
         store: Store,
         bodies: Mapping[str, Body],
         ttl: float,
-        grace: float = _GRACE,
+        grace: float,
+        *,
+        owns_store: bool,
     ) -> None:
         self.database = database
         self.store = store
+        self.owns_store = owns_store
         self.bodies = bodies
         self.ttl = ttl
         self.grace = grace
@@ -225,6 +231,9 @@ class DbosProcess:
         #: Who we are to DBOS while it is at work, in which process, and by which leases others know.
         self._executor, self._pid = "", 0
         self._leases: list[Lease] = []
+        #: The store that the leases are of, which stays open while others work here; those that were left.
+        self._keeper: Store | None = None
+        self._left: list[Store] = []
         self._dbos: Any = None
         self._stopped = Event()
         self._slots: BoundedSemaphore | None = None
@@ -251,7 +260,7 @@ class DbosProcess:
                     self._functions[kind] = workflow(self._function(kind))
 
     def leave(self, member: Member) -> None:
-        """Give back what a member works on; DBOS ends with the last one."""
+        """Give back what a member works on, and close its store; DBOS ends with the last one."""
         with self._lock:
             if member in self._members:
                 self._members.remove(member)
@@ -262,6 +271,12 @@ class DbosProcess:
         else:
             self._drain(member, runs, grace=0.0)
             self._give_back(member, [run.run_id for run in runs], self._executor)
+        with self._lock:
+            left = [*self._left, *([member.store] if member.owns_store else [])]
+            self._left = [store for store in left if self._leases and store is self._keeper]
+        for store in left:
+            if store not in self._left:
+                store.close()
 
     def launch(self, member: Member) -> None:
         """Have DBOS work in this process. It takes from no queue yet but our own."""
@@ -277,6 +292,7 @@ class DbosProcess:
             # SQLite serves one process.
             keys = [f"worker:{executor}", *([] if place.is_server else ["worker:dbos"])]
             self._executor, self._pid = executor, os.getpid()
+            self._keeper = member.store
             try:
                 for key in keys:
                     self._leases.append(member.store.lease(key, ttl=member.ttl))
@@ -301,6 +317,7 @@ class DbosProcess:
             serializer=database.serializer,
             log_level="WARNING",
             scheduler_polling_interval_sec=1.0,
+            sys_db_idle_transaction_timeout_sec=database.patience,
         )
         self._dbos = DBOS(config=config)  # the one that there is, if there is one, whatever it is told
         if database.attached:
@@ -438,17 +455,18 @@ class DbosProcess:
             if member is None:
                 return
             with suppress(RunError, StorageError):  # while the server is gone nobody can take them
+                self._look(member)
+            with suppress(StorageError):
                 if time.monotonic() - renewed >= member.ttl / 3:
                     self._renew(member)
                     renewed = time.monotonic()
-                self._look(member)
             stopped.wait(min(_LOOK, member.ttl / 6))
 
     def _renew(self, member: Member) -> None:
         for n, lease in enumerate(self._leases):
             try:
                 lease.renew()
-            except LeaseLost:
+            except (LeaseLost, StoreClosed):
                 # We were stopped for longer than it lasts: our runs were handed on, new ones are ours again.
                 self._leases[n] = member.store.lease(lease.key, ttl=member.ttl)
 

@@ -66,20 +66,20 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url.format(directory=tmp_path)
 
 
-def forget_runs(url: str) -> None:
+def forget_runs(url: str, schema: str = "harn_dbos") -> None:
     """Empty the tables of DBOS but for an `Anchor`'s queue: making them anew takes a second."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
         tables = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'harn_dbos'"
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]
         ).fetchall()
         which = {
             "dbos_migrations": "false",
             "application_versions": "false",
             "queues": "name NOT LIKE 'harn.%'",
         }
-        deletes = [f"DELETE FROM harn_dbos.{name} WHERE {which.get(name, 'true')}" for (name,) in tables]
+        deletes = [f"DELETE FROM {schema}.{name} WHERE {which.get(name, 'true')}" for (name,) in tables]
         connection.execute("; ".join(["SET session_replication_role = replica", *deletes]))
 
 
