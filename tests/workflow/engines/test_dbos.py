@@ -447,7 +447,12 @@ class Gate:
         self._server = socket.create_server(("127.0.0.1", self._port))
         self._port = self._server.getsockname()[1]
         self._open: list[socket.socket] = []
-        Thread(target=self._serve, args=(self._server, self._open), daemon=True).start()
+        self._threads: list[Thread] = []
+        self._begin(self._serve, self._server)
+
+    def _begin(self, work: Callable[..., None], *arguments: Any) -> None:
+        self._threads.append(Thread(target=work, args=arguments, daemon=True))
+        self._threads[-1].start()
 
     def shut(self) -> None:
         import socket
@@ -457,9 +462,12 @@ class Gate:
                 each.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue  # somebody else was quicker
-        self._server.close()
+        while self._threads:
+            self._threads.pop().join()
+        for each in [self._server, *self._open]:
+            each.close()
 
-    def _serve(self, server: Any, opened: list[Any]) -> None:
+    def _serve(self, server: Any) -> None:
         import socket
 
         while True:
@@ -469,9 +477,9 @@ class Gate:
                 return
             theirs = socket.socket(socket.AF_UNIX)
             theirs.connect(self._socket)
-            opened += [mine, theirs]
+            self._open += [mine, theirs]
             for source, target in ((mine, theirs), (theirs, mine)):
-                Thread(target=_pass_on, args=(source, target), daemon=True).start()
+                self._begin(_pass_on, source, target)
 
 
 def _pass_on(source: Any, target: Any) -> None:
