@@ -38,6 +38,48 @@ KINDS = {
 }
 
 
+#: What CI tries on DBOS, which takes ten times as long for each; a campaign tries all.
+_ON_DBOS = {
+    "dbos-postgres": {
+        "test_a_run_is_its_steps_and_what_its_body_returns",
+        "test_an_id_that_exists_is_that_run",
+        "test_what_a_body_raises_is_the_run_s_failure",
+        "test_a_run_that_failed_goes_on_behind_its_steps",
+        "test_a_body_that_does_something_else_diverges",
+        "test_a_fork_goes_on_from_a_step",
+        "test_cancelling_reaches_what_is_running",
+        "test_a_wait_returns_what_was_said",
+        "test_a_queue_keeps_its_limits",
+        "test_the_smaller_priority_goes_first_then_the_older",
+        "test_lists_are_filtered",
+    },
+    "dbos-sqlite": {"test_a_run_is_its_steps_and_what_its_body_returns"},
+}
+#: Of the tests of DBOS alone, those that only a campaign tries.
+_LARGE = {
+    "test_a_worker_that_is_gone_keeps_its_slot",
+    "test_a_run_that_is_handed_on_keeps_its_deadline",
+    "test_a_schedule_starts_each_run_once_whoever_works",
+    "test_an_application_with_a_dbos_of_its_own_takes_the_engine_in",
+    "test_sqlite_serves_one_process",
+}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if COUNT.campaign:
+        return
+    left_out = [item for item in items if not _is_tried(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_tried(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function) or Path(__file__).parent not in item.path.parents:
+        return True
+    tried = _ON_DBOS.get(item.callspec.params.get("kind", "")) if hasattr(item, "callspec") else None
+    return item.originalname not in _LARGE and (tried is None or item.originalname in tried)
+
+
 def open_engine(
     kind: str, url: str, bodies: Mapping[str, Body] = BODIES, *, hasty: bool = False, **options: Any
 ) -> Engine:
