@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os.path
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from errno import EINVAL
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harnpy.cli import FAILED, Stopped
-from harnpy.cli.commands.run import exit_status, failed, warn
-from harnpy.cli.console import complain, one_line
+from harnpy.cli import Stopped
+from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.project_setup import bind_project, require_trust
-from harnpy.durable import BODIES, programs
+from harnpy.durable import BODIES
 from harnpy.faults import Fault
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
@@ -27,15 +27,15 @@ from harnpy.workflow.engines.errors import RunError, RunFailed
 from harnpy.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from harnpy import Vm
-    from harnpy.cli.commands.run import Options
+    from harnpy.vm.unit import Unit
     from harnpy.workflow.engines.contract import Engine, Job, Json, RunContext, RunHandle
 
-LOCAL = "local"
-#: The engines that a command may name.
-ENGINES = (LOCAL, "dbos")
+    Warn = Callable[[Unit], object]
+
+_USUAL = "local"
 
 
 def store_url(url: str | None) -> str:
@@ -50,61 +50,86 @@ def is_there(url: str) -> bool:
 
 
 @contextmanager
-def opened(engine: str | None, url: str) -> Iterator[Engine]:
-    """The engine of that name, ``local`` by default. What it still works on in the end is given back."""
-    found = open_engine(engine or LOCAL, url, bodies={**BODIES, PROGRAM: _run_program})
+def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[Engine]:
+    """The engine of that name, ``local`` by default. What it still works on in the end is given back.
+
+    ``warn`` is called with each program about which there are warnings.
+    """
+
+    def run_program(job: Job, run: RunContext) -> Json:
+        from harnpy.durable import programs
+
+        def prepare(vm: Vm) -> None:
+            if warn is not None:
+                vm.careful, vm.on_warnings = True, warn
+            bind_project(vm, job.body["entry"])
+
+        return programs.run(job, run, prepare=prepare)
+
+    found = open_engine(engine or _USUAL, url, bodies={**BODIES, PROGRAM: run_program})
     try:
         yield found
     finally:
         found.close()
 
 
-def _run_program(job: Job, run: RunContext) -> Json:
-    def prepare(vm: Vm) -> None:
-        vm.careful, vm.on_warnings = True, warn
-        bind_project(vm, job.body["entry"])
+def start(
+    file: str, args: Sequence[str], *, id: str | None, queue: str | None, where: tuple[Any, Any], warn: Warn
+) -> Json:
+    """Run a program durably, and return what it comes to; with ``queue``, print its id and leave it there.
 
-    return programs.run(job, run, prepare=prepare)
-
-
-def execute(options: Options) -> int:
-    """Do what `harnpy run --durable` and `--resume` ask for; return the exit status."""
-    try:
-        if options.file is not None:
-            require_trust([options.file])
-        job = None if options.file is None else programs.program_job(options.file, args=options.args)
-        with opened(options.engine, store_url(options.store)) as engine:
-            if options.resume is not None:
-                handle = engine.resume(options.resume, job=_changed(engine, options.resume, job, options))
-            else:
-                assert job is not None
-                handle = engine.start(job, id=options.run_id, queue=options.queue)
-            if options.queue is not None:
-                print(handle.id)
-                return 0
-            complain(one_line(f"run '{handle.id}'"))
-            return _ended(handle, options.debug)
-    except Exception as error:
-        return _refused(error, options.debug)
-
-
-def _changed(engine: Engine, id: str, job: Job | None, options: Options) -> Job | None:
-    """Return the job that a run is to go on as, None for the one that it has."""
-    if job is None and not options.accept_changes:
+    ``where`` are the engine's name and the store's URL, None for the usual ones.
+    """
+    job = _job(file, args=args)
+    engine, url = where
+    with opened(engine, store_url(url), warn) as found:
+        handle = found.start(job, id=id, queue=queue)
+        if queue is None:
+            return awaited(handle)
+        say(one_line(handle.id))
         return None
-    stored = engine.job(id)
-    if job is not None:
-        if stored.kind != PROGRAM:
-            raise RunError(f"run '{id}' does a {stored.kind}: a file can only take the place of a program")
-        kept = {"args": options.args or stored.body["args"], "pipeline": stored.body.get("pipeline")}
-        stored = replace(job, body={**job.body, **kept}, store=stored.store)
-    if options.accept_changes:
-        stored = replace(stored, body={**stored.body, "accept_changes": options.accept_changes})
-    return stored
+
+
+def resume(
+    id: str,
+    file: str | None,
+    args: Sequence[str],
+    *,
+    accept: Sequence[str],
+    where: tuple[Any, Any],
+    warn: Warn,
+) -> Json:
+    """Go on with a run, and return what it comes to; with ``file``, that takes the place of its program.
+
+    ``accept`` names finished stages that may have changed.
+    """
+    engine, url = where
+    with opened(engine, store_url(url), warn) as found:
+        job = stored = found.job(id)
+        if file is not None:
+            if job.kind != PROGRAM:
+                raise RunError(f"run '{id}' does a {job.kind}: a file can only take the place of a program")
+            words, pipeline = args or job.body["args"], job.body.get("pipeline")
+            job = _job(file, args=words, pipeline=pipeline, store=job.store)
+        if accept:
+            job = replace(job, body={**job.body, "accept_changes": [*accept]})
+        return awaited(found.resume(id, job=None if job is stored else job))
+
+
+def _job(file: str, **options: Any) -> Job:
+    """Return the job of a program. Raises OSError, and `ManifestError` where nobody trusts its project."""
+    from harnpy.durable.programs import program_job
+
+    require_trust([file])
+    try:
+        return program_job(file, **options)
+    except UnicodeDecodeError:
+        raise OSError(EINVAL, "not a text file", file) from None
 
 
 def awaited(handle: RunHandle) -> Json:
     """Return what the run comes to. Who is stopped meanwhile learns how it goes on."""
+    complain(one_line(f"run '{handle.id}'"))
     try:
         return handle.result()
     except Stopped:
@@ -112,19 +137,15 @@ def awaited(handle: RunHandle) -> Json:
         raise
 
 
-def _ended(handle: RunHandle, debug: bool) -> int:
-    value = awaited(handle)
-    if isinstance(value, dict) and value.keys() == {"exit"}:
-        value = value["exit"]
-    return exit_status(value)
+def unexplained(error: Exception) -> Exception | None:
+    """Say in a line why there is no run, or what has become of it.
 
-
-def _refused(error: Exception, debug: bool) -> int:
-    """Say why there is no run, or how it failed, as `harnpy run` says it; return the exit status."""
+    What its program has failed with here is returned: to be shown as that of any program.
+    """
     cause = error.__cause__
-    if isinstance(error, RunFailed) and isinstance(cause, Exception) and not isinstance(cause, RunError):
+    if isinstance(error, RunFailed) and isinstance(cause, Exception):
         error = cause
-    if isinstance(error, Fault) and not isinstance(error, ManifestError):
-        complain(f"error: {one_line(error.message)}")
-        return FAILED
-    return failed(error, debug)
+    if not isinstance(error, Fault) or isinstance(error, ManifestError):
+        return error
+    complain(f"error: {one_line(error.message)}")
+    return None

@@ -66,16 +66,6 @@ class Summary(msgspec.Struct):
     path: str = ""
 
     @property
-    def workflow(self) -> str:
-        return self.workflow_name or self.workflow_id
-
-    @property
-    def started(self) -> str:
-        """Its start, to the second."""
-        time = _time(self.started_at)
-        return self.started_at if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-    @property
     def duration_ms(self) -> int | None:
         """None for a run that isn't over, or has invalid times."""
         started, finished = _time(self.started_at), _time(self.finished_at or "")
@@ -103,6 +93,12 @@ def summaries(directory: Path) -> Iterator[Summary]:
         if summary.id and summary.workflow_id:
             summary.path = str(path)
             yield summary
+
+
+def to_the_second(text: str) -> str:
+    """Return a time as a list shows it; one that can't be read as it is."""
+    time = _time(text)
+    return text if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _time(text: str) -> datetime | None:

@@ -276,9 +276,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
 
         os.environ["HARN_TRUST"] = "1"
     if options.durable or options.resume is not None:
-        from harnpy.cli.durable_runs import execute
-
-        return execute(options)
+        return _execute_durable(options)
     world = _world(options)
     if stopping is not None:
         world.stopping = stopping
@@ -294,7 +292,7 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         limits=options.limits,
     )
     vm.on_start.append(_collect)
-    vm.careful, vm.on_warnings = True, warn
+    vm.careful, vm.on_warnings = True, _warn
     try:
         bind_project(vm, options.file, options.skill_dirs)
         value = run(vm, options)
@@ -307,18 +305,39 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
     except ExitRequest as request:
         return request.code
     except Exception as error:
-        return failed(error, options.debug)
+        return _failed(error, options.debug)
 
 
-def warn(unit: Unit) -> None:
-    """Show the warnings about a program."""
+def _execute_durable(options: Options) -> int:
+    from harnpy.cli import durable_runs
+
+    file, where = options.file, (options.engine, options.store)
+    try:
+        if options.resume is not None:
+            accept = options.accept_changes
+            value = durable_runs.resume(
+                options.resume, file, options.args, accept=accept, where=where, warn=_warn
+            )
+        else:
+            assert file is not None
+            value = durable_runs.start(
+                file, options.args, id=options.run_id, queue=options.queue, where=where, warn=_warn
+            )
+    except Exception as error:
+        failure = durable_runs.unexplained(error)
+        return FAILED if failure is None else _failed(failure, options.debug)
+    if isinstance(value, dict) and value.keys() == {"exit"}:
+        value = value["exit"]
+    return exit_status(value)
+
+
+def _warn(unit: Unit) -> None:
     from harnpy.cli.console import show_warnings
 
     show_warnings(unit)
 
 
-def failed(error: Exception, debug: bool) -> int:
-    """Show what a program failed with; return the exit status."""
+def _failed(error: Exception, debug: bool) -> int:
     from harnpy.vm.errors import LimitExceeded
 
     # What may be exceeding a limit.

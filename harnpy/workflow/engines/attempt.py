@@ -130,8 +130,8 @@ class Attempt:
         self._calls.append(call)
 
     def _raise_end(self) -> None:
-        if self._lost is not None:
-            raise self._lost
+        if self._lost is not None or self.unrecorded is not None:
+            raise self._lost or self.unrecorded  # type: ignore[misc]
         if self._reason is not None:
             raise RunCancelled(self.run_id, self._reason)
 
@@ -188,9 +188,12 @@ class Attempt:
             raise conflict
 
     def finish(self, output: Json = None, failure: BaseException | None = None) -> None:
-        """Write how the body ended. A run that was cancelled ends so, whatever its body came to."""
+        """Write how the body ended. A run that was cancelled ends so, whatever its body came to.
+
+        Nothing is written when a step could not be recorded: whoever takes the run up does that step again.
+        """
         self.failure = failure
-        if self._lost is not None:
+        if self._lost is not None or self.unrecorded is not None:
             return
 
         def end() -> None:

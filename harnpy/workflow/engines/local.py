@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from itertools import islice
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from harnpy.formats.suggestions import hint
+from harnpy.formats.suggestions import hint, nearest
 from harnpy.storage.contract import HeadQuery, all_heads
 from harnpy.storage.errors import (
     LeaseHeld,
@@ -41,7 +42,7 @@ from harnpy.workflow.engines.contract import (
     RunQuery,
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound
-from harnpy.workflow.engines.queues import Queues, Schedules, check_name
+from harnpy.workflow.engines.queues import Queues, Room, Schedules, check_name, open_runs
 from harnpy.workflow.engines.run_log import (
     CANCEL,
     CLAIMED,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from harnpy.storage.contract import Head, Store
     from harnpy.storage.leases import Lease
     from harnpy.workflow.engines.contract import Body, Job, Json, RunInfo, Schedule, StepInfo
+    from harnpy.workflow.engines.queues import OpenRuns
     from harnpy.workflow.engines.run_log import Draft
 
 #: Seconds that the lease of a run lasts unless it is renewed.
@@ -71,8 +73,8 @@ TTL: Final = 30.0
 GRACE: Final = 30.0
 #: Seconds between two looks: at the runs that this engine works on, and of who waits for one elsewhere.
 _LOOK, _GLANCE = 0.2, 1.0
-#: Seconds between two looks of a worker for what is queued.
-_PAUSE = 0.1
+#: Seconds between two looks of a worker for what is queued, at least; else so many times what a look takes.
+_PAUSE, _SHARE = 0.1, 5.0
 #: Seconds that runs have to notice that the engine is closed, and that the lease of one that has ended may
 #: take to be let go.
 _CLOSING, _LETTING_GO = 1.0, 0.5
@@ -82,7 +84,7 @@ class LocalEngine:
     """The engine ``local`` on a store, given as its URL or opened. ``bodies`` do the jobs, by their kind.
 
     ``now`` is epoch seconds, None for the real time. ``ttl`` and ``grace`` are in seconds: how long a run
-    waits for a worker that stands still, and running steps for one that stops.
+    waits for a worker that stands still, and running steps for one that stops. ``machine`` is for tests.
     """
 
     name: Final = "local"
@@ -96,6 +98,7 @@ class LocalEngine:
         now: Callable[[], float] | None = None,
         ttl: float = TTL,
         grace: float = GRACE,
+        machine: Machine | None = None,
     ) -> None:
         self._owns_store = isinstance(store, str)
         self.store: Store = open_store(store) if isinstance(store, str) else store
@@ -104,7 +107,7 @@ class LocalEngine:
         self._ids = RealIds()
         self._ttl = ttl
         self._grace = grace
-        self._machine = Machine()
+        self._machine = Machine() if machine is None else machine
         self._queues = Queues(self.store, self.now, self._machine.host)
         self._schedules = Schedules(self.store, self.now)
         self._closed = Event()
@@ -340,14 +343,9 @@ class LocalEngine:
         statuses = query.statuses
         if statuses is not None and QUEUED in statuses:
             statuses |= {DELAYED}  # until somebody looks, that is what stands there
-        found: list[RunInfo] = []
-        for head in all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created")):
-            info = self._info(head)
-            if len(found) == query.limit:
-                break
-            if _matches(info, query):
-                found.append(info)
-        return found
+        heads = all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created"))
+        found = (info for info in map(self._info, heads) if _matches(info, query))
+        return [*islice(found, query.limit)]
 
     def steps(self, id: str) -> list[StepInfo]:
         return [step for _, step in self._known(id).step_infos()]
@@ -441,8 +439,9 @@ class LocalEngine:
         if isinstance(step, str):
             at = next((n for n, (_, info) in enumerate(steps, 1) if info.key == step), None)
             if at is None:
-                keys = {info.key: None for _, info in steps}
-                known = hint(step, keys) if keys else "it has none yet"
+                near = nearest(step, (info.key for _, info in steps), limit=3)
+                shown = f"`harnpy runs steps {log.id}` shows those that it has"
+                known = f"did you mean `{near}`?" if near else shown
                 raise RunError(f"run '{log.id}' has no step '{step}': {known}")
             step = at
         if type(step) is not int or not 1 <= step <= len(steps) + 1:
@@ -493,9 +492,11 @@ class LocalEngine:
         worker = _Worker(self, queues, concurrency)
         try:
             while not self._closed.is_set() and not (stop is not None and stop.is_set()):
+                began = monotonic()
                 with suppress(StoreBusy):  # the next look comes soon
                     worker.look()
-                self._news.wait(_PAUSE)
+                # Where there are very many runs, looking at them mustn't be all that it does.
+                self._news.wait(max(_PAUSE, _SHARE * (monotonic() - began)))
                 self._news.clear()
         finally:
             self._give_back(worker.attempts, self._grace)
@@ -568,38 +569,33 @@ class _Worker:
         for name in queues:
             engine._queues.serve(name)
         engine._schedules.fire(queues, self._start)
-        self._take_up(queues)
+        heads = open_runs(engine.store)
+        self._take_up(queues, heads)
         for name in queues:
-            if self._room > 0:
-                mine = sum(attempt.head.agent == name for attempt in self.attempts)
-                with suppress(LeaseHeld, LeaseLost):  # others choose: the next look comes soon
-                    engine._queues.take(name, self._room, mine, engine._bodies.keys(), self._take_queued)
+            running = sum(attempt.head.agent == name for attempt in self.attempts)
+            room = Room(self._room, running, engine._bodies.keys())
+            with suppress(LeaseHeld, LeaseLost):  # others choose: the next look comes soon
+                engine._queues.take(name, heads, room, self._take_queued)
 
     def _start(self, schedule: Schedule, due: float) -> None:
-        name = f"{schedule.name}@{rfc3339(due, 0).replace('.Z', 'Z')}"
+        name = f"{schedule.name}@{rfc3339(due).replace('.000Z', 'Z')}"
         with suppress(RunExists):  # it has started with the job that the schedule had then
             self._add(self._engine.start(schedule.job, id=name, queue=schedule.queue).attempt)
 
     def _take_queued(self, id: str, fence: Lease) -> None:
         self._take(id, fence)
 
-    def _take_up(self, queues: Sequence[str]) -> None:
-        """Take up runs whose worker is gone, and those that nobody's queue is for."""
-        engine = self._engine
-        found = set()
-        statuses = frozenset((RUNNING, WAITING))
-        candidates = [
-            *all_heads(engine.store, HeadQuery(KIND, statuses)),
-            *all_heads(engine.store, HeadQuery(KIND, frozenset((QUEUED, DELAYED)), agent="")),
-        ]
-        for head in candidates:
+    def _take_up(self, queues: Sequence[str], heads: OpenRuns) -> None:
+        """Take up runs whose worker is gone, and those that are in no queue."""
+        for head, run in heads:
             if self._room <= 0:
                 return
-            run = read_head(head)
-            found.add(head.name)
-            if run.agent in ("", *queues) and run.kind in engine._bodies and self._is_free(head.name, run):
+            is_queued = run.agent != "" and run.status in (QUEUED, DELAYED)
+            is_ours = run.agent in ("", *queues) and run.kind in self._engine._bodies
+            if is_ours and not is_queued and self._is_free(head.name, run):
                 self._take(head.name)
-        self._tries = {id: time for id, time in self._tries.items() if id in found}
+        known = {head.name for head, _ in heads}
+        self._tries = {id: time for id, time in self._tries.items() if id in known}
 
     def _is_free(self, id: str, run: RunHead) -> bool:
         """Return whether the run's lease may be free: asking for it costs a write."""

@@ -66,10 +66,11 @@ def rows(drafts: Sequence[Draft], version: int, time: int) -> list[Row]:
 
 
 def json_text(data: Json) -> str:
+    """Return data as JSON. Raises ValueError for what is none."""
     try:
         text = _TEXT.encode(data)
     except (TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+        raise ValueError from error
     if not text.isascii():
         try:
             text.encode()
@@ -133,8 +134,8 @@ def read_head(head: Head) -> RunHead:
     """Return what a head of a run says. Raises `CorruptLog`."""
     try:
         return msgspec.convert(head.data, RunHead)
-    except msgspec.ValidationError as error:
-        raise CorruptLog(f"run '{head.name}'", f"its head isn't one of a run: {error}") from None
+    except msgspec.ValidationError:
+        raise CorruptLog(f"run '{head.name}'", "its head is none of a run") from None
 
 
 class Outcome(NamedTuple):
@@ -160,8 +161,9 @@ class RunLog:
         """Append the records, and replace the head. Raises `VersionConflict`, `LeaseLost`, `RunError`."""
         try:
             new = rows(drafts, self.version, round(self._now() * 1e6))
-        except ValueError as error:
-            raise RunError(f"run '{self.id}' can only keep JSON: {error}") from None
+        except ValueError:
+            what = ", ".join(f"step '{data['key']}'" if type == STEP else type for type, data in drafts)
+            raise RunError(f"run '{self.id}' can only keep JSON, and {what} came to something else") from None
         data = None if head is None else msgspec.to_builtins(head)
         self._stream.append(new, self.version, head=data, fence=fence)
         self.version += len(new)

@@ -1,4 +1,4 @@
-"""Jobs of tests, and the functions that do them. What they do, they note in a journal that processes share."""
+"""Jobs of tests, and the functions that do them. They note what they do in a journal."""
 
 from __future__ import annotations
 

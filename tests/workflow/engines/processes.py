@@ -1,4 +1,4 @@
-"""What the processes of the tests do: `python -m tests.workflow.engines.processes WORK KIND URL [ARGUMENT …]`.
+"""What the processes of the tests do: `python -m tests.workflow.engines.processes WORK KIND URL [ARG …]`.
 
 Each prints `ready`, then what it came to; a line on its stdin has it go on, or end.
 """
