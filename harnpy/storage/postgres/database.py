@@ -233,7 +233,8 @@ class Database(OfProcess):
             "timeout": f"{max(1, round(url.timeout * 1000))}ms",
             "waits": url.durability == "full",
         }
-        self._conninfo, self._password = self._parse(url)
+        #: What libpq connects with, password and all.
+        self.conninfo, self._password = self._parse(url)
         self.closed = False
         logger = logging.getLogger("psycopg.pool")
         if not logger.hasHandlers():
@@ -254,7 +255,7 @@ class Database(OfProcess):
 
     def _new_pool(self) -> ConnectionPool:
         return ConnectionPool(
-            self._conninfo,
+            self.conninfo,
             kwargs={"autocommit": True, "prepare_threshold": None},
             configure=_prepare_statements,
             min_size=1,
@@ -266,7 +267,7 @@ class Database(OfProcess):
 
     def connect(self) -> Connection:
         """Return a connection of the caller's own, outside the pool. Raises psycopg's errors."""
-        return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        return psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None)
 
     def close(self) -> None:
         self.closed = True

@@ -387,6 +387,11 @@ class PostgresStore(BaseStore):
         self._listener = Listener(self._database)
         self.leases = PostgresLeases(self._database, machine, self._listener)
 
+    @property
+    def conninfo(self) -> str:
+        """What libpq connects with, password and all: for who shares the server by other means."""
+        return self._database.conninfo
+
     def check_open(self) -> None:
         self._database.check_open()
 
