@@ -79,7 +79,7 @@ _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
 class NormalGraph(dict[str, Any]):
-    """A graph that is known to be in normal form and to hold data only. ``parts`` are the ids of its parts."""
+    """A graph that is known to be in normal form, and to hold data only. ``parts``: the ids of its parts."""
 
     def __init__(self, graph: Graph, parts: Collection[int]) -> None:
         super().__init__(graph)

@@ -1,4 +1,4 @@
-"""What DBOS does by itself, shown without the engine: `python -m tests.workflow.engines.dbos_itself FACT URL`.
+"""What DBOS does by itself, without harnpy, and a user of durable runs would not guess. Spec: 10 §C19.3.
 
 Each fact prints what it saw, as JSON, in a process of its own: a process has one DBOS.
 """
