@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from harnpy.cli import Stopped
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.project_setup import bind_project, require_trust
-from harnpy.durable import BODIES
+from harnpy.durable import bodies
 from harnpy.faults import Fault
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
@@ -56,17 +56,12 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
     ``warn`` is called with each program about which there are warnings.
     """
 
-    def run_program(job: Job, run: RunContext) -> Json:
-        from harnpy.durable import programs
+    def prepare(vm: Vm, job: Job) -> None:
+        if warn is not None:
+            vm.careful, vm.on_warnings = True, warn
+        bind_project(vm, job.body["entry"])
 
-        def prepare(vm: Vm) -> None:
-            if warn is not None:
-                vm.careful, vm.on_warnings = True, warn
-            bind_project(vm, job.body["entry"])
-
-        return programs.run(job, run, prepare=prepare)
-
-    found = open_engine(engine or _USUAL, url, bodies={**BODIES, PROGRAM: run_program})
+    found = open_engine(engine or _USUAL, url, bodies=bodies(url, prepare))
     try:
         yield found
     finally:

@@ -40,7 +40,7 @@ from harnpy.workflow.engines.dbos_database import (
 )
 from harnpy.workflow.engines.dbos_process import PROCESS, Member
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed
-from harnpy.workflow.engines.local import check_options
+from harnpy.workflow.engines.local import check_options, check_successor
 from harnpy.workflow.engines.queues import check_name, check_queue, next_time
 from harnpy.world.ids import RealIds
 
@@ -210,6 +210,7 @@ class DbosEngine:
             self._check_kind(job.kind)
             if OURS + job.kind != row.name:
                 raise RunError(f"run '{id}' is of the kind {row.name.removeprefix(OURS)}: it stays that")
+            check_successor(self._bodies[job.kind], job, id, self.steps(id))
         # Of several that resume it one wins, and has begun before the others look.
         with self.store.lease(f"run:{id}", ttl=self._member.ttl):
             row = database.known(id)

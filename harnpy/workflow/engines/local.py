@@ -40,6 +40,7 @@ from harnpy.workflow.engines.contract import (
     RUNNING,
     WAITING,
     RunQuery,
+    Step,
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound
 from harnpy.workflow.engines.queues import Queues, Room, Schedules, check_name, open_runs
@@ -376,6 +377,7 @@ class LocalEngine:
         self._known(id)
         if job is not None:
             self._check_kind(job.kind)
+            check_successor(self._bodies[job.kind], job, id, self.steps(id))
         return LocalHandle(self, id, self._take(id, explicit=True, job=job))
 
     def cancel(self, id: str, *, reason: str = "") -> bool:
@@ -687,6 +689,13 @@ def _matches(info: RunInfo, query: RunQuery) -> bool:
         and info.id.startswith(query.prefix)
         and query.attributes.items() <= info.attributes.items()
     )
+
+
+def check_successor(body: Body, job: Job, id: str, steps: Sequence[StepInfo]) -> None:
+    """Raise what the body has against going on with another job than that of the recorded steps."""
+    check = getattr(body, "check", None)
+    if check is not None:
+        check(job, id, [Step(step.key, step.output) for step in steps])
 
 
 def check_options(
