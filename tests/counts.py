@@ -58,6 +58,11 @@ class Counts:
     harmless_strings = Size(2_000, 10_000)
     broken_replies = Size(500, 50_000)
     damaged_messages = Size(40, 5_000)
+    durable_programs = Size(100, 2_000)
+    killed_programs = Size(1, 30)
+    program_store_share = Size(5, 1)
+    #: How often each is killed.
+    program_kills = Size(1, 20)
     #: One of so many prefixes of a program.
     prefix_share = Size(9, 1)
 
@@ -114,6 +119,10 @@ class Counts:
     shutdown_share = Size(3, 1)
     killed_waiters = Size(1, 3)
 
+    # Engines.
+    queued_runs = Size(40, 200)
+    rivals = Size(4, 8)
+
     # Sessions.
     killed_loops = Size(3, 120)
     conversations_kept = Size(1, 250)
@@ -126,6 +135,8 @@ class Counts:
     database_share = Size(59, 1)
     guarantee_entries = Size(200, 10_000)
     guarantee_size = Size(500_000, 50_000_000)
+    #: So many graphs are changed between two processes that run them.
+    graph_changes = Size(8, 2_000)
     #: One of so many appends is where a process ends, and another goes on.
     reentry_share = Size(3, 1)
     turns_share = Size(7, 1)

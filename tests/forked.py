@@ -35,6 +35,7 @@ _UNUSED = (
     "mcp",
     "llm.providers",
     "storage.postgres",
+    "workflow.engines.dbos",
     "cli.debugger",
     "cli.profile",
 )

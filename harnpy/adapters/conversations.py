@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.adapters.threads import KIND as CHECKPOINTS
 from harnpy.adapters.threads import ThreadCodec, ThreadHistory, ThreadRecord
+from harnpy.eventlog.topics import TOPIC
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import SessionError, SessionNotFound
 from harnpy.session.events import Origin
@@ -18,7 +19,7 @@ from harnpy.session.log import KIND as SESSIONS
 from harnpy.session.trajectory import KIND as EPISODES
 from harnpy.storage import Head, HeadQuery, Hit, StorageError, Store
 from harnpy.storage.contract import holds, mark, page, terms
-from harnpy.storage.copying import copy_streams
+from harnpy.storage.copying import copy_streams, refuse_memory
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Conversation(NamedTuple):
     id: str
 
     def __str__(self) -> str:
-        return self.id if self.kind == SESSION else _PREFIX + self.id
+        return self.id if self.kind == SESSION else f"{self.kind}:{self.id}"
 
 
 def find(store: Store, name: str, kinds: Sequence[str] = KINDS) -> Conversation:
@@ -180,38 +181,42 @@ def _first_said(hits: Sequence[Hit], wanted: list[str]) -> list[Found]:
 
 
 class Copied(NamedTuple):
-    """The outcome of a copy. ``left`` counts what else the store has, by the kind of its streams."""
+    """The outcome of a copy. What is neither session nor thread has the kind of its stream."""
 
     copied: list[Conversation]
     skipped: list[Conversation]
     errors: list[tuple[Conversation, str]]
-    left: dict[str, int]
 
 
 def copy(source: Store, target: Store, names: Sequence[str] = ()) -> Copied:
-    """Copy the conversations of these names, and what they descend from; without names, all.
+    """Copy the conversations of these names, and what they descend from; without names, all that there is.
 
-    What a session's episodes are goes along. What goes wrong with one doesn't keep the others back.
+    What a session's episodes are goes along. What goes wrong with one stream doesn't keep the others back.
+    Others may write meanwhile: whatever a copied record points to is in the copy, too.
     """
-    report = Copied([], [], [], {})
-    wanted = _wanted(source, names, report)
-    for kind in KINDS:
-        done = copy_streams(source, target, _STREAMS[kind], wanted[kind] if names else None)
-        report.copied.extend(Conversation(kind, id) for id in done.copied)
-        report.skipped.extend(Conversation(kind, id) for id in done.skipped)
+    refuse_memory(source, target)
+    report = Copied([], [], [])
+    wanted = _wanted(source, names, report) if names else dict.fromkeys(_in_order(source))
+    for stream, ids in wanted.items():
+        done = copy_streams(source, target, stream, ids)
+        kind = _CALLED.get(stream, stream)
+        if kind != EPISODES:  # they are their session's
+            report.copied.extend(Conversation(kind, id) for id in done.copied)
+            report.skipped.extend(Conversation(kind, id) for id in done.skipped)
         report.errors.extend((Conversation(kind, id), why) for id, why in done.errors)
-    there = [one.id for one in (*report.copied, *report.skipped) if one.kind == SESSION]
-    remembered = [id for id in there if source.head(EPISODES, id) is not None]
-    failed = copy_streams(source, target, EPISODES, remembered).errors
-    report.errors.extend((Conversation(SESSION, id), why) for id, why in failed)
-    if not names:
-        report.left.update(_left(source, len(remembered)))
     return report
 
 
-def _wanted(source: Store, names: Sequence[str], report: Copied) -> dict[str, list[str]]:
-    """Return the ids of the named conversations by kind; what isn't there is an error of the report."""
-    wanted: dict[str, list[str]] = {kind: [] for kind in KINDS}
+def _in_order(source: Store) -> list[str]:
+    """Return the kinds of streams that a store has, each before those that its records point to."""
+    last = [EPISODES, CHECKPOINTS, TOPIC, SESSIONS]
+    kinds = source.kinds()
+    return sorted(kinds.keys() - last) + [kind for kind in last if kind in kinds]
+
+
+def _wanted(source: Store, names: Sequence[str], report: Copied) -> dict[str, list[str] | None]:
+    """Return the ids of the named conversations by the kind of stream; what isn't there is an error."""
+    wanted: dict[str, list[str]] = {EPISODES: [], SESSIONS: [], CHECKPOINTS: []}
     for name in names:
         try:
             found = find(source, name)
@@ -221,12 +226,7 @@ def _wanted(source: Store, names: Sequence[str], report: Copied) -> dict[str, li
             there_is_none = f"there is no {kind} '{one.id}' in {source.url}"
             report.errors.append((one, str(error) if isinstance(error, StorageError) else there_is_none))
         else:
-            wanted[found.kind].append(found.id)
-    return wanted
-
-
-def _left(source: Store, remembered: int) -> dict[str, int]:
-    counts = {kind: count for kind, count in source.kinds().items() if kind not in _CALLED}
-    if EPISODES in counts:
-        counts[EPISODES] -= remembered
-    return {kind: count for kind, count in sorted(counts.items()) if count > 0}
+            wanted[_STREAMS[found.kind]].append(found.id)
+            if found.kind == SESSION and source.head(EPISODES, found.id) is not None:
+                wanted[EPISODES].append(found.id)
+    return dict(wanted)

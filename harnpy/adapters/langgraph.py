@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,10 @@ from harnpy.storage import HeadQuery, Store, Stream, open_store
 from harnpy.storage.contract import all_heads
 from harnpy.storage.errors import StreamExists, VersionConflict
 from harnpy.storage.memory import MemoryStore
+from harnpy.world.threads import Lock, OfProcess
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     Draft = tuple[str, dict[str, Any]]
 
-#: Threads whose ends are known.
+#: Threads whose ends are remembered.
 _WRITTEN = 256
 
 
@@ -55,17 +56,15 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         self.store = open_store(store) if isinstance(store, str) else store
         self._codec = ThreadCodec()
-        # Where the last threads ended that were written here, so that an append need not ask for it.
-        # (In memory that costs nothing, and a stream that was deleted doesn't know it.)
-        is_asked = isinstance(self.store, MemoryStore)
-        self._written = self._stream if is_asked else lru_cache(_WRITTEN)(self._stream)
+        # In memory asking costs nothing, and a stream that was deleted doesn't know it.
+        self._written = _Written(self._stream, 0 if isinstance(self.store, MemoryStore) else _WRITTEN)
 
     # Reading.
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         thread_id, ns = _place(config)
-        stream = self._stream(thread_id)
-        found = threads.looked_up(stream.read(reverse=True), ns, get_checkpoint_id(config) or None)
+        records = _newest_first(self._stream(thread_id))
+        found = threads.looked_up(records, ns, get_checkpoint_id(config) or None)
         return None if found is None else self._tuple(thread_id, ns, *found)
 
     def list(
@@ -230,19 +229,20 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
 
     def _append(self, thread_id: str, drafts: Sequence[Draft], expected: int | None = None) -> int:
         """Append at the end, or right behind ``expected``. Return how many records there were before."""
-        stream = self._written(thread_id)
-        now = time.time_ns() // 1000
-        version = stream.version if expected is None else expected
-        while True:
-            records = [ThreadRecord(version + i, type, now, data) for i, (type, data) in enumerate(drafts, 1)]
-            try:
-                stream.append(records, version)
-            except VersionConflict:
-                if expected is not None:
-                    raise
-                version = stream.refresh()
-            else:
-                return version
+        with self._written.stream(thread_id) as stream:
+            now = time.time_ns() // 1000
+            version = stream.version if expected is None else expected
+            while True:
+                numbered = enumerate(drafts, version + 1)
+                records = [ThreadRecord(number, type, now, data) for number, (type, data) in numbered]
+                try:
+                    stream.append(records, version)
+                except VersionConflict:
+                    if expected is not None:
+                        raise
+                    version = stream.refresh()
+                else:
+                    return version
 
     def _thread_ids(self) -> Sequence[str]:
         return [head.name for head in all_heads(self.store, HeadQuery(KIND, order="id"))]
@@ -298,6 +298,35 @@ class HarnpySaver(BaseCheckpointSaver[Any]):
         """Return a version after ``current``, unlike any that another branch of the thread makes."""
         count = 0 if current is None else int(str(current).partition(".")[0])
         return f"{count + 1:032}.{token_hex(8)}"
+
+
+class _Written(OfProcess):
+    """The last ``most`` streams that were written here: they know where they end, so that an append need not
+    ask. Of the tasks of a step, which write to one stream at once, the store would refuse all but one."""
+
+    def __init__(self, open: Callable[[str], Stream], most: int) -> None:
+        self._open = open
+        self._most = most
+        self.forked()
+        self.bind()
+
+    def forked(self) -> None:
+        self._known = lru_cache(self._most)(lambda id: (Lock(), self._open(id)))
+
+    @contextmanager
+    def stream(self, id: str) -> Iterator[Stream]:
+        """A stream to append to, while no other thread here does."""
+        lock, stream = self._known(id)
+        with lock:
+            yield stream
+
+
+def _newest_first(stream: Stream) -> Iterator[ThreadRecord]:
+    """Yield a thread's records. The last one is fetched alone: it is large, and mostly all that is needed."""
+    last = stream.last()
+    if last is not None:
+        yield last
+        yield from stream.read(until=last.seq - 1, reverse=True)
 
 
 def _whole(ns: str, namespace: Namespace, kept: Sequence[Saved]) -> list[Draft]:

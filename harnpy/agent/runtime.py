@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnpy.agent.context import AgentContext
 from harnpy.agent.rules.hooks import Hooks
@@ -12,10 +12,11 @@ from harnpy.agent.tool_registry import ToolFailure
 from harnpy.agent.workplace import Workplace
 from harnpy.faults import Fault, MisuseError
 from harnpy.formats.dicts import detached
+from harnpy.llm.errors import GENERIC
 from harnpy.session.events import EventDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.gate import Ask
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.llm.call import Models
     from harnpy.mcp.servers import Servers
+    from harnpy.session.agent_turn import Turn
     from harnpy.session.conversation import Conversation
     from harnpy.session.registry import SessionRegistry
 
@@ -44,10 +46,41 @@ def failed_by_itself(error: BaseException) -> bool:
     return isinstance(error, Fault | ToolFailure)
 
 
+def category_of_fault(error: BaseException) -> str:
+    """Return the category of an error of ours; most have none."""
+    return getattr(error, "category", None) or GENERIC
+
+
 def _one_context() -> Callable[[], AgentContext]:
     """One context, for embedders without tasks."""
     only = AgentContext()
     return lambda: only
+
+
+class Stages(Protocol):
+    """What keeps the stages of workflows, in a durable run. Spec: 10 §C19.1."""
+
+    #: The id of the run that is the whole job; None where a program runs workflows, each with its own.
+    run_id: str | None
+    #: The steps of that run which are recorded already: their keys and outputs, in order.
+    recorded: Sequence[tuple[str, Dict]]
+    #: Called once the graph was compared with those steps, before anything is done.
+    checked: Callable[[], None] | None
+    #: The finished stages whose outputs are taken although they were edited.
+    accepted: Collection[str]
+
+    def step(self, key: str, work: Callable[[], Dict]) -> Dict:
+        """Return what ``work()`` returns, or what it returned in an earlier process."""
+
+    def turn(self, session_id: str, key: str, act: Callable[[Runtime, Turn, Conversation], Any]) -> Any:
+        """Return what ``act`` returns: it does one turn of a stored session, for that key only once.
+
+        It is called again to go through what the log has of the turn: then its calls are answered from
+        there (10 §C16.5).
+        """
+
+    def prepare(self, session_id: str) -> None:
+        """Have the session open, if the store has it."""
 
 
 class Runtime:
@@ -55,7 +88,8 @@ class Runtime:
     ``ask`` asks a person for approval. ``found_skills`` are the skills of files, whose bodies aren't in their
     entries; ``workers`` and the MCP ``servers`` are the program's. Inside ``tools_bound(options)`` their
     registry is the bound one. ``is_failure`` distinguishes what the work in hand failed with from what ends
-    the task that does it, and from our own mistakes.
+    the task that does it, and from our own mistakes; ``category`` names its kind (02 §19.8). ``stages`` keeps
+    the stages of a durable run.
     """
 
     def __init__(
@@ -71,8 +105,10 @@ class Runtime:
         found_skills: Sequence[FoundSkill] = (),
         tools_bound: Callable[[Any], AbstractContextManager[None]] = nullcontext,
         is_failure: Callable[[BaseException], bool] = failed_by_itself,
+        category: Callable[[BaseException], str] = category_of_fault,
         workers: Callable[[], Workers] = no_workers,
         servers: Callable[[], Servers] = no_servers,
+        calling: Callable[[str, str], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.models = models
         self.sessions = sessions
@@ -85,8 +121,12 @@ class Runtime:
         self.found_skills = found_skills
         self.tools_bound = tools_bound
         self.is_failure = is_failure
+        self.category = category
+        self.stages: Stages | None = None
         self.workers = workers
         self.servers = servers
+        #: ``calling(tool, policy)``: a block that a call of a tool is made in; None for none.
+        self.calling = calling
         #: The conversations of running loops, by session id.
         self.running: dict[str, Conversation] = {}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from harnpy.agent.rules.hooks import Hook
     from harnpy.agent.skills import FoundSkill
@@ -26,7 +27,8 @@ class Settings:
     somebody looked for some. ``trace_llm`` lets programs see what their model calls took. ``home`` is the
     directory whose project keeps what outlives a program; None for that of the program's file.
     ``on_progress`` receives what `progress` shows: how far, of how much (None where it isn't said), what.
-    ``egress`` is the policy on what programs may reach; None for that of the environment.
+    ``egress`` is the policy on what programs may reach; None for that of the environment. In the block
+    ``calling(tool, policy)``, if there is one, each call of an agent's tool is made.
     """
 
     def __init__(self) -> None:
@@ -38,6 +40,7 @@ class Settings:
         self.home: str | None = None
         self.on_progress: Callable[[float | None, float | None, str], object] | None = None
         self.egress: Policy | None = None
+        self.calling: Callable[[str, str], AbstractContextManager[None]] | None = None
 
 
 def settings_of(vm: Vm) -> Settings:

@@ -29,6 +29,7 @@ _MODULES = {
     "emit": "harnpy.cli.commands.profile:emit",
     "runs": "harnpy.cli.commands.runs",
     "replay": "harnpy.cli.commands.runs:replay",
+    "worker": "harnpy.cli.commands.worker",
     "eval": "harnpy.cli.commands.eval",
     "sessions": "harnpy.cli.commands.sessions",
     "tokens": "harnpy.cli.commands.event_log:tokens",

@@ -68,16 +68,6 @@ class Summary(msgspec.Struct):
     path: str = ""
 
     @property
-    def workflow(self) -> str:
-        return self.workflow_name or self.workflow_id
-
-    @property
-    def started(self) -> str:
-        """Its start, to the second."""
-        time = _time(self.started_at)
-        return self.started_at if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-    @property
     def duration_ms(self) -> int | None:
         """None for a run that isn't over, or has invalid times."""
         started, finished = _time(self.started_at), _time(self.finished_at or "")
@@ -125,11 +115,17 @@ def _time(text: str) -> datetime | None:
     return time if time.tzinfo else None
 
 
+def to_the_second(text: str) -> str:
+    """Return a time as a list shows it; one that can't be read as it is."""
+    time = _time(text)
+    return text if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
 # A run record as lines for the terminal, and the differences of two. Spec: 09 §8.1–8.2.
 
 
 _PASSED = ("complete", "completed", "success", "verified")
-_FAILED = ("failed", "error", "cancelled")
+_FAILED = ("failed", "error", "cancelled", "dead")
 
 
 def style_of(status: str) -> str:

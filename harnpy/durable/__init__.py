@@ -5,21 +5,50 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from harnpy.workflow.engines.contract import GRAPH, PROGRAM
 
 if TYPE_CHECKING:
-    from harnpy.workflow.engines.contract import Job, Json, RunContext
+    from collections.abc import Callable, Sequence
+
+    from harnpy import Vm
+    from harnpy.workflow.engines.contract import Body, Job, Json, RunContext, Step
 
 
-def run_graph(job: Job, run: RunContext) -> Json:
-    """Run a workflow graph; what it comes to is its run record."""
-    return import_module("harnpy.durable.graphs").run(job, run)
+class GraphBody:
+    """Runs workflow graphs; what a run comes to is its run record. ``store`` is for jobs that name none."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+
+    def __call__(self, job: Job, run: RunContext) -> Json:
+        return import_module("harnpy.durable.graphs").run(_stored(job, self._store), run)
+
+    def check(self, job: Job, run_id: str, steps: Sequence[Step]) -> None:
+        """Raise `StagesChanged` where a run with these records can't go on with ``job``. Runs nothing."""
+        import_module("harnpy.durable.graphs").check(_stored(job, self._store), run_id, steps)
 
 
-def run_program(job: Job, run: RunContext) -> Json:
-    """Run a Harn program; what it comes to is its entry's value, as JSON."""
-    return import_module("harnpy.durable.programs").run(job, run)
+class ProgramBody:
+    """Runs Harn programs; what a run comes to is its entry's value, as JSON. ``prepare(vm)`` is called with
+    each Vm before its program is loaded."""
+
+    def __init__(self, store: str, prepare: Callable[[Vm, Job], object] | None = None) -> None:
+        self._store = store
+        self._prepare = prepare
+
+    def __call__(self, job: Job, run: RunContext) -> Json:
+        programs = import_module("harnpy.durable.programs")
+        prepare = self._prepare
+        more = {} if prepare is None else {"prepare": lambda vm: prepare(vm, job)}
+        return programs.run(_stored(job, self._store), run, **more)
 
 
-#: The bodies, by the kinds of jobs that they do.
-BODIES = {GRAPH: run_graph, PROGRAM: run_program}
+def bodies(store: str, prepare: Callable[[Vm, Job], object] | None = None) -> dict[str, Body]:
+    """Return what does jobs, by their kind. Those that name no store have their sessions in ``store``."""
+    return {GRAPH: GraphBody(store), PROGRAM: ProgramBody(store, prepare)}
+
+
+def _stored(job: Job, store: str) -> Job:
+    return replace(job, store=job.store or store)

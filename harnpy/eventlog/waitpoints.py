@@ -324,7 +324,7 @@ class Waiting:
         self.points = points
         self.wait_id = wait_id
         self._now_ms = now_ms
-        self._all = all
+        self.all = all
         self._origin = origin or {}
         self._anchor = min(points, key=lambda point: point.topic)
         self.ids = [point.record.id for point in points]
@@ -363,14 +363,14 @@ class Waiting:
             point.read()
         return self._told() if self._wait.status is not None else self._result(INTERRUPTED)
 
-    def rest(self) -> None:
-        """Block until there may be something new to see."""
+    def rest(self, at_most: float = _LONGEST_REST) -> None:
+        """Block until there may be something new to see, ``at_most`` that many seconds."""
         waited_for = [point for point in self.points if point.record.status == OPEN]
         if not waited_for:
             # Somebody who shares the points has read, since the last look, how they ended.
             return
         left = self.seconds_left()
-        longest = _LONGEST_REST if len(waited_for) == 1 else _REST_OF_MANY
+        longest = min(at_most, _LONGEST_REST if len(waited_for) == 1 else _REST_OF_MANY)
         first = waited_for[0]
         first.log.wait(first.topic, first.version, longest if left is None else min(left, longest))
 
@@ -381,7 +381,7 @@ class Waiting:
     def _status(self) -> str | None:
         """Return the end that the waitpoints bring about, None for none yet."""
         statuses = [point.record.status for point in self.points]
-        some, every = (CANCELLED, COMPLETED) if self._all else (COMPLETED, CANCELLED)
+        some, every = (CANCELLED, COMPLETED) if self.all else (COMPLETED, CANCELLED)
         if some in statuses:
             return some
         return every if all(status == every for status in statuses) else None

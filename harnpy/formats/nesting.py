@@ -97,7 +97,7 @@ def refuse_endless(value: Value) -> None:
 
 
 def _is_tree(value: Value) -> bool:
-    """Return whether no part of a value with parts is there twice: what is written out is what is there."""
+    """Return whether no part of a value with parts is there twice: written out, it is as long as it is."""
     parts, seen = [value], {id(value)}
     for place, part in enumerate(parts):
         inside = part.values() if type(part) is dict else _parts(part)

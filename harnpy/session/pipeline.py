@@ -20,7 +20,7 @@ from harnpy.session.events import EventDraft, Origin
 from harnpy.session.history import message_drafts
 from harnpy.session.log import KIND, Session
 from harnpy.session.prompt import SYSTEM
-from harnpy.session.recovery import ResumedTxn, end_diverged, resumable_turn
+from harnpy.session.recovery import ResumedTxn, end_diverged, ended_turn, resumable_turn
 from harnpy.session.registers import Level
 from harnpy.session.stored import lineage_of
 from harnpy.session.transaction import Diverged, Txn
@@ -162,15 +162,38 @@ class Pipeline:
             end_diverged(self._load_session(id), diverged)
         return self._execute(id, action, call, revision, key)
 
+    def take_turn(self, id: str, action: Callable[[Txn], Any], call: Caller, key: str) -> LiveSession:
+        """Carry out a stream action as the turn of that ``key``, and return the session.
+
+        Where that turn has ended, the action goes through it again, answered by its log, and nothing is
+        written; if it does something else now, a new turn takes its place.
+        """
+        live = self._load(id, None)
+        turn = ended_turn(live, key)
+        if turn is None:
+            return self.execute(id, action, call, None, key)
+        try:
+            call(action, ResumedTxn(live, name_of(action), call, key, turn))
+            return live
+        except Diverged:
+            return self._execute(id, action, call, None, key, again=True)
+
     def _execute(
-        self, id: str, action: Callable[[Txn], Any], call: Caller, revision: int | None, key: str | None
+        self,
+        id: str,
+        action: Callable[[Txn], Any],
+        call: Caller,
+        revision: int | None,
+        key: str | None,
+        *,
+        again: bool = False,
     ) -> LiveSession:
         name = name_of(action)
         with self._events.failure(runtime_events.LOAD_FAILED, id):
             live = self._load(id, revision)
             turn = resumable_turn(live, key) if streams(action) else None
             self._end_interrupted(live, turn)
-            if key is not None and live.has_executed(key):
+            if key is not None and not again and live.has_executed(key):
                 return live
             txn = Txn(live, name, call, key) if turn is None else ResumedTxn(live, name, call, key, turn)
             txn.resize_with(call)

@@ -14,7 +14,7 @@ from harnpy.session.errors import SessionConflict
 from harnpy.session.events import EventDraft
 from harnpy.session.history import ANY
 from harnpy.session.transaction import HISTORY, Diverged, RecordedCall, RecordedTurn, Txn
-from harnpy.session.turns import end_open_turns
+from harnpy.session.turns import end_open_turns, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.live import LiveSession
 
+_TURNS: Final = frozenset({kinds.TURN_STARTED})
 #: What names something that outlives the event that it begins with.
 _IDS: Final = ("id", "external_id", "request_id", "child_id")
 _NAMED: Final = frozenset({
@@ -143,6 +144,17 @@ def resumable_turn(live: LiveSession, key: str | None) -> Event | None:
         return None
     turn = turns[0]
     return turn if turn.seq > live.view.linked_at else None
+
+
+def ended_turn(live: LiveSession, key: str) -> Event | None:
+    """Return the session's last turn of that ``key``, if it has ended as planned."""
+    for turn in live.stream.read(types=_TURNS, reverse=True):
+        if turn.body.get("key") == key:
+            ends = (event for event in events_of(live, turn) if event.type == kinds.TURN_COMPLETED)
+            end = next(ends, None)
+            is_own = turn.seq > live.view.linked_at
+            return turn if is_own and end is not None and "error" not in end.body else None
+    return None
 
 
 def end_diverged(live: LiveSession, diverged: Diverged) -> None:

@@ -558,6 +558,16 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
                     raise
             retries -= 1
 
+    def take_turn(self, id: str, action: Act, key: str, *, caller: Caller | None = None) -> LiveSession:
+        """Carry out an action with ``mode = "stream"`` as the turn of that ``key`` (10 §C16.5).
+
+        It is called even if the turn has ended: then with a session in which it finds all that it does done,
+        so that it comes to the same. Raises what `execute` does.
+        """
+        call = self._caller.one() if caller is None else caller
+        with self._alone(id, call):
+            return self._pipeline.take_turn(id, action, call, key)
+
     def send(
         self,
         id: str,

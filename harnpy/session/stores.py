@@ -78,6 +78,7 @@ class Stores:
     def __init__(self, world: World) -> None:
         self._world = world
         self._open: dict[str, Store] = {}
+        self.open: Callable[[str], Store] = _open_store
         #: Called with the URL of a database whenever a session needs it; raises where it may not be reached.
         self.reach: Callable[[str], object] = lambda url: None
         #: At the latest when the process ends: a store may have acknowledged what isn't written yet.
@@ -114,10 +115,8 @@ class Stores:
         return self._opened(url)
 
     def _opened(self, url: str) -> Store:
-        from harnpy.storage.opening import open_store
-
         if url not in self._open:
-            self._open[url] = open_store(url)
+            self._open[url] = self.open(url)
         return self._open[url]
 
     def _require(self, url: str, *, by_default: bool) -> None:
@@ -135,6 +134,12 @@ class Stores:
             self._world.require(STATE, path)
         else:
             self._world.require_place(WRITE, path)
+
+
+def _open_store(url: str) -> Store:
+    from harnpy.storage.opening import open_store
+
+    return open_store(url)
 
 
 def _close(stores: dict[str, Store]) -> None:

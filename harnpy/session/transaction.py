@@ -220,6 +220,7 @@ class Txn(Session):
         "on_appended",
         "key",
         "resizes",
+        "stays_open",
     )
 
     def __init__(self, live: LiveSession, action: str, caller: Caller, key: str | None = None) -> None:
@@ -232,6 +233,8 @@ class Txn(Session):
         self.resizes: list[ResizeReport] = []  # what there is to tell of, once it is stored
         #: Called with what others have appended meanwhile, if it commutes.
         self.on_appended: Callable[[Sequence[Event]], None] | None = None
+        #: Whether an error leaves the turn as it is, for who enters it again.
+        self.stays_open = False
         self._conflict: SessionConflict | None = None  # by something else
         #: Which of the pending events are those of the resize at the end, and which its report.
         self._resized = (0, 0, 0)
@@ -502,7 +505,7 @@ class Txn(Session):
         """Leave what isn't stored. If the action streamed, end the turns that it leaves open."""
         self._overlay.pending = []
         self._live.take_view_back(self)
-        if not self._has_streamed or self._saved:
+        if not self._has_streamed or self._saved or self.stays_open:
             return
         try:
             with self._live.lock:

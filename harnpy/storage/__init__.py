@@ -4,7 +4,7 @@
 `opening` finds it by its URL. Spec: 10 §C6.
 """
 
-from harnpy.storage.contract import Codec, Encoded, Head, HeadQuery, Hit, Page, Row, Store, Stream
+from harnpy.storage.contract import Apart, Codec, Encoded, Head, HeadQuery, Hit, Page, Row, Store, Stream
 from harnpy.storage.errors import StorageError
 from harnpy.storage.opening import open_store, register_store
 
@@ -12,6 +12,7 @@ from harnpy.storage.opening import open_store, register_store
 Backend = Store
 
 __all__ = [
+    "Apart",
     "Backend",
     "Codec",
     "Encoded",

@@ -69,7 +69,8 @@ class Codec(Protocol):
         """Return the rows of one append. Called before anything is written."""
 
     def decode(self, rows: Sequence[Row]) -> list[Record]:
-        """Return the records of rows that follow each other; the first begins an append."""
+        """Return the records of rows that follow each other; the first begins an append, unless this is
+        `Apart`."""
 
     def texts(self, rows: Sequence[Row]) -> list[str | None]:
         """Return the text that a search looks through, for each row; None for a row without any.
@@ -81,6 +82,10 @@ class Codec(Protocol):
 
 class Encoded:
     """Marks a codec whose rows don't show their texts: a search must not judge rows by their bytes."""
+
+
+class Apart:
+    """Marks a codec that reads each row by itself: none is shortened by what an earlier one says."""
 
 
 class Head(NamedTuple):

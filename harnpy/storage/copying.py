@@ -45,9 +45,7 @@ def copy_streams(source: Store, target: Store, kind: str, names: Sequence[str] |
 
     What goes wrong with one stream doesn't keep the others from being copied.
     """
-    for store in (source, target):
-        if store.url == "memory:":
-            raise StorageError("memory: holds nothing beyond this process: name another store")
+    refuse_memory(source, target)
     report = Copied([], [], [])
     waiting = list(all_names(source, kind) if names is None else names)[::-1]
     done: set[str] = set()
@@ -69,6 +67,12 @@ def copy_streams(source: Store, target: Store, kind: str, names: Sequence[str] |
             done.add(name)
             report.errors.append((name, str(error)))
     return report
+
+
+def refuse_memory(*stores: Store) -> None:
+    """Raise `StorageError` for a store that ends with its process."""
+    if any(store.url == "memory:" for store in stores):
+        raise StorageError("memory: holds nothing beyond this process: name another store")
 
 
 def all_names(store: Store, kind: str) -> Iterator[str]:
@@ -93,7 +97,7 @@ def _copied(source: Store, target: Store, head: Head) -> bool:
         stream = target.stream(head.kind, head.name, codec)
         if there.version > head.version or not _is_begun(stream, origin, there.version):
             raise StreamExists(head.name)
-        if there.version == head.version:
+        if there.version == head.version and there.data == head.data:
             return False
     else:
         stream = _begun(origin, target, head)

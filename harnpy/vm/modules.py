@@ -362,7 +362,7 @@ class Modules:
 
     def look(self, vm: Vm, path: str, directory: str) -> Module | None:
         """The module that a path leads to; None when there is none that can be read."""
-        place = find_module(vm.unguarded.files, path, directory)
+        place = find_module(vm.sources, path, directory)
         try:
             return None if place is None else self._module(vm, place)
         except (OSError, UnicodeDecodeError):
@@ -379,7 +379,7 @@ class Modules:
 
     def open(self, vm: Vm, path: str, directory: str) -> Module:
         """The module that an import statement means. Raises RuntimeFault."""
-        place = find_module(vm.unguarded.files, path, directory)
+        place = find_module(vm.sources, path, directory)
         if place is None and path.startswith(BUNDLED):
             raise RuntimeFault(unknown_module(path))
         file = expected_files(path, directory) if place is None else place.path
@@ -410,7 +410,7 @@ def _own(surface: Surface, every: bool) -> Offer:
 
 def _text(vm: Vm, place: Place) -> str:
     # A bundled module is part of the interpreter: no world can hide it.
-    files = RealFiles() if place.bundled else vm.unguarded.files
+    files = RealFiles() if place.bundled else vm.sources
     return files.read_text(place.path)
 
 
@@ -460,7 +460,7 @@ class Linker:
 
     def _taken(self, path: str, names: Names) -> tuple[Module, dict[str, Fn]]:
         modules = self.vm.state(Modules)
-        module = modules.open(self.vm, path, self.unit.directory or self.vm.unguarded.files.cwd())
+        module = modules.open(self.vm, path, self.unit.directory or self.vm.sources.cwd())
         spans = self.vm.spans
         if spans is None or not spans.on or module.stage != NEW:
             return module, self._given(module, names) if load_module(self.vm, module) else {}

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harnpy.vm.values.operators import Sizes
     from harnpy.vm.walk.activation import Observer
     from harnpy.world.clock import ProgramClock
+    from harnpy.world.files import Files
 
     State = TypeVar("State")
     Service = TypeVar("Service")
@@ -134,6 +135,8 @@ class Vm:
         self.enter = _big_frame(66_000)
         self.enter_worker = _big_frame(17_000)
         self.source_dir: str | None = None
+        #: Where the modules of a program are read from, if not from the world's files.
+        self.module_files: Files | None = None
         #: What messages call the file of the program.
         self.file: str | None = None
         #: Records spans when it is set before a program starts.
@@ -214,6 +217,11 @@ class Vm:
         source = self.unguarded.files.read_text(path, "replace")
         return self.run_source(source, file=path, args=args, entry=entry, checked=checked)
 
+    @property
+    def sources(self) -> Files:
+        """The files that the modules of a program are read from."""
+        return self.unguarded.files if self.module_files is None else self.module_files
+
     def notice(self, source: str) -> None:
         """Note whether a file of the program may have spans recorded (04 §25)."""
         self.traceable = self.traceable or "enable_tracing" in source
@@ -228,7 +236,7 @@ class Vm:
         """The directory of a file, None for a name like ``<stdin>``."""
         if file.startswith("<"):
             return None
-        return os.path.dirname(os.path.normpath(os.path.join(self.unguarded.files.cwd(), file)))
+        return os.path.dirname(os.path.normpath(os.path.join(self.sources.cwd(), file)))
 
     def imports_of(self, source: str, directory: str | None) -> Imports | None:
         """Return what the imports of a text in ``directory`` bring; None for a text without any."""
@@ -236,7 +244,7 @@ class Vm:
             return None
         from harnpy.vm.modules import Modules
 
-        return self.state(Modules).imports_of(self, source, directory or self.unguarded.files.cwd())
+        return self.state(Modules).imports_of(self, source, directory or self.sources.cwd())
 
     def linker(self, unit: Unit, bound: set[str]) -> Linker:
         """A linker for ``unit``, a program or an input."""

@@ -12,6 +12,7 @@ from harnpy.agent.rules.permissions import ApprovalLists
 from harnpy.agent.rules.policy import CapabilityPolicy
 from harnpy.formats.dicts import one_of, only_keys, read_fields, unknown_key
 from harnpy.formats.shapes import fields_of, made, read, read_strictly
+from harnpy.llm.errors import CATEGORIES
 from harnpy.session.compaction import STRATEGIES
 from harnpy.workflow.graph_shapes import (
     ALIASES,
@@ -78,7 +79,7 @@ _STRATEGY_KEYS = ("compact_strategy", "hard_limit_strategy")
 
 
 class NormalGraph(dict[str, Any]):
-    """A graph that is known to be in normal form and to hold data only, in parts with these ids."""
+    """A graph that is known to be in normal form, and to hold data only. ``parts``: the ids of its parts."""
 
     def __init__(self, graph: Graph, parts: Collection[int]) -> None:
         super().__init__(graph)
@@ -153,6 +154,8 @@ def node_policy(field: str, given: Any, path: str) -> Any:
             policy[key] = read_fields(given, {alias: fields_of(shape).always[key].kind}, path)[alias]
     if field == "retry_policy":
         policy["max_attempts"] = policy["max_attempts"] or 1
+        for at, category in enumerate(policy.get("on") or ()):
+            one_of(sorted(CATEGORIES), category, "error category", f"{path}.on[{at}]", given)
     if field in ("join_policy", "reduce_policy"):
         policy["strategy"] = policy["strategy"] or fields_of(shape).always["strategy"].default
     for key in _STRATEGY_KEYS if field == "auto_compact" else ():

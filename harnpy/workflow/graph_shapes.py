@@ -104,6 +104,7 @@ class RetryPolicy(TypedDict):
     repair: bool | None
     backoff_ms: int | None
     backoff_multiplier: float | None
+    on: NotRequired[list[str]]
 
 
 class Contract(TypedDict):
@@ -215,5 +216,6 @@ POLICIES: Mapping[str, type[Any]] = {
 
 #: What the keys of a policy may be called instead.
 ALIASES: Mapping[str, Mapping[str, str]] = {
-    "auto_compact": {"compact_threshold": "token_threshold", "auto_compact": "enabled"}
+    "auto_compact": {"compact_threshold": "token_threshold", "auto_compact": "enabled"},
+    "retry_policy": {"attempts": "max_attempts", "backoff": "backoff_ms"},
 }

@@ -137,6 +137,7 @@ class StageJob:
             session=self._session,
             contracts=config["contracts"] if delegated else self._contracts(),
             execution=worker.execution,
+            turn_key=config.get("turn_key"),
         )
         return run_stage(work) if delegated else run_node(work)
 

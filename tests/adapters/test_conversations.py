@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -234,7 +236,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store
         yield ours, theirs
 
 
-def test_a_copy_takes_both_and_counts_the_rest(pair: tuple[Store, Store]) -> None:
+def test_a_copy_takes_all_that_there_is(pair: tuple[Store, Store]) -> None:
     source, target = pair
     session(source, "s", "a")
     agents = HarnpySession("agents", source)
@@ -244,8 +246,9 @@ def test_a_copy_takes_both_and_counts_the_rest(pair: tuple[Store, Store]) -> Non
     for number in range(3):
         source.stream("topic", f"topic{number}", NOTES).append(notes(1, "x"), 0)
     report = conversations.copy(source, target)
-    assert sorted(map(str, report.copied)) == ["agents", "s", "thread:t"]
-    assert (report.skipped, report.errors, report.left) == ([], [], {"topic": 3})
+    topics = [f"topic:topic{number}" for number in range(3)]
+    assert sorted(map(str, report.copied)) == ["agents", "s", "thread:t", *topics]
+    assert (report.skipped, report.errors) == ([], [])
     assert asyncio.run(HarnpySession("agents", target).get_items()) == items
     # LangGraph goes on where the original is.
     state, there = (graph(store).get_state(thread("t")) for store in pair)
@@ -263,16 +266,16 @@ def test_a_copy_is_continued_and_named_ones_are_copied_alone(pair: tuple[Store, 
     session(source, "t", "a")
     source.stream("topic", "topic", NOTES).append(notes(1, "x"), 0)
     report = conversations.copy(source, target, ["thread:t", "none", "thread:none"])
-    assert (list(map(str, report.copied)), report.left) == (["thread:t"], {})
+    assert list(map(str, report.copied)) == ["thread:t"]
     assert [(str(one), why) for one, why in report.errors] == [
         ("none", f"there is no session 'none' in {source.url}"),
         ("thread:none", f"there is no thread 'none' in {source.url}"),
     ]
     graph(source).invoke(Command(resume="yes"), thread("t"))
     report = conversations.copy(source, target)
-    assert sorted(map(str, report.copied)) == ["t", "thread:t"]
+    assert sorted(map(str, report.copied)) == ["t", "thread:t", "topic:topic"]
     assert graph(target).get_state(thread("t")).values["answer"] == "yes"
-    assert len(conversations.copy(source, target).skipped) == 2
+    assert len(conversations.copy(source, target).skipped) == 3
 
 
 def test_copies_of_pruned_threads_and_of_branches(pair: tuple[Store, Store]) -> None:
@@ -315,6 +318,40 @@ def test_a_branch_is_not_made_of_another_stream_that_has_its_parents_name(pair: 
     fork = StoredSession.load("fork", target, World())
     assert fork is not None
     assert [message["content"] for message in fork.messages()] == ["ours"]
+
+
+def test_a_copy_that_is_made_while_others_write_has_what_its_records_point_to(
+    pair: tuple[Store, Store],
+) -> None:
+    source, target = pair
+    done = Event()
+
+    def write(number: int) -> None:
+        """Append to a session, to a topic, and then a record that points to both."""
+        said, topic = session(source, f"s{number}", "a"), source.stream("topic", f"t{number}", NOTES)
+        run = source.stream("run", f"r{number}", NOTES)
+        while not done.is_set() or run.version < 5:
+            said.append(EventDraft("message_added", {"role": "user", "content": "x"}))
+            topic.append(notes(topic.version + 1, "x"), topic.version)
+            run.append(notes(run.version + 1, f"{said.version} {topic.version}"), run.version)
+
+    with ThreadPoolExecutor(3) as writers:
+        ends = [writers.submit(write, number) for number in range(3)]
+        reports = [conversations.copy(source, target) for _ in range(4)]
+        done.set()
+        for end in ends:
+            end.result()
+    assert [error for report in reports for error in report.errors] == []
+    for number in range(3):
+        last = target.stream("run", f"r{number}", NOTES).last()
+        if last is not None:
+            seq, version = map(int, last.text.split())
+            assert target.stream("topic", f"t{number}", NOTES).version >= version
+            copied = target.head("session", f"s{number}")
+            assert copied is not None
+            assert copied.version >= seq
+    conversations.copy(source, target)
+    assert target.fsck().clean
 
 
 def test_memory_is_no_end_of_a_copy(tmp_path: Path) -> None:

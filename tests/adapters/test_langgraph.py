@@ -14,7 +14,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from harnpy.adapters.langgraph import HarnpySaver
-from harnpy.storage import HeadQuery, Store
+from harnpy.adapters.threads import ThreadCodec
+from harnpy.storage import HeadQuery, Row, Store
 
 Opened = Callable[..., Store]
 
@@ -216,3 +217,52 @@ def test_threads_write_at_once_and_nothing_is_lost(opened: Opened) -> None:
     saver = HarnpySaver(store)
     writes = saver._thread("t").namespaces[""].writes["1"]
     assert sorted(task for task, _ in writes) == sorted(f"{t}{n}" for t in "abcd" for n in range(10))
+
+
+def test_threads_of_one_saver_take_turns(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    saver = HarnpySaver(opened())
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
+    saver.put_writes(config, [("channel", 0)], "first")
+    asked: list[int] = []
+    with saver._written.stream("t") as stream:
+        kind: Any = type(stream)
+    refresh = kind.refresh
+
+    def counted(stream: Any) -> int:
+        asked.append(1)
+        return int(refresh(stream))
+
+    monkeypatch.setattr(kind, "refresh", counted)
+    writers = [
+        threading.Thread(target=saver.put_writes, args=(config, [("channel", 1)], f"{number}"))
+        for number in range(8)
+    ]
+    asked.clear()
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    refused = [] if saver.store.url.startswith("memory") else asked
+    assert refused == []
+    assert saver._thread("t").version == 9
+
+
+def test_records_are_written_and_read_as_before() -> None:
+    put = (
+        '{"ns":"","id":"1","parent_id":null,"checkpoint":["msgpack","gA=="],"metadata":["json","e30="],'
+        '"run_id":null,"deltas":[],"versions":{"x":"1","y":2},"values":{"x":["1","bytes","AP8="]},'
+        '"empty":["y"]}'
+    )
+    writes = (
+        '{"ns":"","id":"1","task_id":"t","task_path":"","writes":[[0,"x","null",""],[-1,"y","bytes","/w=="]]}'
+    )
+    removed = '{"ns":"","ids":["1"]}'
+    types = ("checkpoint_put", "checkpoint_writes", "checkpoints_removed")
+    rows = [
+        Row(n, type, n, data, 3 - n)
+        for n, (type, data) in enumerate(zip(types, (put, writes, removed), strict=True), 1)
+    ]
+    records = ThreadCodec().decode(rows)
+    assert records[0].data["values"]["x"] == ("1", "bytes", b"\x00\xff")
+    assert records[1].data["writes"][1] == (-1, "y", "bytes", b"\xff")
+    assert ThreadCodec().encode(records) == rows

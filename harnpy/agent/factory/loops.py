@@ -15,7 +15,15 @@ from weakref import WeakKeyDictionary
 
 from harnpy.agent.factory.build import AgentBuild, Capabilities, check_options, loop_options
 from harnpy.agent.factory.tools import tool_of
-from harnpy.agent.people import APPROVAL, HumanCancelled, Request, outcome, response_from
+from harnpy.agent.people import (
+    APPROVAL,
+    CANCELLED,
+    HumanCancelled,
+    Request,
+    history_entry,
+    outcome,
+    response_from,
+)
 from harnpy.agent.rules import permissions
 from harnpy.net.egress_policies import embedders_policy
 from harnpy.session.errors import AgentError
@@ -26,7 +34,7 @@ from harnpy.world.clock import rfc3339
 from harnpy.world.egress import Egress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harnpy.agent.factory.build import Capability
     from harnpy.agent.factory.runner import LoopRunner, Pools
@@ -39,16 +47,25 @@ if TYPE_CHECKING:
     from harnpy.llm.providers.mock import MockProvider
     from harnpy.session.agents import AgentDef
     from harnpy.session.calling import Caller
+    from harnpy.session.events import Event
     from harnpy.session.transaction import Txn
 
 # Asking a person whether an agent may call a tool. Spec: 07 §8.2, 10 §C16.1.
 
 
-def asker(runtime: Runtime, session: Txn) -> Ask | None:
-    """Return what asks the world's person, and answers why not; None where nobody is there."""
-    human, world, session_id = runtime.world.people.ask, runtime.world, session.id
+def asker(runtime: Runtime, session: Txn, person: Callable[[Dict], Any] | None = None) -> Ask | None:
+    """Return what asks a person, by default the world's, and answers why not; None where nobody is there.
+
+    In a workflow the record of its run has the request, too.
+    """
+    human, world, session_id = person or runtime.world.people.ask, runtime.world, session.id
     if human is None:
         return None
+
+    def keep(request: Request, responses: Sequence[Dict] = (), end: str | None = None) -> None:
+        workflow = runtime.context().workflow
+        if workflow is not None:
+            workflow.hitl(history_entry(request, responses, end))
 
     def ask(tool: str, arguments: Dict) -> str | None:
         payload = {"action": f"call tool {tool}", "args": arguments, "quorum": 1, "reviewers": []}
@@ -58,14 +75,18 @@ def asker(runtime: Runtime, session: Txn) -> Ask | None:
         known = session.recorded_call(APPROVAL_REQUESTED, tool=tool, args=arguments)
         if known is not None and known.end is not None:
             runtime.record(session_id, [(known.end.type, known.end.data)])
-            return _refusal(known.end.data)
+            refusal = _refusal(known.end.data)
+            keep(request, [_recorded(known.end, refusal)])
+            return refusal
         try:
             responses = _responses(human({**request.record(), "approved_by": []}), runtime)
         except HumanCancelled as error:
             reason = str(error) or "cancelled"
             runtime.record(session_id, permissions.cancellation_facts(request, tool, reason))
+            keep(request, (), CANCELLED)
             return reason
         ending = outcome(request, responses)
+        keep(request, responses)
         if ending is None:
             runtime.record(session_id, permissions.cancellation_facts(request, tool, "nobody answered"))
             return "nobody answered"
@@ -81,6 +102,13 @@ def asker(runtime: Runtime, session: Txn) -> Ask | None:
 def _refusal(ended: Dict) -> str | None:
     """Return why a request was refused that ended earlier."""
     return None if ended.get("decision") == "allow" else ended["reason"]
+
+
+def _recorded(end: Event, refusal: str | None) -> Dict:
+    """Return the response that a request had which ended earlier."""
+    firsts = {key: end.data[f"{key}s"][0] for key in ("reviewer", "signature") if end.data.get(f"{key}s")}
+    given = {**firsts, "approved": refusal is None, "reason": refusal or end.data.get("reason") or None}
+    return response_from(given, rfc3339(end.moment))
 
 
 def _responses(answer: Any, runtime: Runtime) -> list[Dict]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.plans import plan_result
-from harnpy.agent.tool_registry import ToolFailure
+from harnpy.agent.tool_registry import RUNTIME_SERVED, ToolFailure
 from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS, file_tool
 from harnpy.formats.display import display
 from harnpy.formats.json import pretty_json
@@ -279,6 +279,16 @@ class ToolRunner:
             outcome = self._known(checked, known)
             if outcome is not None:
                 return outcome
+        if self._runtime.calling is None:
+            return self._spanned(checked, told)
+        entry = self._toolbox.entries.get(checked.name) or {}
+        is_own = checked.name in (*FILE_TOOLS, *PLAN_TOOLS) and not callable(entry.get("handler"))
+        with self._runtime.calling(
+            checked.name, entry.get("on_ambiguous") or ("retry" if is_own else "error")
+        ):
+            return self._spanned(checked, told)
+
+    def _spanned(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
         spans = self._runtime.models.spans()
         if spans is None:
             return self._outcome(checked, told)
@@ -294,7 +304,10 @@ class ToolRunner:
         """Return what a call came to before; None if it is to be made again. Spec: 10 §A1.13, §C7.2."""
         if known.end is not None:
             return _recorded(known.end.data)
-        policy = (self._toolbox.entries.get(checked.name) or {}).get("on_ambiguous", "error")
+        entry = self._toolbox.entries.get(checked.name) or {}
+        # The runtime's own tools only read, or come to the same again.
+        is_own = checked.name in RUNTIME_SERVED and not callable(entry.get("handler"))
+        policy = entry.get("on_ambiguous") or ("retry" if is_own else "error")
         if policy == "retry":
             return None
         if policy == "ask" and self._runtime.ask is not None:

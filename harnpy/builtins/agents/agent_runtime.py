@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from harnpy.agent.runtime import Runtime, failed_by_itself
+from harnpy.agent.runtime import Runtime, category_of_fault, failed_by_itself
 from harnpy.builtins import settings_of
 from harnpy.builtins.agents.tool_runtime import bind, bound_registry, hooks_of
 from harnpy.builtins.bridge.agent_tasks import AgentTasks
@@ -12,7 +12,7 @@ from harnpy.builtins.bridge.contexts import context_of
 from harnpy.builtins.bridge.live_sessions import sessions_of
 from harnpy.builtins.live_models import models_of
 from harnpy.llm.native_tools import is_registry
-from harnpy.vm.errors import Interrupted, VmError
+from harnpy.vm.errors import Interrupted, Thrown, VmError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,14 +49,23 @@ def runtime_on(vm: Vm, sessions: SessionRegistry, hooks: Hooks) -> Runtime:
         found_skills=settings_of(vm).found_skills or (),
         tools_bound=lambda options: tools_bound(vm, options),
         is_failure=_is_failure,
+        category=_category,
         workers=lambda: _workers(vm),
         servers=lambda: _servers(vm),
+        calling=settings_of(vm).calling,
     )
 
 
 def _is_failure(error: BaseException) -> bool:
     """Return true for an error of a program, or one that says what it did wrong."""
     return failed_by_itself(error) or (isinstance(error, VmError) and not isinstance(error, Interrupted))
+
+
+def _category(error: BaseException) -> str:
+    """Return the category of an error as `catch` would see it."""
+    from harnpy.builtins.language.errors import category_of
+
+    return category_of(error.value) if isinstance(error, Thrown) else category_of_fault(error)
 
 
 def _workers(vm: Vm) -> Workers:

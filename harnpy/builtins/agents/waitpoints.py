@@ -24,7 +24,7 @@ from harnpy.world.clock import milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -122,7 +122,7 @@ class SessionWait:
 waitpoint_builtin = partial(declare, family="hitl", counted=True)
 
 #: Seconds between two looks of somebody who has waited for long.
-_LATEST = 2.0
+LATEST = 2.0
 #: What to do when nobody else can complete anything.
 _REMEDY = 'Keep events where others can write: `[event_log] store = "sqlite:events.db"` in harn.toml'
 
@@ -200,14 +200,24 @@ def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
     return result.to_dict()
 
 
+class Patience:
+    """``wait(waiting)`` is how this Vm's programs wait for what may outlast the process, if not as tasks do;
+    None for one that can't."""
+
+    wait: Callable[[Waiting], WaitResult | None] = staticmethod(lambda waiting: None)
+
+
 def _awaited(vm: Vm, waiting: Waiting) -> WaitResult:
     """Suspend the current task until the wait is over, or the task is asked to end."""
+    outlasting = vm.service(Patience, lambda vm: Patience()).wait(waiting)
+    if outlasting is not None:
+        return outlasting
     log, left, begin = log_of(vm), waiting.seconds_left(), vm.tasks.now()
     until = None if left is None else begin + left
     outside = f"waitpoint {', '.join(waiting.ids)}", _REMEDY
     with vm.state(Waiters, lambda: Waiters(vm)).listening(waiting.points):
         while not vm.tasks.current.cancel_requested:
-            poll = min(max(SOON, (vm.tasks.now() - begin) / 10), _LATEST)
+            poll = min(max(SOON, (vm.tasks.now() - begin) / 10), LATEST)
             rest(vm, log, until, poll=poll, outside=outside)
             result = waiting.look(is_over=until is not None and vm.tasks.now() >= until)
             if result is not None:

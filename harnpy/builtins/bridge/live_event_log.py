@@ -23,7 +23,7 @@ class _OwnLog(StoreEventLog):
 
 def log_of(vm: Vm) -> StoreEventLog:
     """The Vm's event log: the installed one, else the project's, else one in memory."""
-    return vm.service(StoreEventLog, _opened)
+    return vm.service(StoreEventLog, log_of_project)
 
 
 def require_log(vm: Vm) -> StoreEventLog:
@@ -79,7 +79,8 @@ def rest(
     tasks.suspend()
 
 
-def _opened(vm: Vm) -> StoreEventLog:
+def log_of_project(vm: Vm) -> StoreEventLog:
+    """Open the installed log, the project's, or one in memory."""
     installed = installed_event_log()
     if installed is not None:
         return installed

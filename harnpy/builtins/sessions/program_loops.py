@@ -73,22 +73,23 @@ class ProgramLoops(AgentFactory):
         if "skills" in own:
             options["skills"] = own["skills"]
         options = with_python_functions(vm, options)
-        runtime = runtime_on(vm, self._sessions(session), build.hooks)
+        runtime = runtime_on(vm, sessions_of_turn(vm, session), build.hooks)
         runner = _Runner(build, runtime, options, "session_send")
         runner.bound = partial(tools_bound, vm, own)
         return runner
 
-    def _sessions(self, session: Txn) -> SessionRegistry:
-        """Return a registry in which the turn's session is.
 
-        Whoever listens to all loops, or subscribed to the session, hears of this one, and notes that the
-        program queues for the session reach its loop.
-        """
-        vm, usual = self._vm, sessions_of(self._vm)
-        sessions = SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
-        sessions.observers, sessions.feedback = usual.observers, usual.feedback
-        usual.share_subscribers(session.live, sessions.admit(session))
-        return sessions
+def sessions_of_turn(vm: Vm, session: Txn) -> SessionRegistry:
+    """Return a registry in which the session of a turn is, for the loop that is the turn.
+
+    Whoever listens to all loops, or subscribed to the session, hears of this one, and notes that the program
+    queues for the session reach its loop.
+    """
+    usual = sessions_of(vm)
+    sessions = SessionRegistry(world=vm.world, stack=lambda: context_of(vm).sessions)
+    sessions.observers, sessions.feedback = usual.observers, usual.feedback
+    usual.share_subscribers(session.live, sessions.admit(session))
+    return sessions
 
 
 def _require_loops(vm: Vm) -> None:

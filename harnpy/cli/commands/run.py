@@ -49,6 +49,12 @@ Options:
   --walk                  Walk the syntax tree instead of compiling it: slow, the same results.
   --trace                 Show the model calls and their cost on stderr afterwards.
   --debug                 Show the Python traceback of a failure.
+  --durable               Keep each step in the sessions' store: a run that is killed can go on.
+  --run-id ID             Call the durable run that; if there is one of this program, it goes on.
+  --queue Q               Leave the durable run to a `harnpy worker` of that queue.
+  --resume RUN_ID         Go on with a durable run, FILE (if any) in place of its program.
+  --accept-changes STAGE  Go on although that finished stage was edited; may be repeated.
+  --store URL, --engine E  Where durable runs are kept, and by which engine: local, dbos.
   --help                  Show this message.
 
 The arguments after `--` are the program's `argv`.
@@ -64,6 +70,7 @@ _UNBUILT = (
 _FLAGS = {
     "--attended": "attended",
     "--debug": "debug",
+    "--durable": "durable",
     "--trace": "trace",
     "--trust": "trust",
     "--walk": "walk",
@@ -83,7 +90,27 @@ _VALUES = {
     "--memory": "memory",
     "--time": "time",
     "--limit": "limit",
+    "--run-id": "run_id",
+    "--queue": "queue",
+    "--resume": "resume",
+    "--accept-changes": "accept_changes",
+    "--store": "store",
+    "--engine": "engine",
 }
+
+#: Options of durable runs, with those that they need one of.
+_OF_DURABLE = {
+    "--run-id": ("--durable",),
+    "--queue": ("--durable",),
+    "--accept-changes": ("--resume",),
+    "--store": ("--durable", "--resume"),
+    "--engine": ("--durable", "--resume"),
+}
+#: Options that hold for one process, so not for a run that goes on in another one.
+_NOT_DURABLE = (
+    "-e --deny --allow --limit --time --llm-mock --llm-mock-record --skill-dir --attended --trace --walk "
+    "--watch-agents"
+).split()
 
 #: What --allow always allows.
 _CORE = (
@@ -109,12 +136,19 @@ class Options:
     time: float | None = None
     llm_mock: str | None = None
     llm_mock_record: str | None = None
-    attended = debug = trace = trust = walk = watch_agents = help = False
+    attended = debug = durable = trace = trust = walk = watch_agents = help = False
+    #: Of durable runs.
+    run_id: str | None = None
+    queue: str | None = None
+    resume: str | None = None
+    store: str | None = None
+    engine: str | None = None
 
     def __init__(self) -> None:
         self.args: list[str] = []
         self.skill_dirs: list[str] = []
         self.limit: list[str] = []
+        self.accept_changes: list[str] = []
 
 
 def main(argv: Sequence[str], stopping: Stopping | None = None) -> int:
@@ -163,9 +197,10 @@ def parse(argv: Sequence[str]) -> Options:
         _take(options, word, left)
     if options.help:
         return options
+    _check_durable(options)
     if options.file is not None and options.code is not None:
         raise UsageError("`harnpy run` accepts either `-e <code>` or `<file.harn>`, not both")
-    if options.file is None and options.code is None:
+    if options.file is None and options.code is None and options.resume is None:
         raise UsageError("`harnpy run` requires either `-e <code>` or `<file.harn>`")
     _refuse_both(options, "--deny", "--allow")
     _refuse_both(options, "--llm-mock", "--llm-mock-record")
@@ -188,8 +223,23 @@ def _read_bounds(options: Options) -> None:
         raise UsageError(str(error)) from None
 
 
+def _check_durable(options: Options) -> None:
+    """Raise UsageError for options of durable runs without one, and for those that no such run can have."""
+    given = {name for name, field in (*_FLAGS.items(), *_VALUES.items()) if getattr(options, field)}
+    how = given & {"--durable", "--resume"}
+    for name in sorted(given):
+        if name in _OF_DURABLE and how.isdisjoint(_OF_DURABLE[name]):
+            raise UsageError(f"the argument '{name}' requires '{_OF_DURABLE[name][0]}'")
+        if how and name in _NOT_DURABLE:
+            raise UsageError(f"the argument '{min(how)}' cannot be used with '{name}'")
+    if how and options.file == "-":
+        raise UsageError(f"the argument '{min(how)}' cannot be used with '-'")
+    _refuse_both(options, "--durable", "--resume")
+
+
 def _refuse_both(options: Options, one: str, other: str) -> None:
-    if all(getattr(options, _VALUES[name]) is not None for name in (one, other)):
+    fields = (_VALUES.get(name) or _FLAGS[name] for name in (one, other))
+    if all(getattr(options, field) not in (None, False) for field in fields):
         raise UsageError(f"the argument '{one}' cannot be used with '{other}'")
 
 
@@ -225,6 +275,8 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         import os
 
         os.environ["HARN_TRUST"] = "1"
+    if options.durable or options.resume is not None:
+        return _execute_durable(options)
     world = _world(options)
     if stopping is not None:
         world.stopping = stopping
@@ -254,6 +306,29 @@ def _execute(options: Options, stopping: Stopping | None) -> int:
         return request.code
     except Exception as error:
         return _failed(error, options.debug)
+
+
+def _execute_durable(options: Options) -> int:
+    from harnpy.cli import durable_runs
+
+    file, where = options.file, (options.engine, options.store)
+    try:
+        if options.resume is not None:
+            accept = options.accept_changes
+            value = durable_runs.resume(
+                options.resume, file, options.args, accept=accept, where=where, warn=_warn
+            )
+        else:
+            assert file is not None
+            value = durable_runs.start(
+                file, options.args, id=options.run_id, queue=options.queue, where=where, warn=_warn
+            )
+    except Exception as error:
+        failure = durable_runs.unexplained(error)
+        return FAILED if failure is None else _failed(failure, options.debug)
+    if isinstance(value, dict) and value.keys() == {"exit"}:
+        value = value["exit"]
+    return exit_status(value)
 
 
 def _warn(unit: Unit) -> None:

@@ -1,6 +1,7 @@
-"""`harnpy runs` and `harnpy replay`: list runs, inspect one, compare two, show how one went.
+"""`harnpy runs` and `harnpy replay`: list runs, show one, compare two, and have durable ones go on or end.
 
-Spec: 09 §8.1, §8.2.
+A run is one of an engine, which goes on after its process has ended, or a record that a workflow has left.
+Spec: 09 §8, 10 §C19, §C21.
 """
 
 from __future__ import annotations
@@ -8,34 +9,104 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from harnpy.cli import OK, run_records, tables
+from harnpy.cli import FAILED, OK, run_records, tables
 from harnpy.cli import run_records as run_lines
-from harnpy.cli.command_options import html_option, write_page
-from harnpy.cli.console import one_line, say
+from harnpy.cli.command_options import html_option, trust_option, write_page
+from harnpy.cli.console import complain, harmless, one_line, say
 from harnpy.cli.usage import Group
-from harnpy.faults import MisuseError
+from harnpy.faults import Fault, MisuseError
 from harnpy.formats.dicts import Dict
+from harnpy.formats.json import compact_json
+from harnpy.project import ManifestError
+from harnpy.storage.errors import StorageError
+from harnpy.workflow.engines import ENGINES
+from harnpy.workflow.engines.contract import STATUSES, RunInfo, RunQuery
+from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import run_directory
 from harnpy.workflow.report import html_diff, html_report
 from harnpy.world import World
+from harnpy.world.clock import rfc3339
 
-_WIDTHS = {"id": 40, "workflow": 32}
+if TYPE_CHECKING:
+    from harnpy.workflow.engines.contract import Engine, RunHandle
+
+_WIDTHS = {"id": 40, "workflow": 32, "output": 60}
+#: What stands in place of an engine's name for the record of a workflow.
+_RECORD = "record"
 
 
-@click.group(
-    "runs", cls=Group, no_args_is_help=False, short_help="List, inspect and compare runs of workflows."
-)
+@click.group("runs", cls=Group, no_args_is_help=False, short_help="List, show and resume runs of workflows.")
+@trust_option
 def command() -> None:
-    """List, inspect and compare the records that runs of workflows leave."""
+    """List, show and compare runs of workflows; resume, cancel and fork durable ones."""
+
+
+# Durable runs: the options that say where they are, and errors in one line.
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_debug = click.option("--debug", is_flag=True, hidden=True)
+
+
+def _of_engines(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options ``--engine`` and ``--store``."""
+    store = click.option(
+        "--store", metavar="URL", help="The store that runs are in, in place of the sessions' one."
+    )
+    engine = click.option(
+        "--engine",
+        type=click.Choice([*ENGINES]),
+        metavar="E",
+        help="Only runs of that engine: local (the default) or dbos.",
+    )
+    return engine(store(function))
+
+
+def _failing(function: Callable[..., int]) -> Callable[..., int]:
+    """Report what goes wrong with an engine or its store in one line."""
+
+    @wraps(function)
+    def run(**arguments: Any) -> int:
+        try:
+            return function(**arguments)
+        except (Fault, ManifestError) as error:
+            complain(f"error: {one_line(error.message)}")
+            return FAILED
+
+    return run
+
+
+def _verb(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a verb about a durable run its engine."""
+
+    @_failing
+    @wraps(function)
+    def run(engine: str | None, store: str | None, **arguments: Any) -> int:
+        from harnpy.cli.durable_runs import opened, store_url
+
+        with opened(engine, store_url(store)) as found:
+            return function(found, **arguments)
+
+    return _of_engines(run)
+
+
+def _record_of(error: RunNotFound, verb: str) -> Fault:
+    """Return what to say of a run that no engine has: there may be a record."""
+    with suppress(MisuseError):
+        run_records.load(error.run)
+        return MisuseError(f"'{error.run}' is the record of a run that is over: `{verb}` is for durable ones")
+    return error
 
 
 @command.command("list")
@@ -44,22 +115,280 @@ def command() -> None:
     "directory",
     type=click.Path(exists=True, file_okay=False),
     metavar="D",
-    help="Where to look, in place of HARN_RUN_DIR or .harn-runs.",
+    help="Where to look for records, in place of HARN_RUN_DIR or .harn-runs.",
 )
+@click.option(
+    "--status", type=click.Choice(STATUSES), metavar="S", help="Only durable runs with that status."
+)
+@click.option("--queue", metavar="Q", help="Only durable runs of that queue.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Of durable runs."
+)
+@_of_engines
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def list_runs(directory: str | None, as_json: bool) -> int:
-    """List the runs that left a record, the newest first.
+@_failing
+def list_runs(
+    directory: str | None,
+    status: str | None,
+    queue: str | None,
+    limit: int,
+    engine: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """List the runs, the newest first: durable ones, and those that left a record.
 
     Records are looked for where workflows write them, and in the directories below.
     """
     where = Path(directory or run_directory(World()))
-    found = sorted(run_records.summaries(where), key=lambda run: (run.started_at, run.id), reverse=True)
+    statuses = None if status is None else frozenset((status,))
+    durable = _durable(engine, store, directory, RunQuery(statuses, queue, limit=limit))
+    # What asks for durable runs, by what records don't have, is shown no records.
+    only_durable = engine is not None or store is not None or status is not None or queue is not None
+    records = [] if only_durable else run_records.summaries(where)
+    found = {run.id: _row(run) for run in durable}
+    for record in records:
+        own = {**record.as_dict(), "engine": _RECORD}
+        found[record.id] = _merged(found[record.id], own) if record.id in found else own
+    rows = sorted(found.values(), key=lambda run: (run["started_at"], run["id"]), reverse=True)
     if as_json:
-        say(json.dumps([run.as_dict() for run in found], indent=2, sort_keys=True, ensure_ascii=False))
-    elif found:
-        tables.show(_table(found), tables.UNBROKEN)
+        say(json.dumps(rows, indent=2, sort_keys=True, ensure_ascii=False))
+    elif rows:
+        tables.show(_table(rows), tables.UNBROKEN)
     else:
-        say(f"no runs in {where}")
+        say(f"no runs in {store or where}")
+    return OK
+
+
+def _durable(engine: str | None, store: str | None, directory: str | None, query: RunQuery) -> list[RunInfo]:
+    """Return the runs of an engine. Where nobody has named one, there may be none to be asked."""
+    from harnpy.cli.durable_runs import is_there, opened, store_url
+
+    is_asked = engine is not None or store is not None
+    if directory is not None and not is_asked:
+        return []
+    try:
+        url = store_url(store)
+        if not is_there(url):
+            return []
+        with opened(engine, url) as found:
+            return found.runs(query)
+    except (ManifestError, StorageError) as error:
+        if is_asked:
+            raise
+        complain(f"warning: durable runs aren't shown: {one_line(error.message)}")
+        return []
+
+
+def _row(run: RunInfo) -> Dict:
+    """Return a durable run with the keys that records have, and its own."""
+    started = run.started or run.created
+    return {
+        "id": run.id,
+        "engine": run.engine,
+        "workflow_id": run.kind,
+        "workflow_name": run.name,
+        "status": run.status,
+        "started_at": rfc3339(started),
+        "finished_at": _time(run.finished),
+        "duration_ms": None if run.finished is None else round((run.finished - started) * 1000),
+        "stages": None,
+        "cost": None,
+        "path": None,
+        "queue": run.queue,
+        "priority": run.priority,
+        "worker": run.worker,
+        "attempt": run.attempt,
+        "created_at": rfc3339(run.created),
+        "due_at": _time(run.due),
+        "forked_from": run.forked_from,
+        "attributes": dict(run.attributes),
+        "error": run.error,
+    }
+
+
+def _merged(run: Dict, record: Dict) -> Dict:
+    """Return a durable run with what its record knows besides."""
+    return {**run, **{key: record[key] for key in ("workflow_id", "workflow_name", "stages", "cost", "path")}}
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else rfc3339(seconds)
+
+
+@command.command("show")
+@click.argument("id")
+@_of_engines
+@_json
+@_failing
+def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
+    """Show the durable run ID, or inspect the record of that id or in that file."""
+    run = _found(engine, store, id)
+    if run is None:
+        record = _loaded(id)
+        if as_json:
+            say(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False))
+        else:
+            _say_all(run_lines.inspection_lines(record))
+        return OK
+    info, job, steps = run
+    if as_json:
+        say(compact_json({**_row(info), "job": job, "stages": len(steps)}))
+        return OK
+    _say_all(_lines(info, len(steps)))
+    return OK
+
+
+@command.command("steps")
+@click.argument("id")
+@_of_engines
+@_json
+@_failing
+def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
+    """List the steps that are recorded of the durable run ID, or the stages of a record."""
+    run = _found(engine, store, id)
+    if run is None:
+        found: list[Dict] = [
+            {"n": n, "key": stage["node_id"], "output": stage["visible_text"], "time": stage["finished_at"]}
+            for n, stage in enumerate(_loaded(id)["stages"], 1)
+        ]
+    else:
+        found = [{**step._asdict(), "time": rfc3339(step.time)} for step in run[2]]
+    if as_json:
+        for step in found:
+            say(compact_json(step))
+    elif found:
+        cells = [
+            (
+                tables.cell(str(step["n"])),
+                tables.cell(step["key"]),
+                tables.cell(step["time"] or "-"),
+                tables.cell(compact_json(step["output"]), _WIDTHS["output"]),
+            )
+            for step in found
+        ]
+        tables.show(tables.table(("n", "step", "recorded", "output"), cells, ("n",)), tables.UNBROKEN)
+    else:
+        say(f"no steps of {one_line(id)}")
+    return OK
+
+
+def _found(engine: str | None, store: str | None, id: str) -> tuple[RunInfo, Any, list[Any]] | None:
+    """Return what an engine knows of a run: facts, job, steps. None when none has it.
+
+    Raises `RunNotFound` when one was named.
+    """
+    from msgspec import to_builtins
+
+    from harnpy.cli.durable_runs import is_there, opened, store_url
+
+    is_asked = engine is not None or store is not None
+    try:
+        url = store_url(store)
+        if not is_asked and not is_there(url):
+            return None
+        with opened(engine, url) as found:
+            info = found.get(id)
+            if info is not None:
+                return info, to_builtins(found.job(id)), found.steps(id)
+    except (ManifestError, StorageError):
+        if is_asked:
+            raise
+        return None
+    if is_asked:
+        raise RunNotFound(id)
+    return None
+
+
+def _loaded(id: str) -> Any:
+    """Return the record of a run. Raises `RunNotFound` when there is none of what looks like an id."""
+    try:
+        return run_records.load(id)
+    except MisuseError:
+        if os.path.exists(id):
+            raise
+        raise RunNotFound(id) from None
+
+
+def _lines(run: RunInfo, count: int) -> Iterable[str]:
+    row = _row(run)
+    yield f"Run: {one_line(run.id)}"
+    yield f"Engine: {run.engine}"
+    yield f"Job: {one_line(run.name)} ({one_line(run.kind)})"
+    yield f"Status: {run.status}"
+    if run.error is not None:
+        yield f"Error: {harmless(run.error)}"
+    yield f"Steps: {count}"
+    yield f"Attempts: {run.attempt}"
+    for name, key in (
+        ("Queue", "queue"),
+        ("Worker", "worker"),
+        ("Created", "created_at"),
+        ("Due", "due_at"),
+        ("Finished", "finished_at"),
+        ("Forked from", "forked_from"),
+    ):
+        if row[key] is not None:
+            yield f"{name}: {one_line(row[key])}"
+    for key, value in run.attributes.items():
+        yield f"Attribute {one_line(key)}: {one_line(value)}"
+
+
+@command.command("cancel")
+@click.argument("id")
+@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@_verb
+def cancel(engine: Engine, id: str, reason: str) -> int:
+    """Cancel the durable run ID; what it is doing is ended within a second."""
+    try:
+        if engine.cancel(id, reason=reason):
+            say(one_line(f"cancelled {id}"))
+            return OK
+    except RunNotFound as error:
+        raise _record_of(error, "cancel") from None
+    info = engine.get(id)
+    complain(one_line(f"error: {id} is {'over' if info is None else info.status}: nothing has changed"))
+    return FAILED
+
+
+@command.command("resume")
+@click.argument("id")
+@_json
+@_verb
+def resume(engine: Engine, id: str, as_json: bool) -> int:
+    """Go on with the durable run ID at its first step without a record, here, and wait for its end."""
+    try:
+        return _followed(engine.resume(id), as_json)
+    except RunNotFound as error:
+        raise _record_of(error, "resume") from None
+
+
+@command.command("fork")
+@click.argument("id")
+@click.option("--from", "step", required=True, metavar="STEP", help="Go on from there: a number or a key.")
+@click.option("--run-id", metavar="ID", help="Call the new run that.")
+@_json
+@_verb
+def fork(engine: Engine, id: str, step: str, run_id: str | None, as_json: bool) -> int:
+    """Make a run that has the records of ID before STEP, go on with it here, and wait for its end."""
+    at = int(step) if step.isascii() and step.isdecimal() else step
+    try:
+        return _followed(engine.fork(id, at, new_id=run_id), as_json)
+    except RunNotFound as error:
+        raise _record_of(error, "fork") from None
+
+
+def _followed(handle: RunHandle, as_json: bool) -> int:
+    """Wait for the end of a run that this process works on."""
+    from harnpy.cli.durable_runs import awaited
+
+    result = awaited(handle)
+    sys.stdout.flush()
+    status = handle.status()
+    if as_json:
+        say(compact_json({"id": handle.id, "status": status, "result": result}))
+    else:
+        say(one_line(f"{status} {handle.id}"))
     return OK
 
 
@@ -122,18 +451,19 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any], found: Dict) -
     return rows
 
 
-def _table(found: Sequence[run_records.Summary]) -> Table:
-    columns = ("id", "workflow", "status", "stages", "started (UTC)", "duration", "cost", "path")
+def _table(found: Sequence[Dict]) -> Table:
+    columns = ("id", "workflow", "engine", "status", "stages", "started (UTC)", "duration", "cost", "path")
     rows = [
         (
-            tables.cell(run.id, _WIDTHS["id"]),
-            tables.cell(run.workflow, _WIDTHS["workflow"]),
-            tables.cell(run.status, style=run_lines.style_of(run.status)),
-            tables.cell(str(len(run.stages))),
-            tables.cell(run.started),
-            tables.cell(_duration(run.duration_ms)),
-            tables.cell("-" if run.cost is None else f"${run.cost:.4f}"),
-            tables.cell(run.path),
+            tables.cell(run["id"], _WIDTHS["id"]),
+            tables.cell(run["workflow_name"] or run["workflow_id"], _WIDTHS["workflow"]),
+            tables.cell(run["engine"]),
+            tables.cell(run["status"], style=run_lines.style_of(run["status"])),
+            tables.cell("-" if run["stages"] is None else str(run["stages"])),
+            tables.cell(run_records.to_the_second(run["started_at"])),
+            tables.cell(_duration(run["duration_ms"])),
+            tables.cell("-" if run["cost"] is None else f"${run['cost']:.4f}"),
+            tables.cell(run["path"] or "-"),
         )
         for run in found
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import wraps
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harnpy.adapters import conversations
-from harnpy.adapters.conversations import KINDS, THREAD, Conversation
+from harnpy.adapters.conversations import KINDS, SESSION, THREAD, Conversation
 from harnpy.adapters.savers import import_threads
 from harnpy.agent.loop.transcript_entries import request_of
 from harnpy.cli import FAILED, OK, session_views, tables, thread_views
@@ -376,7 +377,8 @@ def _erase(store: Store, as_json: bool, ids: tuple[str, ...]) -> int:
 def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> int:
     """Copy sessions and threads to another store, ids and events as they are.
 
-    Made again, it goes on where it ended. What else the store has (topics, say) isn't copied but counted.
+    Without IDs all that the store has, runs, topics and waitpoints included: a backup, also while others
+    write. Made again, it goes on where it ended.
     """
     url = parse_url(source)
     if url.scheme in IN_FILES and not os.path.exists(url.target):
@@ -386,11 +388,9 @@ def copy(context: Context, source: str, target: str, ids: tuple[str, ...]) -> in
     if context.as_json:
         done = {"copied": [*map(str, report.copied)], "skipped": [*map(str, report.skipped)]}
         errors = [[str(one), reason] for one, reason in report.errors]
-        say(compact_json({**done, "errors": errors, "not_copied": report.left}))
+        say(compact_json({**done, "errors": errors}))
     else:
         say(f"{_counted_kinds(report.copied)} copied, {len(report.skipped)} there already")
-        if report.left:
-            say(f"not copied: {', '.join(counted(number, kind) for kind, number in report.left.items())}")
     for one, reason in report.errors:
         complain(one_line(f"error: {one}: {reason}"))
     return FAILED if report.errors else OK
@@ -418,10 +418,11 @@ def upgrade(context: Context, url: str, dry_run: bool) -> int:
 
 
 def _counted_kinds(found: list[Conversation]) -> str:
-    """Return how many of each kind there are; threads aren't mentioned where there are none."""
-    threads = sum(one.kind == THREAD for one in found)
-    sessions = counted(len(found) - threads, "session")
-    return f"{sessions} and {counted(threads, 'thread')}" if threads else sessions
+    """Return how many of each kind there are; only sessions are mentioned where there are none."""
+    numbers = Counter(one.kind for one in found)
+    kinds = [SESSION, *sorted(numbers.keys() - {SESSION}, key=lambda kind: (kind != THREAD, kind))]
+    *most, last = [counted(numbers[kind], kind) for kind in kinds]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 VERBS = (show, search, fork, rewind, redo, delete, copy, upgrade)

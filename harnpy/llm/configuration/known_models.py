@@ -237,7 +237,7 @@ class Configured:
     ) -> None:
         self._world = world
         self._directory = directory
-        self._program = (world.environment.get, world.files.read_text) if program is None else program
+        self.program = (world.environment.get, world.files.read_text) if program is None else program
 
     @cached_property
     def _files(self) -> Configuration:
@@ -246,7 +246,7 @@ class Configured:
     @cached_property
     def known_providers(self) -> KnownProviders:
         found, world = self._files, self._world
-        project = ProjectProviders(found.project, found.untrusted, *self._program)
+        project = ProjectProviders(found.project, found.untrusted, *self.program)
         env, read = world.environment.get, world.files.read_text
         return KnownProviders(found.settings, env, read, project, found.source)
 

@@ -133,6 +133,7 @@ class _Chain:
         behind = self._behind(row)
         after = self._results.get(behind, behind) if behind is not None and _is_result(row) else behind
         line = _Line(self._rows.at, uuid, str(kind), bool(row.get("isMeta")), after, time)
+        self._rows.keep(row)
         message = row.get("message")
         if kind in ("user", "assistant"):
             if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):

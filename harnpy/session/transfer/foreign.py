@@ -306,6 +306,10 @@ def time_of(number: int, row: Json) -> int:
         raise TransferError(f"line {number} has no time stamp") from None
 
 
+#: Bytes of a file's lines that may be in memory at once: most transcripts are shorter.
+_KEPT = 32_000_000
+
+
 class Rows:
     """The objects of JSON lines, each read when it is asked for, and ``notes`` of what couldn't be read.
 
@@ -319,15 +323,19 @@ class Rows:
         self._partial = partial
         self.notes: list[str] = []
         self.at = 0
+        self._size = 0
         #: The line that was read again last.
         self._again: tuple[int, Json] = -1, {}
+        #: Rows that need not be, and how many bytes of lines there is still room for.
+        self._kept: dict[int, Json] = {}
+        self._room = _KEPT
 
     def each(self) -> Iterator[Row]:
         """Yield the rows. Raises `TransferError` for a line that is no JSON object."""
         end = 0
         for number, line in enumerate(self._lines, 1):
-            self.at = end
-            end += len(line)
+            self.at, self._size = end, len(line)
+            end += self._size
             if not line.strip():
                 continue
             try:
@@ -346,13 +354,23 @@ class Rows:
     def again(self, at: int) -> Json:
         """Return the row of the line that begins there, once all were read. Raises `TransferError`."""
         if self._again[0] != at:
-            self._lines.seek(at)
-            try:
-                row = read_line(self._lines.readline())
-            except ValueError:
-                raise TransferError("the file has changed while it was read") from None
-            self._again = at, row
+            row = self._kept.pop(at, None)
+            self._again = at, self._read_again(at) if row is None else row
         return self._again[1]
+
+    def keep(self, row: Json) -> None:
+        """Keep the last row of `each` until `again` returns it, if there is room."""
+        self._room -= self._size
+        if self._room >= 0:
+            self._kept[self.at] = row
+
+    def _read_again(self, at: int) -> Json:
+        self._lines.seek(at)
+        try:
+            row: Json = read_line(self._lines.readline())
+        except ValueError:
+            raise TransferError("the file has changed while it was read") from None
+        return row
 
     def give(self, take: Callable[[int, Json], object], number: int, row: Json) -> None:
         """Have ``take`` take a row in, or `skip` one that it can't read."""

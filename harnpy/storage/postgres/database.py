@@ -195,6 +195,9 @@ def _index_trigrams(connection: Connection) -> None:
 
 T = TypeVar("T")
 
+#: How many times a connection is asked something before the server keeps its plan.
+_OFTEN = 5
+
 #: Connections of one store in one process.
 _CONNECTIONS = 10
 
@@ -230,7 +233,8 @@ class Database(OfProcess):
             "timeout": f"{max(1, round(url.timeout * 1000))}ms",
             "waits": url.durability == "full",
         }
-        self._conninfo, self._password = self._parse(url)
+        #: What libpq connects with, password and all.
+        self.conninfo, self._password = self._parse(url)
         self.closed = False
         logger = logging.getLogger("psycopg.pool")
         if not logger.hasHandlers():
@@ -251,8 +255,9 @@ class Database(OfProcess):
 
     def _new_pool(self) -> ConnectionPool:
         return ConnectionPool(
-            self._conninfo,
-            kwargs={"autocommit": True, "prepare_threshold": None},  # poolers know no prepared statements
+            self.conninfo,
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            configure=_prepare_statements,
             min_size=1,
             max_size=_CONNECTIONS,
             timeout=max(0.001, self.timeout),
@@ -262,7 +267,7 @@ class Database(OfProcess):
 
     def connect(self) -> Connection:
         """Return a connection of the caller's own, outside the pool. Raises psycopg's errors."""
-        return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        return psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None)
 
     def close(self) -> None:
         self.closed = True
@@ -414,6 +419,14 @@ class Database(OfProcess):
         if self._password:
             words = words.replace(self._password, "***")
         return shown(words) or type(error).__name__
+
+
+def _prepare_statements(connection: Connection) -> None:
+    """Have the server keep plans for what is often asked, unless a pooler is in between: it sends a statement
+    to any process, and that isn't the one that it has named as ours."""
+    (answers,) = connection.execute("SELECT pg_backend_pid()").fetchone() or (None,)
+    if answers == connection.info.backend_pid:
+        connection.prepare_threshold = _OFTEN
 
 
 class _Unknown(Exception):

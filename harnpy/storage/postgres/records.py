@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.storage.contract import FROM_THE_END, Codec, Reading, Record, Row, as_append
+from harnpy.storage.contract import FROM_THE_END, Apart, Codec, Reading, Record, Row, as_append
 from harnpy.storage.errors import StorageError, StreamExists
 from harnpy.storage.memory import foreign_id
 
@@ -55,18 +55,21 @@ WITH RECURSIVE line AS (
 SELECT sid, greatest(fork_seq, dropped, 1), high, dropped < 1 FROM line ORDER BY depth
 """
 
-#: The rows of parts, in order; the two orders are put in.
+#: The rows of parts, in order; the orders are put in. Rows are sorted before their data is fetched.
 _PAGE_OF_ROWS = f"""
-SELECT {SHOWN} FROM {_WITHIN}
-CROSS JOIN LATERAL (
-  SELECT * FROM harn.records o WHERE o.sid = part.sid AND o.seq > part.low AND o.seq <= part.high
-  AND (%(types)s::text[] IS NULL OR o.type = ANY(%(types)s)) ORDER BY o.seq {{order}} LIMIT %(limit)s) r
-ORDER BY r.seq {{order}} LIMIT %(limit)s
+SELECT {SHOWN} FROM (
+  SELECT page.* FROM {_WITHIN}
+  CROSS JOIN LATERAL (
+    SELECT * FROM harn.records o WHERE o.sid = part.sid AND o.seq > part.low AND o.seq <= part.high
+    AND (%(types)s::text[] IS NULL OR o.type = ANY(%(types)s)) ORDER BY o.seq {{order}} LIMIT %(limit)s) page
+  ORDER BY page.seq {{order}} LIMIT %(limit)s) r
+ORDER BY r.seq {{order}}
 """
 
-#: What precedes some rows in their appends.
+#: What precedes some rows in their appends; mostly nothing, which the row before says.
 _BEFORE = f"""
 SELECT DISTINCT {SHOWN} FROM unnest(%(sids)s::bigint[], %(seqs)s::bigint[]) AS wanted(sid, seq)
+JOIN harn.records last ON last.sid = wanted.sid AND last.seq = wanted.seq - 1 AND last.more > 0
 LEFT JOIN LATERAL (
   SELECT o.seq FROM harn.records o WHERE o.sid = wanted.sid AND o.seq < wanted.seq AND o.more = 0
   ORDER BY o.seq DESC LIMIT 1) former ON true
@@ -143,7 +146,12 @@ def _values(row: Row) -> tuple[Any, ...]:
 
 def parts(database: Database, kind: str, name: str) -> list[Part]:
     """Return the parts of a stream, the highest first; none for a stream that nobody has written."""
-    return arranged(database.read(PARTS, {"kind": kind, "name": name}))
+    return arranged(line(database, kind, name))
+
+
+def line(database: Database, kind: str, name: str) -> list[tuple[Any, ...]]:
+    """Return what `PARTS` finds: a stream, with its version as the third, and those it was branched from."""
+    return database.read(PARTS, {"kind": kind, "name": name})
 
 
 def arranged(line: list[tuple[Any, ...]]) -> list[Part]:
@@ -215,6 +223,8 @@ def rows(
 
 def decoded(database: Database, codec: Codec, page: list[Stored]) -> list[Record]:
     """Return the records of ``page``, in its order."""
+    if isinstance(codec, Apart):
+        return codec.decode([stored.row for stored in page])
     records: dict[tuple[int, int], Record] = {}
     for run in runs(database, page):
         found = codec.decode([stored.row for stored in run])

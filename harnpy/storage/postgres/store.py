@@ -102,7 +102,12 @@ class PostgresStream(BaseStream):
         self.kind = kind
         self.name = name
         self.codec = codec
-        self.version = version(database, kind, name) if known is None else known
+        #: None until somebody asks, or reads.
+        self._version = known
+
+    @property
+    def version(self) -> int:
+        return self.refresh() if self._version is None else self._version
 
     def append(
         self,
@@ -115,7 +120,7 @@ class PostgresStream(BaseStream):
         self._database.check_open()
         rows = self.codec.encode(records)
         _Append(self._database, self.kind, self.name, rows, expected_version, head, fence).make()
-        self.version = expected_version + len(records)
+        self._version = expected_version + len(records)
 
     def _read(self, reading: Reading) -> Iterator[Record]:
         within = self._parts()  # what is there now is read, however long that takes
@@ -135,8 +140,8 @@ class PostgresStream(BaseStream):
         return stored.find_id(self._database, self._parts(), id)
 
     def refresh(self) -> int:
-        self.version = version(self._database, self.kind, self.name)
-        return self.version
+        self._version = found = version(self._database, self.kind, self.name)
+        return found
 
     def settle(self) -> None:
         records.settle(self._database, self.kind, self.name, self.codec)
@@ -145,7 +150,10 @@ class PostgresStream(BaseStream):
         return records.drop(self._database, self.kind, self.name, until)
 
     def _parts(self) -> list[stored.Part]:
-        return stored.parts(self._database, self.kind, self.name)
+        line = stored.line(self._database, self.kind, self.name)
+        if self._version is None:  # whoever reads first appends behind what he has read
+            self._version = line[0][2] if line else 0
+        return stored.arranged(line)
 
 
 class _Append(NamedTuple):
@@ -378,6 +386,11 @@ class PostgresStore(BaseStore):
         self._database = Database(url)
         self._listener = Listener(self._database)
         self.leases = PostgresLeases(self._database, machine, self._listener)
+
+    @property
+    def conninfo(self) -> str:
+        """What libpq connects with, password and all: for who shares the server by other means."""
+        return self._database.conninfo
 
     def check_open(self) -> None:
         self._database.check_open()

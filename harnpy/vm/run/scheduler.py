@@ -118,7 +118,7 @@ def _line(tasks: Scheduler, task: Task, others: Sequence[Task]) -> str:
     frame = sys._getframe() if task is tasks.root else task.greenlet.gr_frame
     verb, things = task.wait or ("for something", ())
     names = ", ".join(thing.display() + _holders(thing, others) for thing in things)
-    return f"{task.id()} waits {verb}{' ' if names else ''}{names}{_place(frame)}"
+    return f"{task.id()} waits {verb}{' ' if names else ''}{names}{place_in_program(frame)}"
 
 
 def _holders(thing: object, others: Sequence[Task]) -> str:
@@ -127,8 +127,8 @@ def _holders(thing: object, others: Sequence[Task]) -> str:
     return f", held by {' and '.join(holders)}," if holders else ""
 
 
-def _place(frame: FrameType | None) -> str:
-    """Return where the innermost Harn function of a stack is."""
+def place_in_program(frame: FrameType | None) -> str:
+    """Return where the innermost Harn function of a stack is: `` at main.harn:3:5``, or nothing."""
     for function in calling(frame):
         python = frame if isinstance(function, Walking) else function
         assert python

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harnpy.workflow.engines.contract import Body, Engine
 
 #: The module of each engine, which is imported when one is opened.
-_ENGINES = {"local": "LocalEngine", "dbos": "DbosEngine"}
+ENGINES = {"local": "LocalEngine", "dbos": "DbosEngine"}
 
 
 def open_engine(
@@ -26,15 +26,16 @@ def open_engine(
 ) -> Engine:
     """Open the engine ``local`` or ``dbos`` on a store, given as its URL or opened.
 
-    ``bodies`` do the jobs, by their kind; None: `harnpy.durable`'s, for graphs and programs. ``options`` are
+    ``bodies`` do the jobs, by their kind; None: `harnpy.durable.bodies`, for graphs and programs. ``options`` are
     the engine's own. Raises `RunError` for a name that isn't an engine's and for a missing extra,
     `StorageError` when the store can't be opened. Spec: 10 §C19.1.
     """
-    if name not in _ENGINES:
-        raise RunError(f"unknown engine '{name}': {hint(name, _ENGINES)}")
+    if name not in ENGINES:
+        raise RunError(f"unknown engine '{name}': {hint(name, ENGINES)}")
     if bodies is None:
         # What runs graphs and programs stands above this room, so it is looked up when somebody asks for it.
-        bodies = import_module("harnpy.durable").BODIES
-    engine = getattr(import_module(f"{__name__}.{name}"), _ENGINES[name])
+        url = store if isinstance(store, str) else store.url
+        bodies = import_module("harnpy.durable").bodies(url)
+    engine = getattr(import_module(f"{__name__}.{name}"), ENGINES[name])
     opened: Engine = engine(store, bodies, **options)
     return opened

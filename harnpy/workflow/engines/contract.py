@@ -94,7 +94,8 @@ class RunContext(Protocol):
         """Have ``call`` called, once and from another thread, when `check` would raise from now on."""
 
 
-#: Does a job, and returns what its run comes to.
+#: Does a job, and returns what its run comes to. One that also has `check(job, run_id, steps)` is asked by
+#: `Engine.resume` before another job takes the place of a run's: it raises what keeps the run from going on.
 Body: TypeAlias = "Callable[[Job, RunContext], Json]"
 
 

@@ -6,6 +6,8 @@ early, by a deadline or a crash too, its last checkpoint stays, to resume from.
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,9 +17,12 @@ from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
 from harnpy.workflow.artifacts import read_artifacts, select_artifacts
 from harnpy.workflow.execution import stage_kinds
+from harnpy.workflow.execution.changes import StagesChanged, changed, check_path, digest, stages_of, text_of
+from harnpy.workflow.execution.retries import joined, pause_before_next
 from harnpy.workflow.execution.run_options import CALLER, DETERMINISTIC, Replay, RunOptions, read_options
 from harnpy.workflow.execution.run_progress import (
     COMPLETED,
+    ERROR,
     Progress,
     Ready,
     RunRecorder,
@@ -29,7 +34,7 @@ from harnpy.workflow.execution.run_progress import (
 )
 from harnpy.workflow.execution.stage_work import Work, close_minted, run_session
 from harnpy.workflow.execution.verification import contracts_for, read_contracts
-from harnpy.workflow.graph import NormalGraph, normalise_graph
+from harnpy.workflow.graph import NormalGraph, normalise_graph, normalise_node
 from harnpy.workflow.graph_validation import (
     BUILT_IN_CEILING,
     has_rules,
@@ -42,15 +47,17 @@ from harnpy.workflow.records.observability import IdentityMemo
 from harnpy.workflow.records.record import RUNNING, new_run, normalised_run
 from harnpy.workflow.records.record_files import RunWriter, load_run, new_path
 from harnpy.workflow.records.record_shapes import data_parts
+from harnpy.world.clock import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harnpy.agent.context import AgentContext, Rules
     from harnpy.agent.rules.policy import CapabilityPolicy
     from harnpy.agent.runtime import Runtime
     from harnpy.formats.dicts import Dict, Options
     from harnpy.workflow.artifacts import Artifact
+    from harnpy.workflow.execution.changes import Begun
     from harnpy.workflow.graph_shapes import Graph, Node
     from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
     from harnpy.world import World
@@ -64,11 +71,12 @@ def begin_run(
     artifacts: Sequence[Artifact],
     options: RunOptions,
     former: RunRecord | None,
+    begun: Dict,
     world: World,
 ) -> RunRecord:
     """Return the record of a run that is about to start, or to continue the ``former`` one."""
     lineage = options.lineage
-    run = new_run(world.ids.new(), world) if former is None else former
+    run = former or new_run(begun["id"], world, started_at=begun["started_at"])
     known = {artifact["id"] for artifact in run["artifacts"]}
     return {
         **run,
@@ -220,9 +228,15 @@ class Execution:
         self._options = options
         world = self._world = runtime.sessions.world
         context = runtime.context()
+        # A run inside a stage is part of that one's step.
+        self._stages = runtime.stages if context.workflow is None else None
         self._replay = replay_of(options, world)
-        run = self._run = begin_run(task, graph, artifacts, options, former, world)
-        mutation = mutation_session(run["id"], options, context, world.ids.new())
+        begun = self._begun(former is None)
+        run = self._run = begin_run(task, graph, artifacts, options, former, begun, world)
+        lasting = [{**artifact, "created_at": None} for artifact in artifacts]
+        given = {"task": task, "artifacts": lasting, "execution": run["execution"]}
+        self._given = {} if self._stages is None else {key: digest(value) for key, value in given.items()}
+        mutation = mutation_session(run["id"], options, context, begun["mutation"])
         run["metadata"] = run_metadata(run, graph, options, mutation, validation, self._replay)
         ready = Ready(graph, options.steps(graph, self._replay), run["pending_nodes"], run["completed_nodes"])
         path = options.persist_path or options.resume_path
@@ -241,9 +255,28 @@ class Execution:
             skill_match=options.skill_match,
         ).inside(context.workflow)
         self._contracts: list[Dict] | None = None
+        #: The nodes of the stages that the record of a durable run has, in order.
+        self._path = deque(stage.id for stage in self._stages_begun())
         self._shared: tuple[Policy, Rules] | None = None
 
+    def _begun(self, is_new: bool) -> Dict:
+        """Return what is minted once for a run: its id, unless it continues another one, its time …"""
+        world, stages = self._world, self._stages
+        own = None if stages is None else stages.run_id
+
+        def begin() -> Dict:
+            id = own or (world.ids.new() if is_new else "")
+            return {"id": id, "started_at": rfc3339(world.clock.now()), "mutation": world.ids.new()}
+
+        if stages is None:
+            return begin()
+        begun = stages.step("begin", begin)
+        return {**begun, "id": own or begun["id"]}  # a fork has the record of another run
+
     def run(self) -> Dict:
+        self._check_changes()
+        if self._stages is not None and self._stages.checked is not None:
+            self._stages.checked()
         with self._installed():
             with self._progress.saved():
                 while (id := self._next()) is not None:
@@ -265,6 +298,10 @@ class Execution:
     def _next(self) -> str | None:
         """Return the id of the node that comes next."""
         ready = self._progress.ready
+        if self._path:
+            id: str = self._path.popleft()
+            ready.take_again(id)
+            return id
         if not ready and self._replay:  # the replayed run had been resumed after it was completed
             ready.add(self._graph["entry"])
         return ready.take()
@@ -275,14 +312,34 @@ class Execution:
         node, stage_id = self._node(id), self._progress.stage_id(id)
         policy, rules = self._ruled(node)
         if self._replay is None:
-            stage = self._worked(node, stage_id, policy, rules)
+            stage = self._attempted(node, stage_id, policy, rules)
         else:
             stage = self._replayed(node, stage_id, self._replay)
         self._progress.add(stage)
 
+    def _attempted(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
+        """Run the node's stage, as often as its retry policy says, and return its record."""
+        key = f"stage:{node['id']}:{len(self._run['stages']) + 1}"
+        attempts: list[StageRecord] = []
+        while True:
+            number = len(attempts) + 1
+            step = key if number == 1 else f"{key}:attempt:{number}"
+
+            def work(number: int = number, step: str = step) -> Dict:
+                return self._worked(node, stage_id, policy, rules, number, step)
+
+            output = self._step(step, node, work)
+            attempts.append(output["stage"])
+            again_at = output["again_at"]
+            if again_at is None:
+                return joined(attempts)
+            self._runtime.tasks.sleep(max(0.0, again_at - self._world.clock.now()))
+
     def _node(self, id: str) -> Node:
         """Return the node as it runs: with the run's options and only the tools that it may use."""
         node = self._graph["nodes"].get(id)
+        if node is None and self._stages is not None and id in self._stages.accepted:
+            node = normalise_node({}, id)  # it has run, and is gone from the graph
         if node is None:
             raise MisuseError(f"{CALLER}: missing node {id}")
         return with_granted_tools(self._options.filled(node))
@@ -310,10 +367,12 @@ class Execution:
         rules = self._runtime.context().rules.below(policy, stage_approval(None, self._graph, node))
         return rules.placed(self._runtime.workplace.real_root)
 
-    def _worked(self, node: Node, stage_id: str, policy: Policy, rules: Rules) -> StageRecord:
-        """Run the node's stage and return its record."""
+    def _worked(
+        self, node: Node, stage_id: str, policy: Policy, rules: Rules, attempt: int, step: str
+    ) -> Dict:
+        """Run the node's stage once. Return its record, and when it is to be run again, if it is."""
         runtime = self._runtime
-        started_at, work = self._progress.now(), self._work(node, stage_id)
+        started_at, work = self._progress.now(), self._work(node, stage_id, step)
         self._recorder.stage_usage = no_usage()
         context, scope = runtime.context(), replace(self._scope, stage_id=stage_id)
         consumed: list[str] = []
@@ -324,8 +383,9 @@ class Execution:
         except Exception as error:
             if not runtime.is_failure(error):
                 raise
-            ended = failed_stage(getattr(error, "message", None) or str(error))
-        return stage_record(
+            text, after = getattr(error, "message", None) or str(error), getattr(error, "retry_after", None)
+            ended = failed_stage(text, runtime.category(error), after)
+        stage = stage_record(
             node,
             ended,
             id=stage_id,
@@ -335,9 +395,20 @@ class Execution:
             consumed_artifact_ids=consumed,
             metadata=stage_metadata(node, self._said.of(policy, self._as_dict), ended, self._plain),
         )
+        failure, pause = ended.result, None
+        if ended.branch == ERROR:
+            category, after = failure["error_category"], failure["retry_after"]
+            pause = pause_before_next(node["retry_policy"], attempt, category, after)
+        return {
+            "stage": stage,
+            "again_at": None if pause is None else self._world.clock.now() + pause,
+        }
 
-    def _work(self, node: Node, stage_id: str) -> Work:
-        run = self._run
+    def _work(self, node: Node, stage_id: str, step: str) -> Work:
+        run, session, turn_key = self._run, run_session(node, self._run["id"]), None
+        if self._stages is not None:
+            self._stages.prepare(session.id)
+            turn_key = f"{run['id']}:{step}"
         if self._contracts is None:
             self._contracts = self._read_contracts()
         return Work(
@@ -348,9 +419,10 @@ class Execution:
             transcript=run["transcript"],
             run_id=run["id"],
             stage_id=stage_id,
-            session=run_session(node, run["id"]),
+            session=session,
             contracts=contracts_for(node, self._contracts),
             execution=run["execution"],
+            turn_key=turn_key,
         )
 
     def _read_contracts(self) -> list[Dict]:
@@ -363,10 +435,79 @@ class Execution:
                     contracts += read_contracts({id: node}, self._runtime.read_text)
         return contracts
 
+    # The steps of a durable run. Spec: 10 §C19.1.
+
+    def _step(self, key: str, node: Node, work: Callable[[], Dict]) -> Dict:
+        """Return what ``work()`` returns, which runs a stage; in a durable run as a step of that."""
+        stages, run, recorder = self._stages, self._run, self._recorder
+        if stages is None:
+            return work()
+        before = {part: len(run[part]) for part in _RECORDINGS}  # type: ignore[literal-required]
+        text, inputs = text_of(node), self._inputs(node)
+        has_run = False
+
+        def run_stage() -> Dict:
+            nonlocal has_run
+            has_run = True
+            output = work()
+            made: Any = {part: run[part][count:] for part, count in before.items()}  # type: ignore[literal-required]
+            made |= {"usage": copied_usage(recorder.usage), "hitl": run["metadata"].get("hitl")}
+            return {**output, "recordings": made, "text": text, "inputs": inputs}
+
+        output = stages.step(key, run_stage)
+        if has_run:
+            return output
+        problem = None if output["again_at"] is not None else changed(output, text, inputs)
+        if problem is not None and node["id"] not in stages.accepted:
+            raise StagesChanged(run["id"], {node["id"]: problem})
+        made = output["recordings"]
+        for part in _RECORDINGS:
+            run[part] += made[part]  # type: ignore[literal-required]
+        recorder.usage = copied_usage(made["usage"])
+        if made["hitl"] is not None:
+            run["metadata"] = {**run["metadata"], "hitl": made["hitl"]}
+        return output
+
+    def _inputs(self, node: Node) -> Dict:
+        """Return digests of what goes into a stage beside its node and what earlier stages came to."""
+        policy = policy_dict(stage_policy(BUILT_IN_CEILING, self._graph, node))
+        contracts = {id: each["verify"] for id, each in self._graph["nodes"].items() if each["verify"]}
+        own = {id: verify for id, verify in contracts.items() if id == node["id"]}
+        local = node["metadata"].get("workflow_verification_scope") == "local_only"
+        approval, skills = self._graph["approval_policy"], self._options.skills
+        return {
+            **self._given,
+            "contracts": digest(own if local else contracts),
+            "policy": digest([policy, approval]),
+            "skills": digest([skills, self._options.skill_match]),
+        }
+
+    def _stages_begun(self) -> list[Begun]:
+        """Return the stages that the record of a durable run has, in order."""
+        recorded = () if self._stages is None or self._replay else self._stages.recorded
+        return stages_of(output for key, output in recorded if key.startswith("stage:"))
+
+    def _check_changes(self) -> None:
+        """Raise `StagesChanged` where this graph would run otherwise what has run."""
+        stages, graph, run = self._stages, self._graph, self._run
+        if stages is None or not self._path:
+            return
+        ready = Ready(graph, sys.maxsize, [graph["entry"]])
+
+        def compare(id: str, output: Dict) -> str | None:
+            node = self._node(id)
+            return changed(output, text_of(node), self._inputs(node))
+
+        check_path(run["id"], self._stages_begun(), ready, stages.accepted, compare)
+
     def _replayed(self, node: Node, stage_id: str, replay: Replay) -> StageRecord:
         """Return the record of the node's stage from the replayed run."""
         now = self._progress.now()
         return {**replay.take(node["id"]), "id": stage_id, "started_at": now, "finished_at": now}
+
+
+#: What happens in stages and stands in the record of the run, each in a list.
+_RECORDINGS = ("tool_recordings", "trace_spans", "hitl_questions")
 
 
 def _consumed(node: Node, artifacts: Sequence[Artifact]) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
 
 from harnpy.agent.tasks import in_turn
 from harnpy.agent.tool_registry import failure_reason
@@ -205,6 +206,7 @@ def _done_as_stage(work: Work, item: _Item) -> _Branch:
         task=f"{work.task}\n\nMap item {item.number} of {item.total}",
         artifacts=[item.artifact or _as_artifact(work, item)],
         session=work.session.of_branch(item.number),
+        turn_key=work.turn_key and f"{work.turn_key}:map_{item.number}",
     )
     ended = run_stage(part)
     index = {"index": item.number - 1}
@@ -226,5 +228,11 @@ def _part_of(node: Node, number: int, output_kind: str | None) -> Node:
 
 def _as_artifact(work: Work, item: _Item) -> Artifact:
     kind = _policy(work)["item_artifact_kind"] or KIND
-    fields = {"kind": kind, "text": item.text, "data": item.value}
+    # A branch that is entered again has the same prompt, which may show the id.
+    id = (
+        None
+        if work.turn_key is None
+        else f"artifact_{uuid5(NAMESPACE_OID, f'{work.turn_key}:{item.number}')}"
+    )
+    fields = {"id": id, "kind": kind, "text": item.text, "data": item.value}
     return normalised_artifact(fields, work.runtime.sessions.world)

@@ -101,6 +101,26 @@ class Ready:
             self.add(id)
         return None
 
+    def take_again(self, id: str) -> None:
+        """Take a node that the run has taken before: the next one, unless the graph was changed."""
+        found = None if self.problem_with(id) else self.take()
+        if found == id:
+            return
+        if found is not None:
+            self._queue.appendleft(found)
+            self._queued[found] += 1
+        if self._queued[id]:
+            self._queue.remove(id)
+            self._queued[id] -= 1
+
+    def problem_with(self, id: str) -> str | None:
+        """Return why a node can't run now; None if it can."""
+        if id not in self._nodes:
+            return "is gone from the graph"
+        if not self._queued[id]:
+            return "isn't reached any more by what has run before it"
+        return "waits for further nodes now" if self._waits(id) else None
+
     def complete(self, id: str, branch: str | None) -> list[Edge]:
         """Queue what follows a stage that ended on ``branch``. Return the edges followed."""
         if id not in self.completed:
@@ -251,9 +271,10 @@ _OF_RESULT = (
 )  # fmt: skip
 
 
-def failed_stage(error: str) -> Ended:
+def failed_stage(error: str, category: str, retry_after: float | None) -> Ended:
     """Return the end of a stage that failed with an error."""
-    return Ended({"status": FAILED, "error": error}, ERROR, ERROR, [], None)
+    failure = {"error": error, "error_category": category, "retry_after": retry_after}
+    return Ended({"status": FAILED, **failure}, ERROR, ERROR, [], None)
 
 
 def stage_record(node: Node, ended: Ended, **fields: Any) -> StageRecord:

@@ -6,8 +6,10 @@ holds the conversation, so a stage that runs again continues it.
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.agent.active_skills import read_matching, read_skills
@@ -25,7 +27,7 @@ from harnpy.agent.loop.loop_settings import (
     opening,
     read_loop_options,
 )
-from harnpy.agent.loop.transcript_entries import assistant_message, record_reply
+from harnpy.agent.loop.transcript_entries import assistant_message, record_reply, recorded_answer
 from harnpy.formats.dicts import Options, not_negative
 from harnpy.formats.json import pretty_json
 from harnpy.llm.call_result import result_dict
@@ -34,9 +36,10 @@ from harnpy.llm.request_messages import request_message
 from harnpy.session.artifacts import recorded
 from harnpy.session.compaction import CompactPolicy
 from harnpy.session.conversation import Conversation, SessionConversation
+from harnpy.session.events import EventDraft
 from harnpy.session.prompt import CONTRACT, DEFINITION, PERSISTENCE, SKILLS, TOOLS, Prompt
 from harnpy.session.transcript import message_event
-from harnpy.workflow.execution.stage_work import Ended, brief_stage, result_artifact
+from harnpy.workflow.execution.stage_work import Ended, StageSession, brief_stage, result_artifact
 from harnpy.workflow.execution.verification import verified
 from harnpy.workflow.graph import given_policy, normalise_node
 
@@ -49,8 +52,9 @@ if TYPE_CHECKING:
     from harnpy.formats.dicts import Dict
     from harnpy.llm.reply import Reply
     from harnpy.llm.request import Request
+    from harnpy.session.agent_turn import Turn
     from harnpy.workflow.artifacts import Artifact
-    from harnpy.workflow.execution.stage_work import StageSession, Work
+    from harnpy.workflow.execution.stage_work import Briefing, Work
     from harnpy.workflow.graph_shapes import Node
 
 
@@ -181,7 +185,7 @@ _SUCCEEDED = ("done", "completed")
 
 def run_stage(work: Work) -> Ended:
     """Run a node of the kind `stage`, or of a kind without a module of its own."""
-    stage = Stage(work.runtime, work.node, work.session, work.contracts)
+    stage = Stage(work.runtime, work.node, work.session, work.contracts, work.turn_key)
     made = stage.run(work.task, work.artifacts)
     outcome, branch = (SUCCESS, SUCCESS) if made.succeeded else (made.result["status"], FAILED)
     verification = verified(work.node, made.result)
@@ -200,51 +204,101 @@ class StageResult(NamedTuple):
         return self.result["status"] in _SUCCEEDED
 
 
+#: The end of a turn's key: the number of the stage in its run, and of its attempt.
+_VISIT = re.compile(r":(\d+)(?::attempt:(\d+))?(?::map_\d+)?\Z")
+
+
 @dataclass(slots=True)
 class Stage:
-    """``node`` holds Python callables for functions; ``contracts`` are those that the prompt shows."""
+    """``node`` holds Python callables for functions; ``contracts`` are those that the prompt shows. With a
+    ``turn_key`` the work is a turn of a stored session, for that key only once."""
 
     runtime: Runtime
     node: Node
     session: StageSession
     contracts: Sequence[Dict] = ()
+    turn_key: str | None = None
+    #: That of the turn that the work is.
+    conversation: Conversation | None = None
 
     def run(self, task: str, artifacts: Sequence[Artifact]) -> StageResult:
         """Work on ``task``. Raise `MisuseError` and `OptionError` for an unsuitable node, `CallError`."""
         runtime, node = self.runtime, self.node
         briefing = brief_stage(runtime, node, self.session.id, task, artifacts, self.contracts)
+        if self.turn_key is not None and runtime.stages is not None:
+            act, id = partial(self._in_turn, briefing), self._turn_session(self.turn_key)
+            done: StageResult = runtime.stages.turn(id, self.turn_key, act)
+            return done
+        made = self._made(briefing)
+        if runtime.keeps(self.session.id):
+            runtime.record(self.session.id, recorded([made.artifact], self.session.id))
+        return made
+
+    def _made(self, briefing: Briefing) -> StageResult:
+        """Ask the model, in a loop or once, and return what it came to."""
+        runtime, node = self.runtime, self.node
         answer = self._loop(briefing.prompt) if self._is_agent() else self._call(briefing.prompt)
         result = {**answer, **briefing.as_dict()}
         transcript = visible(result["transcript"], node["output_visibility"])
-        made = result_artifact(runtime, node, result, briefing)
-        if runtime.keeps(self.session.id):
-            runtime.record(self.session.id, recorded([made], self.session.id))
-        return StageResult(result, made, transcript)
+        return StageResult(result, result_artifact(runtime, node, result, briefing), transcript)
+
+    def _in_turn(
+        self, briefing: Briefing, runtime: Runtime, turn: Turn, conversation: Conversation
+    ) -> StageResult:
+        """Do the work as a turn; its last event but the end is the artifact's, which keeps its id."""
+        id = conversation.id
+        inside = replace(
+            self,
+            runtime=runtime,
+            session=StageSession(id, given=True),
+            turn_key=None,
+            conversation=conversation,
+        )
+        made = inside._made(briefing)
+        [(type, payload)] = recorded([made.artifact], id)
+        turn.write(EventDraft(type, payload))
+        made.artifact["id"] = turn.events[-1].body["artifact"]["id"]
+        return made
+
+    def _turn_session(self, key: str) -> str:
+        """Return the session of the turn. Single calls see no others before them, so each gets one, unless
+        the program has chosen the session."""
+        if self._is_agent() or self.session.given:
+            return self.session.id
+        found = _VISIT.search(key)
+        visit = [] if found is None else [number for number in found.groups() if number is not None]
+        return "_".join([self.session.id, *visit])
 
     def _is_agent(self) -> bool:
         return self.node["mode"] == "agent" or bool(tool_entries(self.node["tools"]))
 
     def _loop(self, prompt: str) -> Dict:
         """Run a loop. Its trace covers this stage alone, whatever the program did before."""
-        loop = loop_of(self.runtime, loop_settings(self.runtime, self.node, self.session.id, prompt))
+        loop = loop_of(
+            self.runtime, loop_settings(self.runtime, self.node, self.session.id, prompt), self.conversation
+        )
         trace = self.runtime.models.trace
-        before = trace.summary()
+        before, tokens = trace.summary(), (trace.input_tokens, trace.output_tokens)
         result = loop.run()
-        return {**result, "trace": trace.summary_since(before)}
+        used = {
+            "input_tokens": trace.input_tokens - tokens[0],
+            "output_tokens": trace.output_tokens - tokens[1],
+        }
+        return {**result, "llm": {**result["llm"], **used}, "trace": trace.summary_since(before)}
 
     def _call(self, prompt: str) -> Dict:
         """Make one call, after the messages of the session if that was given."""
         models = self.runtime.models
         options = models.options(call_options(self.node))
         request = models.request(prompt, self.node["system"], options)
-        conversation = self._conversation()
+        conversation = self.conversation or self._conversation()
         with self._entered():
             try:
                 conversation.begin(request.system, request.tool_format)
                 conversation.add({"role": "user", "content": prompt})
                 self._begin_step(conversation, request)
                 with self.runtime.context().as_caller():
-                    reply = models.ask(request)
+                    reply = models.ask(request, answer=recorded_answer(conversation))
             except BaseException as error:
                 conversation.fail(error)
                 raise

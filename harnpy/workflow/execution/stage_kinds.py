@@ -124,6 +124,7 @@ def _employed(work: Work) -> Worker:
             "stage_id": work.stage_id,
             "session_id": work.session.id,
             "stored": work.session.given,
+            "turn_key": work.turn_key,
         },
         request=read_request(work.task, node["system"], metadata),
         carry=Carry(),

@@ -108,7 +108,8 @@ class Work:
 
     ``node`` is normalised, with the run's options filled in, and has Python callables for functions;
     ``artifacts`` are all of the run so far, ``transcript`` the last stage's.
-    ``contracts`` are those that the stage's prompt shows; ``execution`` is where commands run.
+    ``contracts`` are those that the stage's prompt shows; ``execution`` is where commands run. In a durable
+    run ``turn_key`` names the stage's turn of its session.
     """
 
     runtime: Runtime
@@ -121,6 +122,7 @@ class Work:
     session: StageSession
     contracts: Sequence[Dict] = ()
     execution: Mapping[str, Any] | None = None
+    turn_key: str | None = None
 
 
 class Ended(NamedTuple):

@@ -19,7 +19,7 @@ from harnpy.workflow.records.record_shapes import encoded
 from harnpy.workflow.records.replay_fixture import fixture_made
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harnpy.formats.dicts import Dict
     from harnpy.workflow.records.record_shapes import RunRecord, StageRecord
@@ -113,7 +113,7 @@ def _once(stage: StageRecord, news: Dict | None, former: list[str]) -> Dict:
     if former and consumed[: len(former)] == former:
         line["consumed_artifact_ids"], line[_MORE] = consumed[len(former) :], True
     metadata, transcript = stage["metadata"], stage["transcript"]
-    artifacts: list[Any] = []
+    artifacts: list[Mapping[str, Any]] = []
     same: list[list[str]] = []
     for artifact in stage["artifacts"]:
         data, keys = artifact["data"], []

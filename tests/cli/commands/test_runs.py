@@ -197,9 +197,31 @@ def test_list_shows_the_newest_first(harnpy: Command, save: Save, write: Callabl
     write(".harn-runs/deep.json", '{"id": ' + "[" * 100_000)
     done = harnpy("runs", "list")
     first, second, third = (line.split() for line in done.stdout.splitlines())
-    assert first == ["id", "workflow", "status", "stages", "started", "(UTC)", "duration", "cost", "path"]
-    assert second[:8] == ["run-2", "w", "failed", "0", "2026-02-01", "00:00:00", "-", "-"]
-    assert third[:9] == ["run-1", "Demo", "completed", "2", "2026-01-01", "00:00:00", "2.5", "s", "$0.0123"]
+    assert first == [
+        "id",
+        "workflow",
+        "engine",
+        "status",
+        "stages",
+        "started",
+        "(UTC)",
+        "duration",
+        "cost",
+        "path",
+    ]
+    assert second[:9] == ["run-2", "w", "record", "failed", "0", "2026-02-01", "00:00:00", "-", "-"]
+    assert third[:10] == [
+        "run-1",
+        "Demo",
+        "record",
+        "completed",
+        "2",
+        "2026-01-01",
+        "00:00:00",
+        "2.5",
+        "s",
+        "$0.0123",
+    ]
     assert third[-1].endswith(".harn-runs/a.json")
     assert (done.stderr, done.returncode) == ("", 0)
 
@@ -212,6 +234,7 @@ def test_list_for_tools(harnpy: Command, save: Save) -> None:
             "id": "run-1", "workflow_id": "w", "workflow_name": "Demo", "status": "completed", "stages": 2,
             "started_at": "2026-01-01T00:00:00.000Z", "finished_at": "2026-01-01T00:00:02.500Z",
             "duration_ms": 2500, "cost": 0.01234, "path": "kept/a.json",
+            "engine": "record",
         }
     ]  # fmt: skip
 

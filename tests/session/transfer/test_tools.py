@@ -19,7 +19,7 @@ from harnpy.llm.call import Models
 from harnpy.session.errors import TransferError
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
-from harnpy.session.transfer import claude_code, codex
+from harnpy.session.transfer import claude_code, codex, foreign
 from harnpy.session.transfer.blocks import ADDRESSES
 from harnpy.session.transfer.directories import import_sessions
 from harnpy.session.transfer.formats import TOOLS, export, format_of, import_
@@ -52,7 +52,9 @@ def kinds(content: Any) -> list[str]:
     return [block["type"] for block in content] if isinstance(content, list) else ["text"]
 
 
-def test_transcripts_of_claude_code() -> None:
+@pytest.mark.parametrize("room", [foreign._KEPT, 10_000, 0])
+def test_transcripts_of_claude_code(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign, "_KEPT", room)  # what there is no room for is read twice
     store, report = imported(HERE / "claude_code")
     assert (report.imported, report.errors) == ([TALK, CHILD, FORK], [])
     talk = load(TALK, store)

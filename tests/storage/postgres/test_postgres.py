@@ -237,10 +237,44 @@ class TestErrors:
         assert texts(store) == ["a", *new]
 
     def test_names_that_the_server_cannot_keep(self, store: Store) -> None:
-        with pytest.raises(StorageError):
-            store.stream("session", "a\0b", NOTES)
-        with pytest.raises(StorageError):
-            store.stream("session", "\ud800", NOTES)
+        for name in ("a\0b", "\ud800"):
+            stream = store.stream("session", name, NOTES)
+            with pytest.raises(StorageError):
+                stream.last()
+            with pytest.raises(StorageError):
+                stream.append(notes(1, "a"), 0)
+
+
+class TestStatements:
+    """What is asked often is planned once, where the server's process is the connection's own."""
+
+    @staticmethod
+    def prepared(store: Any) -> int:
+        for number in range(30):  # by any of its connections
+            store.stream("session", "s", NOTES).append(notes(number + 1, "a"), number)
+        count: list[tuple[int]] = store._database.read("SELECT count(*) FROM pg_prepared_statements")
+        return count[0][0]
+
+    def test_they_are_prepared(self, store: Store) -> None:
+        assert self.prepared(store) > 0
+
+    def test_not_behind_a_pooler(self, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        from psycopg import ConnectionInfo
+
+        monkeypatch.setattr(ConnectionInfo, "backend_pid", 1)  # the pooler's own number
+        store = open_store(postgres)
+        assert self.prepared(store) == 0
+        assert texts(store) == ["a"] * 30
+        store.close()
+
+    def test_who_reads_first_appends_behind_what_he_read(self, store: Store) -> None:
+        store.stream("session", "s", NOTES).append(notes(1, "a", "b"), 0)
+        stream = store.stream("session", "s", NOTES)
+        assert [note.text for note in stream.read()] == ["a", "b"]
+        store.stream("session", "s", NOTES).append(notes(3, "c"), 2)
+        assert stream.version == 2
+        with pytest.raises(VersionConflict):
+            stream.append(notes(3, "d"), stream.version)
 
 
 class TestUpkeep:

@@ -1,0 +1,146 @@
+"""Durable runs for the command line: their engine, the program that one does, and its end.
+
+Who stops a command that works on a run gives the run back: it goes on where its last step was recorded.
+Spec: 09 §2.9, 10 §C19, §C21.
+"""
+
+from __future__ import annotations
+
+import os.path
+from contextlib import contextmanager
+from errno import EINVAL
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from harnpy.cli import Stopped
+from harnpy.cli.console import complain, one_line, say
+from harnpy.cli.project_setup import bind_project, require_trust
+from harnpy.durable import bodies
+from harnpy.faults import Fault
+from harnpy.project import ManifestError
+from harnpy.session.stores import store_settings
+from harnpy.storage.opening import parse_url
+from harnpy.workflow.engines import open_engine
+from harnpy.workflow.engines.contract import PROGRAM
+from harnpy.workflow.engines.errors import RunError, RunFailed
+from harnpy.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from harnpy import Vm
+    from harnpy.vm.unit import Unit
+    from harnpy.workflow.engines.contract import Engine, Job, Json, RunContext, RunHandle
+
+    Warn = Callable[[Unit], object]
+
+_USUAL = "local"
+
+
+def store_url(url: str | None) -> str:
+    """Return the URL of the store that runs are in, as that of sessions. Raises `ManifestError`."""
+    return url or store_settings(World()).url
+
+
+def is_there(url: str) -> bool:
+    """Return whether opening the store creates nothing. Raises `StorageError`."""
+    parsed = parse_url(url)
+    return parsed.scheme not in ("sqlite", "jsonl") or os.path.exists(parsed.target)
+
+
+@contextmanager
+def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[Engine]:
+    """The engine of that name, ``local`` by default. What it still works on in the end is given back.
+
+    ``warn`` is called with each program about which there are warnings.
+    """
+
+    def prepare(vm: Vm, job: Job) -> None:
+        if warn is not None:
+            vm.careful, vm.on_warnings = True, warn
+        bind_project(vm, job.body["entry"])
+
+    found = open_engine(engine or _USUAL, url, bodies=bodies(url, prepare))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def start(
+    file: str, args: Sequence[str], *, id: str | None, queue: str | None, where: tuple[Any, Any], warn: Warn
+) -> Json:
+    """Run a program durably, and return what it comes to; with ``queue``, print its id and leave it there.
+
+    ``where`` are the engine's name and the store's URL, None for the usual ones.
+    """
+    job = _job(file, args=args)
+    engine, url = where
+    with opened(engine, store_url(url), warn) as found:
+        handle = found.start(job, id=id, queue=queue)
+        if queue is None:
+            return awaited(handle)
+        say(one_line(handle.id))
+        return None
+
+
+def resume(
+    id: str,
+    file: str | None,
+    args: Sequence[str],
+    *,
+    accept: Sequence[str],
+    where: tuple[Any, Any],
+    warn: Warn,
+) -> Json:
+    """Go on with a run, and return what it comes to; with ``file``, that takes the place of its program.
+
+    ``accept`` names finished stages that may have changed.
+    """
+    engine, url = where
+    with opened(engine, store_url(url), warn) as found:
+        job = stored = found.job(id)
+        if file is not None:
+            if job.kind != PROGRAM:
+                raise RunError(f"run '{id}' does a {job.kind}: a file can only take the place of a program")
+            words, pipeline = args or job.body["args"], job.body.get("pipeline")
+            job = _job(file, args=words, pipeline=pipeline, store=job.store)
+        if accept:
+            job = replace(job, body={**job.body, "accept_changes": [*accept]})
+        return awaited(found.resume(id, job=None if job is stored else job))
+
+
+def _job(file: str, **options: Any) -> Job:
+    """Return the job of a program. Raises OSError, and `ManifestError` where nobody trusts its project."""
+    from harnpy.durable.programs import program_job
+
+    require_trust([file])
+    try:
+        return program_job(file, **options)
+    except UnicodeDecodeError:
+        raise OSError(EINVAL, "not a text file", file) from None
+
+
+def awaited(handle: RunHandle) -> Json:
+    """Return what the run comes to. Who is stopped meanwhile learns how it goes on."""
+    complain(one_line(f"run '{handle.id}'"))
+    try:
+        return handle.result()
+    except Stopped:
+        complain(one_line(f"run '{handle.id}' goes on with `harnpy run --resume {handle.id}`"))
+        raise
+
+
+def unexplained(error: Exception) -> Exception | None:
+    """Say in a line why there is no run, or what has become of it.
+
+    What its program has failed with here is returned: to be shown as that of any program.
+    """
+    cause = error.__cause__
+    if isinstance(error, RunFailed) and isinstance(cause, Exception):
+        error = cause
+    if not isinstance(error, Fault) or isinstance(error, ManifestError):
+        return error
+    complain(f"error: {one_line(error.message)}")
+    return None

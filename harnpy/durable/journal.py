@@ -1,0 +1,658 @@
+"""The journal of a program's run: what it sees of the outside, in order. Spec: 10 §C19.1.
+
+Everything that a program learns from outside is an *effect*, and has a key: `<task>/<n>:<kind>`, the n-th of
+that Harn task. An effect of a kind that returns at once is recorded where it is asked for. One that waits is
+begun, and comes to its end, only when no task can run: one at a time, recorded before the program hears of
+it. Between two records a program only computes. So a run that is begun again from its start, with the
+records in its hands, gets to where the record ends, and to nothing else, whatever runs in parallel.
+
+Time is part of it: the clock that deadlines and sleeps are measured by stands still while a program computes,
+and moves with the records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from _thread import get_ident
+from collections import deque
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from zlib import crc32
+
+from harnpy.durable.values import Unrecordable, decode, decode_error, encode, encode_error
+from harnpy.session.errors import ambiguous
+from harnpy.vm.errors import CategorizedFault, Leaving, RuntimeFault
+from harnpy.vm.run.scheduler import place_in_program
+from harnpy.workflow.engines.contract import Step
+from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
+from harnpy.world.loops import close_generators, end_tasks
+from harnpy.world.threads import Ticker, Wakeful
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from contextvars import Context
+
+    from harnpy.vm.run.scheduler import Scheduler
+    from harnpy.vm.run.tasks import Task
+    from harnpy.workflow.engines.contract import Json, RunContext
+    from harnpy.world import World
+
+    T = TypeVar("T")
+
+# What returns at once. Nobody outside can notice the first four.
+NOW: Final = "now"
+RANDOM: Final = "random"
+ID: Final = "id"
+READ: Final = "read"
+WRITE: Final = "write"
+SESSION: Final = "session"
+STDIN: Final = "stdin"
+#: That an agent's tool begins.
+TOOL: Final = "tool"
+# What waits.
+SLEEP: Final = "sleep"
+PROCESS: Final = "process"
+HTTP: Final = "http"
+MODEL: Final = "model"
+HUMAN: Final = "human"
+HOST: Final = "host"
+WAIT: Final = "wait"
+#: What stays as it is when it is first asked for: its key is the name of it.
+ENV: Final = "env"
+#: Not asked for by the program: that it has printed so much.
+OUTPUT: Final = "out"
+
+_UNNOTICED = frozenset({NOW, RANDOM, ID, READ})
+#: What may have done its work although it was cut off, and would do it twice.
+_UNSAFE = frozenset({WRITE, PROCESS, HTTP, HOST})
+#: What moves the program's clock, beside everything that waits.
+_TIMED = frozenset({NOW, STDIN})
+
+#: Characters, and seconds, that output waits at most for the append that records it.
+_MOST_PRINTED = 1 << 16
+#: Steps that wait at most for an append.
+_MOST_HELD = 512
+_TICK = 0.05
+#: Seconds between two looks of something that nobody can interrupt.
+LOOK = 0.2
+
+#: Whether the running code is part of an effect: what that has the world do is its own affair.
+_INSIDE: ContextVar[bool] = ContextVar("inside an effect", default=False)
+
+
+#: The innermost call of an agent's tool that the running code is part of.
+_CALL: ContextVar[_ToolCall | None] = ContextVar("tool call", default=None)
+
+
+class _ToolCall(NamedTuple):
+    """A call that may not be made twice. ``is_old``: an earlier process began it."""
+
+    key: str
+    is_old: bool
+
+
+class CutOff(CategorizedFault):
+    """An effect of a tool's call was cut off with its process, and the call isn't made twice (10 §A1.13)."""
+
+
+class NotDurable(RuntimeFault):
+    """A durable run can't do this: its end could not be recorded, or what it began would not survive."""
+
+
+class Ending(Leaving):
+    """Unwinds the program of a run that is over for its engine, for which ``error`` is the reason."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Effect:
+    """Something that was asked for and has no end yet; ``future`` is the program's."""
+
+    __slots__ = ("begin", "context", "future", "key", "task", "work")
+
+    def __init__(
+        self, key: str, begin: Callable[[], Awaitable[Any]], future: asyncio.Future[Any], task: Task | None
+    ) -> None:
+        self.key = key
+        self.begin = begin
+        self.future = future
+        self.task = task
+        self.context: Context = copy_context()
+        self.work: asyncio.Task[Any] | None = None
+
+
+class Journal:
+    """Records the effects of one program, or gives out those that are recorded.
+
+    What really happens outside, happens in a loop of the journal's own, which runs only while the program
+    waits: so nothing comes to the program's own loop but what is recorded.
+    """
+
+    def __init__(self, run: RunContext, world: World) -> None:
+        self._run = run
+        self._world = world
+        self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
+        self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
+        self._next = 0
+        self._thread = get_ident()
+        self._tasks: Scheduler | None = None
+        self._counts: dict[str, int] = {}
+        #: Recorded with the next append.
+        self._held: list[Step] = []
+        self._printed: list[tuple[Callable[[str], object], str]] = []
+        self._size = 0
+        self._outputs = 0
+        self._effects: dict[str, _Effect] = {}
+        self._ended: deque[_Effect] = deque()
+        #: The program's clock, in seconds since it began.
+        self.seconds = 0.0
+        self._start: float | None = None
+        self._loop = asyncio.new_event_loop()
+        self._wakeful: Wakeful | None = None
+        self._woken: asyncio.Future[None] | None = None
+        self._ticker: Ticker | None = None
+        self._is_due = self._is_asked_to_end = False
+        self._has_begun = False
+        #: Whether the next effect may have happened already, in a process that was killed in it.
+        self.may_have_happened = run.attempt > 1 or bool(self._recorded)
+        #: Whether the program has ended: from then on nothing is recorded.
+        self.is_over = False
+        self.ending: Ending | None = None
+
+    def begin(self) -> None:
+        """The program begins: from now on what it sees is recorded."""
+        self._has_begun = True
+        # What comes behind the records is new to the engine, too.
+        if self._run.recorded:
+            self._run.record(*self._run.recorded)
+
+    def attach(self, tasks: Scheduler) -> None:
+        """Record what the tasks of this scheduler do, and let them see time pass as it is recorded."""
+        self._tasks = tasks
+        tasks.now = lambda: self.seconds
+        tasks.turns = self  # type: ignore[assignment]
+        self._run.on_end(self._ask_to_end)
+
+    # --- effects ----------------------------------------------------------------------------------
+
+    def passes(self) -> bool:
+        """Whether what is asked for now is done without a record: it is part of an effect, or comes before
+        the program begins, or closes what it has left."""
+        if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
+            return True
+        if self.ending is not None and not isinstance(self.ending.error, RunCancelled):
+            raise self.ending
+        return self.is_over
+
+    def at_once(self, kind: str, act: Callable[[], T]) -> T:
+        """Return what ``act()`` returns, or what it did when this was recorded. Raises what it raises."""
+        if self.passes():
+            return act()
+        self.take()
+        key = self._new_key(self._task(), kind)
+        step = self._head()
+        if step is not None:
+            if step.key != key:
+                raise self._diverged(key, self._task(), step)
+            self._advance()
+            given: T = self._came_to(step.output)
+            return given
+        is_noticed = kind not in _UNNOTICED
+        if is_noticed:
+            self.flush()
+        try:
+            cut_off = self._cut_off(kind, _CALL.get())
+            if cut_off is not None:
+                raise cut_off
+            value: T | None = act()
+            error: Exception | None = None
+        except Exception as failure:
+            value, error = None, failure
+        output, error = self._written(key, value, error)
+        if kind in _TIMED:
+            self.seconds = output["at"] = self._elapsed()
+        self._hold(Step(key, output))
+        if is_noticed:
+            self.flush()
+            self.may_have_happened = False
+        if error is not None:
+            raise error
+        return value  # type: ignore[return-value]
+
+    def _hold(self, step: Step) -> None:
+        """Record a step with the next append."""
+        self._held.append(step)
+        if len(self._held) >= _MOST_HELD:
+            self.flush()
+
+    def fact(self, name: str, look: Callable[[], T]) -> T:
+        """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
+        if _INSIDE.get() or get_ident() != self._thread:
+            return look()
+        key = f"{name}:{ENV}"
+        if key not in self._facts:
+            fact = self._facts[key] = {"ok": encode(look())}
+            if not self.is_over:
+                self._held.append(Step(key, fact))
+        known: T = self._came_to(self._facts[key])
+        return known
+
+    @contextmanager
+    def calling(self, tool: str, policy: str) -> Iterator[None]:
+        """A block in which an agent's tool runs. Unless ``policy`` is ``retry``, an effect in it fails that
+        was cut off and could do its work twice."""
+        if policy == "retry" or self.passes():
+            yield
+            return
+        call = _ToolCall(self._next_key(self._task(), TOOL), self.is_repeated())
+        self.at_once(TOOL, lambda: tool)
+        token = _CALL.set(call)
+        try:
+            yield
+        finally:
+            _CALL.reset(token)
+
+    def _cut_off(self, kind: str, call: _ToolCall | None) -> CutOff | None:
+        """Return the failure of an effect that an earlier process may have begun; None if it may be had."""
+        if not self.may_have_happened or call is None or not call.is_old or kind not in _UNSAFE:
+            return None
+        return CutOff("tool_error", ambiguous(f"{self._run.run_id}:{call.key}"))
+
+    async def waited(self, kind: str, begin: Callable[[], Awaitable[T]]) -> T:
+        """Return what ``await begin()`` returns, once nothing else can go on; or what it did then."""
+        if _INSIDE.get():
+            return await begin()
+        if self.is_over:
+            raise asyncio.CancelledError
+        self.take()
+        task = self._task()
+        key = self._new_key(task, kind)
+        effect = _Effect(key, begin, asyncio.get_running_loop().create_future(), task)
+        self._effects[key] = effect
+        try:
+            given: T = await effect.future
+            return given
+        finally:
+            if self._effects.pop(key, None) is not None and effect.work is not None:
+                effect.work.cancel()
+
+    def is_repeated(self) -> bool:
+        """Whether there are records that weren't given out yet."""
+        return self._next < len(self._recorded)
+
+    def _task(self) -> Task | None:
+        return None if self._tasks is None else self._tasks.responsible()
+
+    def _new_key(self, task: Task | None, kind: str) -> str:
+        id = "task_root" if task is None else task.id()
+        number = self._counts[id] = self._counts.get(id, 0) + 1
+        return f"{id}/{number}:{kind}"
+
+    def _written(
+        self, key: str, value: Any, error: Exception | None
+    ) -> tuple[dict[str, Json], Exception | None]:
+        """Return what is recorded of an effect, and the error that it came to."""
+        if error is None:
+            try:
+                return {"ok": encode(value)}, None
+            except Unrecordable as what:
+                error = NotDurable(f"a durable run can't record {key}: it came to {what}")
+        return {"error": encode_error(error)}, error
+
+    def _came_to(self, output: dict[str, Json]) -> Any:
+        """Return, or raise, what a record says."""
+        self.seconds = output.get("at", self.seconds)
+        if "error" in output:
+            raise decode_error(output["error"])
+        return decode(output["ok"])
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def resolve(self, seconds: float | None) -> bool:
+        """No task can go on: let one effect come to its end, or time pass until ``seconds`` are over.
+
+        Return whether there was anything to wait for.
+        """
+        timer = None if seconds is None else self._exactly(self.seconds + seconds)
+        if self.is_over:  # what is closing waits for nobody
+            self.seconds = self.seconds if timer is None else timer
+            return timer is not None
+        self.take()
+        step = self._head()
+        if step is not None:
+            self._repeat(step, timer)
+            return True
+        if not self._effects and timer is None:
+            return False
+        self._go_on_outside(timer)
+        return True
+
+    def _repeat(self, step: Step, timer: float | None) -> None:
+        """Give out the next record, which must be one that the program waits for."""
+        effect = self._effects.pop(step.key, None)
+        if effect is not None:
+            self._advance()
+            self._settle(effect, step.output)
+            return
+        sleeper = self._sleeper(timer)
+        if timer is None or step.key != self._next_key(sleeper, SLEEP):
+            waiting = next(iter(self._effects.values()), None)
+            if waiting is not None:
+                raise self._diverged(waiting.key, waiting.task, step)
+            raise self._diverged(self._next_key(sleeper, SLEEP) if timer else "nothing", sleeper, step)
+        self._new_key(sleeper, SLEEP)
+        self._advance()
+        self.seconds = max(step.output["at"], timer)
+
+    def _go_on_outside(self, timer: float | None) -> None:
+        """Let what was asked for go on until something has ended, or it is time; record which."""
+        if timer is None or self._effects or timer - self._elapsed() > _TICK:
+            self.flush()
+        for effect in [*self._effects.values()]:
+            if effect.work is None:
+                self._begin(effect)
+        self.may_have_happened = False
+        if not self._ended:
+            self._in_loop(self._first(None if timer is None else max(timer - self._elapsed(), 0)))
+        self.take()
+        self._ask(self._run.check)
+        while self._ended:
+            effect = self._ended.popleft()
+            if self._effects.pop(effect.key, None) is not None:
+                self._record_end(effect)
+                return
+        if timer is not None and self._elapsed() >= timer - 1e-6:
+            sleeper = self._sleeper(timer)
+            is_long = timer - self.seconds > _TICK
+            self.seconds = max(self._elapsed(), timer)
+            self._hold(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
+            if is_long:
+                self.flush()
+
+    def _begin(self, effect: _Effect) -> None:
+        kind = effect.key.rpartition(":")[2]
+        cut_off = self._cut_off(kind, effect.context.get(_CALL))
+
+        async def work() -> Any:
+            if cut_off is not None:
+                raise cut_off
+            return await effect.begin()
+
+        def done(_: object) -> None:
+            self._ended.append(effect)
+            self._wake()
+
+        effect.context.run(_INSIDE.set, True)
+        effect.work = self._loop.create_task(work(), context=effect.context)
+        effect.work.add_done_callback(done)
+
+    def _record_end(self, effect: _Effect) -> None:
+        assert effect.work is not None
+        if effect.work.cancelled():
+            error: BaseException | None = asyncio.CancelledError()
+        else:
+            error = effect.work.exception()
+        if error is not None and not isinstance(error, Exception):
+            if not isinstance(error, asyncio.CancelledError):
+                raise error
+            error = NotDurable(f"{effect.key} was cancelled from outside")
+        value = None if error is not None else effect.work.result()
+        output, error = self._written(effect.key, value, error)
+        self.seconds = output["at"] = self._elapsed()
+        self._held.append(Step(effect.key, output))
+        self.flush()
+        if effect.future.done():
+            return
+        if error is not None:
+            effect.future.set_exception(error)
+        else:
+            effect.future.set_result(value)
+
+    def _settle(self, effect: _Effect, output: dict[str, Json]) -> None:
+        try:
+            value = self._came_to(output)
+        except Exception as error:
+            effect.future.set_exception(error)
+        else:
+            effect.future.set_result(value)
+
+    def _sleeper(self, timer: float | None) -> Task | None:
+        """The task whose wait is over at that time; none where it isn't one of the program's own waits."""
+        timers = self._tasks.timers if self._tasks is not None else ()
+        return timers[0][2] if timer is not None and timers and timers[0][0] <= timer + 1e-6 else None
+
+    def _exactly(self, timer: float) -> float:
+        """Return the time of the program's own timer, if that is the one: a sum of floats is only near it."""
+        sleeper = self._sleeper(timer)
+        return timer if sleeper is None or self._tasks is None else max(timer, self._tasks.timers[0][0])
+
+    def _next_key(self, task: Task | None, kind: str) -> str:
+        id = "task_root" if task is None else task.id()
+        return f"{id}/{self._counts.get(id, 0) + 1}:{kind}"
+
+    def _elapsed(self) -> float:
+        """The seconds that have passed since the program began, without those between two processes."""
+        now = self._world.clock.monotonic()
+        if self._start is None:
+            self._start = now - self.seconds
+        return max(now - self._start, self.seconds)
+
+    # --- the loop outside -------------------------------------------------------------------------
+
+    def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if self._wakeful is None:
+            self._wakeful = Wakeful(self._loop)
+        return self._loop.run_until_complete(coroutine)
+
+    async def _first(self, seconds: float | None) -> None:
+        """Return when an effect has ended, the seconds are over, or the run is asked to end."""
+        woken = self._woken = self._loop.create_future()
+        timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
+        try:
+            if not (self._is_asked_to_end or self._ended):
+                await woken
+        finally:
+            self._woken = None
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    def look(self, seconds: float) -> None:
+        """Let so much time pass for something that isn't recorded."""
+        self._in_loop(self._first(seconds))
+        if not self.is_over:
+            self._ask(self._run.check)
+
+    def outside(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine outside of the program, whose result it doesn't see: what closes things."""
+
+        async def run() -> T:
+            _INSIDE.set(True)
+            return await coroutine
+
+        return self._in_loop(run())
+
+    def close(self) -> None:
+        """End what still runs outside."""
+        if self._ticker is not None:
+            self._ticker.stop()
+        with suppress(RuntimeError):  # an effect may have ended with the process's own end
+            self._in_loop(end_tasks())
+            self._in_loop(close_generators())
+        if self._wakeful is not None:
+            self._wakeful.close()
+        self._loop.close()
+
+    # --- output -----------------------------------------------------------------------------------
+
+    def write(self, write: Callable[[str], object], text: str) -> None:
+        """Print ``text``, once it is recorded that it was printed."""
+        if self.is_over:
+            if self.ending is None:
+                write(text)
+            return
+        if _INSIDE.get() or not self._has_begun or get_ident() != self._thread:
+            write(text)
+            return
+        self._printed.append((write, text))
+        self._size += len(text)
+        if self.is_repeated():
+            self._skip_if_printed()
+        elif self._size >= _MOST_PRINTED:
+            self.flush()
+        elif self._ticker is None:
+            self._ticker = Ticker(_TICK, self._tick)
+
+    def flush(self) -> None:
+        """Record what was held back, then print what is recorded."""
+        if self.is_repeated() or self.is_over:
+            return
+        steps, printed = self._held, self._printed
+        if printed:
+            self._outputs += 1
+            steps.append(Step(f"output/{self._outputs}:{OUTPUT}", self._fact()))
+        self._is_due = False
+        if not steps:
+            return
+        self._held, self._printed, self._size = [], [], 0
+        self._ask(lambda: self._run.record(*steps))
+        for write, text in printed:
+            write(text)
+        if printed:
+            self._world.streams.write_err("")  # which has shown before what was printed before
+
+    def _fact(self) -> list[int]:
+        """How many characters wait to be printed, and a sum of them."""
+        return [self._size, crc32("".join(text for _, text in self._printed).encode("utf-8", "replace"))]
+
+    def _advance(self) -> None:
+        """The next record is given out."""
+        self._next += 1
+        if self.is_repeated():
+            self._skip_if_printed()
+
+    def _skip_if_printed(self) -> None:
+        """Forget the output so far if the record says here that an earlier process has printed as much."""
+        _, step = self._recorded[self._next]
+        if _is_output(step) and self._size >= step.output[0]:
+            self._skip_printed(step)
+
+    def _skip_printed(self, step: Step) -> None:
+        if self._fact() != step.output:
+            raise self._diverged(f"other output, of {self._size} characters", self._task(), step)
+        self._printed, self._size = [], 0
+        self._outputs += 1
+        self._advance()
+
+    def _tick(self) -> None:
+        """In another thread: have the program print what it has, if anything waits."""
+        if self._printed or self._is_asked_to_end:
+            self._is_due = True
+            if self._tasks is not None:
+                self._tasks.signal.watched = self._tasks.signal.pending = True
+
+    # --- while the program computes: as `harnpy.vm.run.aio.Turns` ----------------------------------
+
+    def poll(self) -> None:
+        """Between two turns of a loop of the program."""
+        if self.is_due():
+            self.take()
+
+    def is_due(self) -> bool:
+        return self._is_due or self._is_asked_to_end or self.ending is not None
+
+    def take(self) -> None:
+        """Do what can't wait: print, or end. Raises `Ending`."""
+        if self.ending is not None:
+            raise self.ending
+        if self._is_asked_to_end:
+            self._ask(self._run.check)
+        if self._is_due:
+            self.flush()
+            self._is_due = False
+            if self._tasks is not None:
+                self._tasks.signal.watched = self._tasks.limited
+                self._tasks.refresh()
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def ending_with(self, run: Callable[[Callable[[], T]], T]) -> Callable[[Callable[[], T]], T]:
+        """Return ``run``, which runs a program, so that what is done when it has ended isn't recorded."""
+
+        def whole(body: Callable[[], T]) -> T:
+            try:
+                value = run(body)
+                self.end()
+                return value
+            except Ending:
+                raise
+            except Exception:
+                self.end()
+                raise
+            except Leaving:
+                self.end()
+                raise
+            finally:
+                self.is_over = True
+
+        return whole
+
+    def end(self) -> None:
+        """The program has come to its end: record and print what is left."""
+        step = self._head()
+        if step is not None:
+            raise self._diverged("nothing more", None, step)
+        self.flush()
+
+    def _ask_to_end(self) -> None:
+        """In another thread: the run was cancelled, or is another worker's."""
+        self._is_asked_to_end = True
+        if self._tasks is not None:
+            self._tasks.signal.watched = self._tasks.signal.pending = True
+        with suppress(RuntimeError):  # the loop is closed: the program has ended
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _ask(self, call: Callable[[], T]) -> T:
+        """Ask the run, which may say that it is over. No program can catch that."""
+        try:
+            return call()
+        except BaseException as error:
+            self.ending = Ending(error)
+            self.is_over = True
+            raise self.ending from error
+
+    def _head(self) -> Step | None:
+        """The next record, of which the program must ask for the effect; none if there are no more."""
+        while self.is_repeated():
+            _, step = self._recorded[self._next]
+            if not _is_output(step):
+                return step
+            self._skip_printed(step)
+        return None
+
+    def _diverged(self, asked: str, task: Task | None, step: Step) -> Ending:
+        """The program asks for something else than the record has."""
+        frame = sys._getframe() if task is None or task.greenlet is None else task.greenlet.gr_frame
+        if self._tasks is not None and task is self._tasks.current:
+            frame = sys._getframe()
+        place = place_in_program(frame)
+        number, _ = self._recorded[self._next]
+        error = ReplayDiverged(self._run.run_id, f"{asked}{place}", step.key, number)
+        self.ending = Ending(error)
+        self.is_over = True
+        return self.ending
+
+
+def _is_fact(step: Step) -> bool:
+    return step.key.endswith(f":{ENV}")
+
+
+def _is_output(step: Step) -> bool:
+    return step.key.endswith(f":{OUTPUT}")

@@ -1,0 +1,199 @@
+"""Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
+
+The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd}`. A run executes these texts, not
+what is on the disk by now, in a `Vm` of its own whose world is behind a journal (`harnpy.durable.journal`).
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Any
+
+from harnpy.builtins.agents.waitpoints import Patience
+from harnpy.builtins.bridge.live_event_log import log_of, log_of_project
+from harnpy.durable.journal import Ending, Journal
+from harnpy.durable.loops import RecordedLoop
+from harnpy.durable.recorded import ProgramFiles, RecordedProvider, RecordedWorld, SettingsWorld, placed
+from harnpy.durable.stores import RecordedStore
+from harnpy.durable.waits import OutlastingWaits
+from harnpy.embedding import Vm
+from harnpy.eventlog.topics import StoreEventLog
+from harnpy.formats.json import as_data
+from harnpy.session.stores import StoreSettings
+from harnpy.storage.opening import open_store
+from harnpy.vm.errors import ExitRequest
+from harnpy.vm.modules import Modules, find_module, surface_of
+from harnpy.workflow.engines.contract import PROGRAM, Job
+from harnpy.world import World
+from harnpy.world.guarded import GuardedWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harnpy.llm.call import Models
+    from harnpy.storage.contract import Store
+    from harnpy.workflow.engines.contract import Json, RunContext
+
+
+def program_job(
+    file: str,
+    *,
+    args: Sequence[str] = (),
+    pipeline: str | None = None,
+    store: str = "",
+    world: World | None = None,
+) -> Job:
+    """Return the job that runs a program: the text of ``file``, and of every module that it may import.
+
+    Raises OSError and UnicodeDecodeError when the file can't be read.
+    """
+    files = (World() if world is None else world).files
+    entry = os.path.join(files.cwd(), file)
+    texts = {entry: files.read_text(entry)}
+    left = [entry]
+    while left:
+        path = left.pop()
+        for wanted, *_ in surface_of(texts[path]).requests:
+            place = find_module(files, wanted, os.path.dirname(path))
+            if place is None or place.bundled or place.path in texts:
+                continue
+            try:
+                texts[place.path] = files.read_text(place.path)
+            except (OSError, UnicodeDecodeError):
+                continue  # the program says so, where it imports it
+            left.append(place.path)
+    body = {"entry": file, "files": texts, "args": list(args), "pipeline": pipeline, "cwd": files.cwd()}
+    return Job(PROGRAM, os.path.basename(file), body, store)
+
+
+def run(
+    job: Job,
+    context: RunContext,
+    *,
+    world: World | None = None,
+    prepare: Callable[[Vm], object] = lambda vm: None,
+) -> Json:
+    """Do a program's job, from where its record ends; return what its entry returns, as JSON.
+
+    ``world`` is everything outside, by default the real one; ``prepare(vm)`` is called with the Vm before the
+    program begins. A program that calls `exit(code)` has ended with `{exit: code}`. Raises VmError when it
+    fails, SourceFault when it is none.
+    """
+    body = job.body
+    world = World() if world is None else world
+    cwd = body.get("cwd") or world.files.cwd()
+    texts = ProgramFiles(body["files"], cwd)
+    journal = Journal(context, world)
+    recorded = RecordedWorld(world, journal, cwd)
+    settings = SettingsWorld(recorded, placed(world.files, cwd))
+    vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
+    vm.module_files = texts
+    try:
+        prepare(vm)
+        source = texts.read_text(os.path.join(cwd, body["entry"]))
+        value = vm.run_source(
+            source, file=body["entry"], args=body.get("args") or (), entry=body.get("pipeline")
+        )
+    except Ending as ending:
+        raise ending.error from None
+    except ExitRequest as request:
+        return {"exit": request.code}
+    finally:
+        vm.close_stores()
+        journal.close()
+    return as_data(value)
+
+
+class _RecordedVm(Vm):
+    """A Vm whose programs see the world through a journal."""
+
+    def __init__(
+        self, recorded: RecordedWorld, settings: World, journal: Journal, run_id: str, store: str
+    ) -> None:
+        self._recorded = recorded
+        self._store_url = store
+        self._journal = journal
+        super().__init__(settings)
+        self.enter = journal.ending_with(self.enter)
+        self.settings.on_models.append(self._record_models)
+        self.settings.calling = journal.calling
+        self._kept_log: Store | None = None
+        recorded.waits = OutlastingWaits(journal, self.tasks, recorded.real, run_id, self._log_store)
+        self.service(Patience, lambda vm: Patience()).wait = recorded.waits.wait
+        stores = self.sessions.stores
+        if store:
+            usual = stores.settings
+            stores.settings = StoreSettings(store, usual.durable)
+        stores.open = lambda url: self._record_store(open_store(url))
+        tasks = self.tasks
+        tasks.idle = self._idle
+        tasks.open_bridge = lambda scheduler, awaitable: RecordedLoop(scheduler, journal)
+        journal.attach(tasks)
+
+    @property
+    def world(self) -> World:
+        if self._world is None:
+            self._world = GuardedWorld(self._recorded, self.guard, self.clock)
+        return self._world
+
+    def service(self, cls: type[Any], make: Callable[[Any], Any]) -> Any:
+        return super().service(cls, self._log if cls is StoreEventLog else make)
+
+    def _log(self, vm: Any) -> StoreEventLog:
+        """The event log: the project's, else in the store of the job, else the program's own."""
+        log = log_of_project(vm)
+        if _in_memory(log.store) and self._store_url:
+            log = StoreEventLog(open_store(self._store_url), now=lambda: self.world.clock.now())
+        if not _in_memory(log.store):
+            self._kept_log = log.store
+            log.store = self._record_store(log.store)
+        return log
+
+    def _log_store(self) -> Store | None:
+        """The store of the event log as it is; None for one in memory."""
+        log_of(self)
+        return self._kept_log
+
+    def _record_store(self, store: Store) -> Store:
+        """A store in memory is the program's own."""
+        if _in_memory(store):
+            return store
+        return RecordedStore(store, self._journal)  # type: ignore[return-value]
+
+    def start(self, body: Callable[[], Any]) -> Any:
+        # What reading and checking the program has looked up is known or not, as it was cached or not.
+        modules = self.state(Modules)
+        self._states.clear()
+        self._states[Modules] = modules
+        self._journal.begin()
+        return super().start(body)
+
+    def close_stores(self) -> None:
+        """Let go of what the program has of stores: the process may do other runs."""
+        self.sessions.stores.close()
+        log = self._services.get(StoreEventLog)
+        if log is not None:
+            log.close()
+
+    def _idle(self, seconds: float | None) -> None:
+        """No task can go on."""
+        bridge = self.tasks.bridge
+        if isinstance(bridge, RecordedLoop):
+            bridge.run(seconds)
+        else:
+            self._journal.resolve(seconds)
+
+    def _record_models(self, models: Models) -> None:
+        """Have the calls of models recorded, but for those that mocks answer: these are the program's own."""
+        find: Any = models.provider
+
+        def recorded(request: Any) -> Any:
+            provider = find(request)
+            return provider if provider is models.mock else RecordedProvider(provider, self._journal)
+
+        models.provider = recorded  # type: ignore[method-assign]
+        models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
+
+
+def _in_memory(store: Store) -> bool:
+    return store.url.startswith("memory:")

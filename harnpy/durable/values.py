@@ -1,0 +1,206 @@
+"""What an effect came to, as JSON and back: any value that comes through the door to the world, or an error.
+
+What JSON has is written as it is. All else is a dict with one key that begins with ``$``: bytes, a text that
+JSON can't hold, a tuple, a set, a dict with other keys, a number that is no JSON number, an object of a class
+that says how it is made again (`object.__reduce_ex__`), as errors do.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64decode, b64encode
+from importlib import import_module
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harnpy.workflow.engines.contract import Json
+
+#: Integers within are JSON numbers everywhere.
+_MOST = 2**63 - 1
+#: Classes that are made again: ours, and those that hold what a system says.
+_ROOM = "harnpy."
+_OTHERS = frozenset({os.stat_result})
+
+
+class Unrecordable(Exception):
+    """A value that can't be written down; the text says which."""
+
+
+def encode(value: Any) -> Json:
+    """Return ``value`` as JSON that `decode` reads. Raises `Unrecordable`."""
+    match value:
+        case None | bool():
+            return value
+        case str() if type(value) is str:
+            return value if _is_text(value) else {"$text": _base64(value.encode("utf-8", "surrogatepass"))}
+        case int() if type(value) is int:
+            return value if -_MOST <= value <= _MOST else {"$int": str(value)}
+        case float() if type(value) is float:
+            return value if isfinite(value) else {"$float": repr(value)}
+        case bytes():
+            return {"$bytes": _base64(value)}
+        case list() if type(value) is list:
+            return [encode(item) for item in value]
+        case dict() if type(value) is dict:
+            return _encode_dict(value)
+        case tuple() if type(value) is tuple:
+            return {"$tuple": [encode(item) for item in value]}
+        case set() | frozenset():
+            return {"$set": [encode(item) for item in sorted(value, key=repr)]}
+    return _encode_object(value)
+
+
+def decode(written: Json) -> Any:
+    """Return the value that `encode` wrote."""
+    if type(written) is list:
+        return [decode(item) for item in written]
+    if type(written) is not dict:
+        return written
+    if len(written) != 1 or not next(iter(written)).startswith("$"):
+        return {key: decode(item) for key, item in written.items()}
+    ((kind, inner),) = written.items()
+    match kind:
+        case "$text":
+            return b64decode(inner).decode("utf-8", "surrogatepass")
+        case "$int" | "$float":
+            return int(inner) if kind == "$int" else float(inner)
+        case "$bytes":
+            return b64decode(inner)
+        case "$tuple":
+            return tuple(decode(item) for item in inner)
+        case "$set":
+            return {decode(item) for item in inner}
+        case "$dict":
+            return {decode(key): decode(item) for key, item in inner}
+        case "$object":
+            return _decode_object(*inner)
+    raise ValueError(f"a record has {kind}, which this version of harnpy doesn't know")
+
+
+def _is_text(value: str) -> bool:
+    """Return whether every store of JSON takes a text: none takes lone surrogates, PostgreSQL no NUL."""
+    if value.isascii():
+        return "\0" not in value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
+
+
+def _encode_dict(value: dict[Any, Any]) -> Json:
+    plain = all(type(key) is str and _is_text(key) for key in value)
+    if plain and not (len(value) == 1 and next(iter(value)).startswith("$")):
+        return {key: encode(item) for key, item in value.items()}
+    return {"$dict": [[encode(key), encode(item)] for key, item in value.items()]}
+
+
+def _encode_object(value: Any) -> Json:
+    cls = type(value)
+    if not (cls.__module__.startswith(_ROOM) or cls in _OTHERS) or "<locals>" in cls.__qualname__:
+        raise Unrecordable(f"a {cls.__name__}")
+    try:
+        made, arguments, *rest = value.__reduce_ex__(2)
+    except (TypeError, ValueError):
+        raise Unrecordable(f"a {cls.__name__}") from None
+    state = rest[0] if rest else None
+    if made is not cls:  # `copyreg.__newobj__`, which is given the class
+        arguments = arguments[1:]
+    return {"$object": [_name(cls), made is cls, encode(list(arguments)), encode(state)]}
+
+
+def _decode_object(name: str, is_called: bool, arguments: Json, state: Json) -> Any:
+    cls = _class(name)
+    given, held = decode(arguments), decode(state)
+    value = cls(*given) if is_called else cls.__new__(cls, *given)
+    _restore(value, held)
+    return value
+
+
+def _restore(value: Any, state: Any) -> None:
+    inner, slots = state if type(state) is tuple else (state, None)
+    for each in (inner, slots):
+        for key, item in (each or {}).items():
+            object.__setattr__(value, key, item)
+
+
+def _name(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _class(name: str) -> Any:
+    module, _, path = name.partition(":")
+    found: Any = import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+# Errors: their class, what they were made with and what they hold, and what they come from.
+
+
+def encode_error(error: BaseException) -> Json:
+    """Return an error as JSON: what it is and says for people, and what `decode_error` makes it of again.
+
+    Parts that can't be written down are left out; an error of a class that can't be found by its name is one
+    of the nearest class above that can.
+    """
+    cls = next(each for each in type(error).__mro__ if "<locals>" not in each.__qualname__)
+    written: dict[str, Json] = {"type": _name(cls), "message": _shown(error)}
+    category = getattr(error, "category", None)
+    if isinstance(category, str):
+        written["category"] = category
+    made = error.__reduce__()
+    arguments = made[1] if isinstance(made, tuple) and type(made[1]) is tuple else error.args
+    written["args"] = [_or_text(item) for item in arguments]
+    state = {key: item for key, item in vars(error).items() if _can(item)}
+    if state:
+        written["state"] = encode(state)
+    for key, source in (("cause", error.__cause__), ("context", error.__context__)):
+        if isinstance(source, Exception) and (key == "cause" or source is not error.__cause__):
+            written[key] = encode_error(source)
+    return written
+
+
+def decode_error(written: Json) -> Exception:
+    """Return the error that `encode_error` wrote, to be raised."""
+    cls, arguments = _class(written["type"]), tuple(decode(item) for item in written["args"])
+    if not (isinstance(cls, type) and issubclass(cls, Exception)):
+        raise ValueError(f"a record has the error {written['type']}, which is none")
+    # A class of Python's own is made by its arguments alone; others may want more than they pass on.
+    error = cls(*arguments) if cls.__init__ in _OWN_MAKERS or cls.__module__ == "builtins" else None
+    if error is None:
+        error = cls.__new__(cls, *arguments)
+        error.args = arguments
+    for key, item in decode(written.get("state") or {}).items():
+        object.__setattr__(error, key, item)
+    if "context" in written:
+        error.__context__ = decode_error(written["context"])
+    if "cause" in written:
+        error.__cause__ = decode_error(written["cause"])
+    return error
+
+
+_OWN_MAKERS = frozenset({Exception.__init__, BaseException.__init__, OSError.__init__})
+
+
+def _shown(error: BaseException) -> str:
+    text = str(error)
+    return text if _is_text(text) else ascii(text)
+
+
+def _can(value: Any) -> bool:
+    try:
+        encode(value)
+    except Unrecordable:
+        return False
+    return True
+
+
+def _or_text(value: Any) -> Json:
+    return encode(value) if _can(value) else encode(str(value))

@@ -1,0 +1,217 @@
+"""The engines that the contract is tested on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from harnpy.workflow.engines import open_engine as opened
+from harnpy.workflow.engines.contract import Body, Engine
+from tests.counts import COUNT
+from tests.forked import Forks
+from tests.support import ROOT, Popen
+from tests.workflow.engines.bodies import BODIES, Journal
+
+
+class Kind(NamedTuple):
+    """An engine on a store. ``url`` has a place for the directory of the test, or for the server."""
+
+    engine: str
+    url: str
+    #: Options of an engine whose leases end soon, for workers that stand still.
+    hasty: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
+
+
+KINDS = {
+    "local-sqlite": Kind("local", "sqlite:{directory}/runs.db?durability=relaxed", {"ttl": 0.5}),
+    "local-postgres": Kind("local", "{postgres}", {"ttl": 0.5}),
+    "dbos-postgres": Kind("dbos", "{postgres}", {"ttl": 0.5}, {"poll": 0.05}),
+    "dbos-sqlite": Kind(
+        "dbos", "sqlite:{directory}/runs.db?durability=relaxed", {"ttl": 0.5}, {"poll": 0.05}
+    ),
+}
+
+
+#: What CI tries on DBOS, which takes ten times as long for each; a campaign tries all.
+_ON_DBOS = {
+    "dbos-postgres": {
+        "test_a_run_is_its_steps_and_what_its_body_returns",
+        "test_an_id_that_exists_is_that_run",
+        "test_what_a_body_raises_is_the_run_s_failure",
+        "test_a_run_that_failed_goes_on_behind_its_steps",
+        "test_a_body_that_does_something_else_diverges",
+        "test_a_fork_goes_on_from_a_step",
+        "test_cancelling_reaches_what_is_running",
+        "test_a_wait_returns_what_was_said",
+        "test_a_queue_keeps_its_limits",
+        "test_the_smaller_priority_goes_first_then_the_older",
+        "test_lists_are_filtered",
+    },
+    "dbos-sqlite": {"test_a_run_is_its_steps_and_what_its_body_returns"},
+}
+#: Of the tests of DBOS alone, those that only a campaign tries.
+_LARGE = {
+    "test_a_worker_that_is_gone_keeps_its_slot",
+    "test_a_run_that_is_handed_on_keeps_its_deadline",
+    "test_a_schedule_starts_each_run_once_whoever_works",
+    "test_an_application_with_a_dbos_of_its_own_takes_the_engine_in",
+    "test_sqlite_serves_one_process",
+}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if COUNT.campaign:
+        return
+    left_out = [item for item in items if not _is_tried(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_tried(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function) or Path(__file__).parent not in item.path.parents:
+        return True
+    tried = _ON_DBOS.get(item.callspec.params.get("kind", "")) if hasattr(item, "callspec") else None
+    return item.originalname not in _LARGE and (tried is None or item.originalname in tried)
+
+
+def open_engine(
+    kind: str, url: str, bodies: Mapping[str, Body] = BODIES, *, hasty: bool = False, **options: Any
+) -> Engine:
+    """Open an engine of that kind on the store at ``url``."""
+    found = KINDS[kind]
+    more = {**found.options, **(found.hasty if hasty else {}), **options}
+    return opened(found.engine, url, bodies=bodies, **more)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store."""
+    url = KINDS[kind].url
+    if "{postgres}" in url:
+        url = url.format(postgres=request.getfixturevalue("postgres"))
+    if kind == "dbos-postgres":
+        forget_runs(url)
+        request.getfixturevalue("anchor").open(url)
+    elif kind == "dbos-sqlite":
+        request.getfixturevalue("anchor").close()
+    return url.format(directory=tmp_path)
+
+
+def forget_runs(url: str, schema: str = "harn_dbos") -> None:
+    """Empty the tables of DBOS but for an `Anchor`'s queue: making them anew takes a second."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]
+        ).fetchall()
+        which = {
+            "dbos_migrations": "false",
+            "application_versions": "false",
+            "queues": "name NOT LIKE 'harn.%'",
+        }
+        deletes = [f"DELETE FROM {schema}.{name} WHERE {which.get(name, 'true')}" for (name,) in tables]
+        connection.execute("; ".join(["SET session_replication_role = replica", *deletes]))
+
+
+class Anchor:
+    """Keeps DBOS launched from test to test: that takes as long as most of them."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+
+    def open(self, url: str) -> None:
+        if self._engine is None:
+            self._engine = open_engine("dbos-postgres", url)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+@pytest.fixture(scope="module")
+def anchor() -> Iterator[Anchor]:
+    anchor = Anchor()
+    yield anchor
+    anchor.close()
+
+
+@pytest.fixture(scope="session")
+def dbos_forks() -> Iterator[Callable[[], Forks]]:
+    """What workers of DBOS are forked from: to import it takes longer than all that they do."""
+    started: list[Forks] = []
+
+    def forks() -> Forks:
+        if not started:
+            started.append(Forks(ROOT, "harnpy.workflow.engines.dbos"))
+        return started[0]
+
+    yield forks
+    for each in started:
+        each.end()
+
+
+Open = Callable[..., Engine]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def engines(kind: str, url: str) -> Iterator[Open]:
+    """Open an engine on the store of the test; all of them are closed in the end."""
+    engines: list[Engine] = []
+
+    def one_more(**options: Any) -> Engine:
+        engines.append(open_engine(kind, url, **options))
+        return engines[-1]
+
+    yield one_more
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture
+def engine(engines: Open) -> Engine:
+    return engines()
+
+
+@pytest.fixture
+def process(kind: str, url: str, popen: Popen, dbos_forks: Callable[[], Forks]) -> Iterator[Start]:
+    """Start a process that works on the store of the test; see `processes`."""
+    started: list[subprocess.Popen[str]] = []
+
+    def one_more(work: str, *arguments: object) -> subprocess.Popen[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.workflow.engines.processes",
+            work,
+            kind,
+            url,
+            *map(str, arguments),
+        ]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        begin = popen if KINDS[kind].engine != "dbos" or COUNT.campaign else dbos_forks().popen
+        started.append(begin(command, cwd=ROOT, text=True, **pipes))
+        return started[-1]
+
+    yield one_more
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal")
