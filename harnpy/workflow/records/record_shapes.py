@@ -261,8 +261,8 @@ def is_plain(value: Any, known: Collection[int] = ()) -> bool:
 
 
 def data_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | None:
-    """Return the ids of the parts of a value that is made of dicts, lists and what JSON has a word for, and is
-    not nested too deeply; None for another one. Whether its texts can be written isn't asked."""
+    """Return the ids of the parts of a value that is made of dicts, lists and what JSON has a word for, and
+    is not nested too deeply; None for another one. Whether its texts can be written isn't asked."""
     parts, seen = [value], set[int]()
     depth, of_depth = 1, 1
     for place, part in enumerate(parts):
