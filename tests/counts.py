@@ -120,7 +120,7 @@ class Counts:
     killed_waiters = Size(1, 3)
 
     # Engines.
-    queued_runs = Size(40, 400)
+    queued_runs = Size(40, 200)
     rivals = Size(4, 8)
 
     # Sessions.

@@ -95,12 +95,6 @@ def summaries(directory: Path) -> Iterator[Summary]:
             yield summary
 
 
-def to_the_second(text: str) -> str:
-    """Return a time as a list shows it; one that can't be read as it is."""
-    time = _time(text)
-    return text if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
 def _time(text: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)
@@ -109,11 +103,17 @@ def _time(text: str) -> datetime | None:
     return time if time.tzinfo else None
 
 
+def to_the_second(text: str) -> str:
+    """Return a time as a list shows it; one that can't be read as it is."""
+    time = _time(text)
+    return text if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
 # A run record as lines for the terminal, and the differences of two. Spec: 09 §8.1–8.2.
 
 
 _PASSED = ("complete", "completed", "success", "verified")
-_FAILED = ("failed", "error", "cancelled")
+_FAILED = ("failed", "error", "cancelled", "dead")
 
 
 def style_of(status: str) -> str:

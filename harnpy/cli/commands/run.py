@@ -108,7 +108,7 @@ _OF_DURABLE = {
 }
 #: Options that hold for one process, so not for a run that goes on in another one.
 _NOT_DURABLE = (
-    "-e --deny --allow --limit --llm-mock --llm-mock-record --skill-dir --attended --trace --walk "
+    "-e --deny --allow --limit --time --llm-mock --llm-mock-record --skill-dir --attended --trace --walk "
     "--watch-agents"
 ).split()
 

@@ -130,8 +130,8 @@ class Attempt:
         self._calls.append(call)
 
     def _raise_end(self) -> None:
-        if self._lost is not None:
-            raise self._lost
+        if self._lost is not None or self.unrecorded is not None:
+            raise self._lost or self.unrecorded  # type: ignore[misc]
         if self._reason is not None:
             raise RunCancelled(self.run_id, self._reason)
 
@@ -188,13 +188,16 @@ class Attempt:
             raise conflict
 
     def finish(self, output: Json = None, failure: BaseException | None = None) -> None:
-        """Write how the body ended. A run that was cancelled ends so, whatever its body came to."""
+        """Write how the body ended. A run that was cancelled ends so, whatever its body came to.
+
+        Nothing is written when a step could not be recorded: whoever takes the run up does that step again.
+        """
         self.failure = failure
-        if self._lost is not None:
+        if self._lost is not None or self.unrecorded is not None:
             return
 
         def end() -> None:
-            status, error = (COMPLETED, None) if failure is None else (FAILED, _text(failure))
+            status, error = (COMPLETED, None) if failure is None else (FAILED, failure_text(failure))
             if self._reason is not None:
                 status, error = CANCELLED, self._reason or None
             self._end(status, output if status == COMPLETED else None, error)
@@ -255,7 +258,7 @@ def _call_all(calls: Sequence[Callable[[], None]]) -> None:
         call()
 
 
-def _text(error: BaseException) -> str:
+def failure_text(error: BaseException) -> str:
     """Return an error as the record of a run has it."""
     message = getattr(error, "message", None)
     return message if isinstance(message, str) else f"{type(error).__name__}: {error}".removesuffix(": ")

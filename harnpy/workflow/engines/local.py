@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from itertools import islice
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -41,7 +42,7 @@ from harnpy.workflow.engines.contract import (
     RunQuery,
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound
-from harnpy.workflow.engines.queues import Queues, Schedules, check_name
+from harnpy.workflow.engines.queues import Queues, Room, Schedules, check_name, open_runs
 from harnpy.workflow.engines.run_log import (
     CANCEL,
     CLAIMED,
@@ -51,6 +52,7 @@ from harnpy.workflow.engines.run_log import (
     RunFacts,
     RunHead,
     RunLog,
+    as_stored,
     job_data,
     read_head,
 )
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from harnpy.storage.contract import Head, Store
     from harnpy.storage.leases import Lease
     from harnpy.workflow.engines.contract import Body, Job, Json, RunInfo, Schedule, StepInfo
+    from harnpy.workflow.engines.queues import OpenRuns
     from harnpy.workflow.engines.run_log import Draft
 
 #: Seconds that the lease of a run lasts unless it is renewed.
@@ -71,8 +74,8 @@ TTL: Final = 30.0
 GRACE: Final = 30.0
 #: Seconds between two looks: at the runs that this engine works on, and of who waits for one elsewhere.
 _LOOK, _GLANCE = 0.2, 1.0
-#: Seconds between two looks of a worker for what is queued.
-_PAUSE = 0.1
+#: Seconds between two looks of a worker for what is queued, at least; else so many times what a look takes.
+_PAUSE, _SHARE = 0.1, 5.0
 #: Seconds that runs have to notice that the engine is closed, and that the lease of one that has ended may
 #: take to be let go.
 _CLOSING, _LETTING_GO = 1.0, 0.5
@@ -131,7 +134,7 @@ class LocalEngine:
     ) -> LocalHandle:
         self._check_open()
         self._check_kind(job.kind)
-        _check_options(priority, delay, timeout, attributes)
+        check_options(priority, delay, timeout, attributes)
         if id is not None:
             check_name("run", id)
         if queue is not None:
@@ -180,7 +183,7 @@ class LocalEngine:
         """Return the run of that id, which goes on here if it should and nobody works on it."""
         self.store.changes(KIND, id, 0, _GLANCE)  # it may be being made
         facts = self._known(id).load()
-        if job not in (facts.first_job, facts.job):
+        if as_stored(job) not in (facts.first_job, facts.job):
             raise RunExists(id)
         attempt = None
         if here and not self._head(id).agent:
@@ -311,7 +314,7 @@ class LocalEngine:
             attempts = self._working()
             for attempt in attempts:
                 # A store that fails now is asked again in a moment; if it stays so, the next append says it.
-                with suppress(StorageError):
+                with suppress(StorageError, RunError):
                     if attempt.is_late:
                         reason = f"it took longer than {attempt.head.timeout:g} s"
                         self.cancel(attempt.run_id, reason=reason)
@@ -329,7 +332,7 @@ class LocalEngine:
     def get(self, id: str) -> RunInfo | None:
         self._check_open()
         head = self.store.head(KIND, id)
-        return None if head is None else self._info(head)
+        return None if head is None else self.info(head)
 
     def job(self, id: str) -> Job:
         job = self._known(id).load().job
@@ -341,14 +344,9 @@ class LocalEngine:
         statuses = query.statuses
         if statuses is not None and QUEUED in statuses:
             statuses |= {DELAYED}  # until somebody looks, that is what stands there
-        found: list[RunInfo] = []
-        for head in all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created")):
-            info = self._info(head)
-            if len(found) == query.limit:
-                break
-            if _matches(info, query):
-                found.append(info)
-        return found
+        heads = all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created"))
+        found = (info for info in map(self.info, heads) if _matches(info, query))
+        return [*islice(found, query.limit)]
 
     def steps(self, id: str) -> list[StepInfo]:
         return [step for _, step in self._known(id).step_infos()]
@@ -369,7 +367,7 @@ class LocalEngine:
     def _head(self, id: str) -> RunHead:
         return read_head(self.stored(id))
 
-    def _info(self, head: Head) -> RunInfo:
+    def info(self, head: Head) -> RunInfo:
         return read_head(head).info(head, self.name, self.now())
 
     # Changing a run.
@@ -495,9 +493,11 @@ class LocalEngine:
         worker = _Worker(self, queues, concurrency)
         try:
             while not self._closed.is_set() and not (stop is not None and stop.is_set()):
-                with suppress(StoreBusy):  # the next look comes soon
+                began = monotonic()
+                with suppress(StoreBusy, LeaseHeld, LeaseLost):  # the next look comes soon
                     worker.look()
-                self._news.wait(_PAUSE)
+                # Where there are very many runs, looking at them mustn't be all that it does.
+                self._news.wait(max(_PAUSE, _SHARE * (monotonic() - began)))
                 self._news.clear()
         finally:
             self._give_back(worker.attempts, self._grace)
@@ -570,12 +570,13 @@ class _Worker:
         for name in queues:
             engine._queues.serve(name)
         engine._schedules.fire(queues, self._start)
-        self._take_up(queues)
+        heads = open_runs(engine.store)
+        self._take_up(queues, heads)
         for name in queues:
-            if self._room > 0:
-                mine = sum(attempt.head.agent == name for attempt in self.attempts)
-                with suppress(LeaseHeld, LeaseLost):  # others choose: the next look comes soon
-                    engine._queues.take(name, self._room, mine, engine._bodies.keys(), self._take_queued)
+            running = sum(attempt.head.agent == name for attempt in self.attempts)
+            room = Room(self._room, running, engine._bodies.keys())
+            with suppress(LeaseHeld, LeaseLost):  # others choose
+                engine._queues.take(name, heads, room, self._take_queued)
 
     def _start(self, schedule: Schedule, due: float) -> None:
         name = f"{schedule.name}@{rfc3339(due).replace('.000Z', 'Z')}"
@@ -585,23 +586,17 @@ class _Worker:
     def _take_queued(self, id: str, fence: Lease) -> None:
         self._take(id, fence)
 
-    def _take_up(self, queues: Sequence[str]) -> None:
-        """Take up runs whose worker is gone, and those that nobody's queue is for."""
-        engine = self._engine
-        found = set()
-        statuses = frozenset((RUNNING, WAITING))
-        candidates = [
-            *all_heads(engine.store, HeadQuery(KIND, statuses)),
-            *all_heads(engine.store, HeadQuery(KIND, frozenset((QUEUED, DELAYED)), agent="")),
-        ]
-        for head in candidates:
+    def _take_up(self, queues: Sequence[str], heads: OpenRuns) -> None:
+        """Take up runs whose worker is gone, and those that are in no queue."""
+        for head, run in heads:
             if self._room <= 0:
                 return
-            run = read_head(head)
-            found.add(head.name)
-            if run.agent in ("", *queues) and run.kind in engine._bodies and self._is_free(head.name, run):
+            is_queued = run.agent != "" and run.status in (QUEUED, DELAYED)
+            is_ours = run.agent in ("", *queues) and run.kind in self._engine._bodies
+            if is_ours and not is_queued and self._is_free(head.name, run):
                 self._take(head.name)
-        self._tries = {id: time for id, time in self._tries.items() if id in found}
+        known = {head.name for head, _ in heads}
+        self._tries = {id: time for id, time in self._tries.items() if id in known}
 
     def _is_free(self, id: str, run: RunHead) -> bool:
         """Return whether the run's lease may be free: asking for it costs a write."""
@@ -636,7 +631,7 @@ class LocalHandle:
         self._engine = engine
 
     def status(self) -> str:
-        return read_head(self._engine.stored(self.id)).status
+        return self._engine.info(self._engine.stored(self.id)).status
 
     def result(self, timeout: float | None = None) -> Json:
         ends = None if timeout is None else monotonic() + timeout
@@ -694,7 +689,7 @@ def _matches(info: RunInfo, query: RunQuery) -> bool:
     )
 
 
-def _check_options(
+def check_options(
     priority: object, delay: object, timeout: object, attributes: Mapping[str, str] | None
 ) -> None:
     """Raise `RunError` for what a run can't be started with."""

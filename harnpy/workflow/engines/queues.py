@@ -7,7 +7,7 @@ fences what it writes: so of all that count at once, one is right.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -19,13 +19,15 @@ from harnpy.storage.contract import HeadQuery, all_heads
 from harnpy.storage.errors import VersionConflict
 from harnpy.workflow.engines.contract import DELAYED, QUEUED, RUNNING, WAITING, Job, Schedule
 from harnpy.workflow.engines.errors import RunError
-from harnpy.workflow.engines.run_log import CODEC, KIND, job_data, read_head, read_job, rows
+from harnpy.workflow.engines.run_log import CODEC, KIND, RunHead, job_data, read_head, read_job, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from harnpy.storage.contract import Head, Store
     from harnpy.storage.leases import Lease
+
+    OpenRuns = Sequence[tuple[Head, RunHead]]
 
 QUEUE, SCHEDULE = "queue", "schedule"
 #: Seconds after which a queue that no worker of its machine has served may go to another machine.
@@ -34,6 +36,8 @@ STALE = 60.0
 _SERVED, _PATIENCE = 15.0, 2.0
 #: Seconds that a queue's lease lasts: it is held while runs are chosen.
 _TTL = 10.0
+#: Heads that are read at once: each page looks at all runs that there are.
+_MANY = 10_000
 
 
 class QueueHead(Struct, omit_defaults=True, frozen=True):
@@ -48,6 +52,26 @@ class QueueHead(Struct, omit_defaults=True, frozen=True):
     #: The machine whose workers serve it, and when one did last.
     machine: str | None = None
     served: float = 0.0
+
+    def recent(self, now: float) -> tuple[float, ...]:
+        """Return the starts that count for the rate."""
+        seconds = 0.0 if self.rate is None else self.rate[1]
+        return tuple(time for time in self.starts if time > now - seconds)
+
+
+class Room(NamedTuple):
+    """What a worker can take on: how many runs, of which kinds. It has ``running`` of the queue already."""
+
+    room: int
+    running: int
+    kinds: Collection[str]
+
+
+def open_runs(store: Store, queue: str | None = None) -> OpenRuns:
+    """Return the heads of the runs that haven't ended: in a queue, "" for none, or all."""
+    statuses = frozenset((DELAYED, QUEUED, RUNNING, WAITING))
+    query = HeadQuery(KIND, statuses, agent=queue, order="id", limit=_MANY)
+    return [(head, read_head(head)) for head in all_heads(store, query)]
 
 
 class Queues:
@@ -73,8 +97,8 @@ class Queues:
 
     def set(self, name: str, **limits: Any) -> None:
         """Make the queue, or change its limits."""
-        _check(name, limits)
-        with self._store.lease(f"queue:{name}", ttl=_TTL, wait=_PATIENCE) as lease:
+        check_queue(name, limits)
+        with self._store.lease(f"queue:{name}", ttl=_TTL, wait=2 * _TTL) as lease:
             self._write(name, replace(self._read(name), **limits, starts=()), lease)
 
     def serve(self, name: str) -> None:
@@ -94,46 +118,43 @@ class Queues:
                 )
             self._write(name, replace(found, machine=self._machine, served=self._now()), lease)
 
-    def take(
-        self, name: str, room: int, mine: int, kinds: Collection[str], take: Callable[[str, Lease], object]
-    ) -> None:
-        """Call ``take`` with each run that may start now, ``room`` of them at most, and the queue's lease.
+    def take(self, name: str, heads: OpenRuns, worker: Room, take: Callable[[str, Lease], object]) -> None:
+        """Call ``take`` with each run that may start now, and the queue's lease.
 
-        The worker that asks runs ``mine`` of the queue's. Raises `LeaseHeld` while others choose.
+        ``heads`` are the runs as they were a moment ago: where none could start, nobody is kept from the
+        queue. Raises `LeaseHeld` while others choose.
         """
-        if not self._next(name, kinds):
+        if not self._choice(name, self._read(name), heads, worker):
             return
         with self._store.lease(f"queue:{name}", ttl=_TTL, wait=_PATIENCE) as lease:
             limits = self._read(name)
-            if limits.worker_concurrency is not None:
-                room = min(room, limits.worker_concurrency - mine)
-            if limits.concurrency is not None:
-                room = min(room, limits.concurrency - self._running(name))
-            starts: tuple[float, ...] = ()
-            if limits.rate is not None:
-                most, seconds = limits.rate
-                starts = tuple(time for time in limits.starts if time > self._now() - seconds)
-                room = min(room, most - len(starts))
-            chosen = self._next(name, kinds)[: max(room, 0)]
+            chosen = self._choice(name, limits, open_runs(self._store, name), worker)
             if chosen and limits.rate is not None:
                 # Before they start: who dies in between has started too few, not too many.
-                self._write(name, replace(limits, starts=starts + (self._now(),) * len(chosen)), lease)
-            for head in chosen:
-                take(head.name, lease)
+                starts = limits.recent(self._now()) + (self._now(),) * len(chosen)
+                self._write(name, replace(limits, starts=starts), lease)
+            for id in chosen:
+                take(id, lease)
 
-    def _running(self, name: str) -> int:
-        statuses = frozenset((RUNNING, WAITING))
-        return sum(1 for _ in all_heads(self._store, HeadQuery(KIND, statuses, agent=name)))
-
-    def _next(self, name: str, kinds: Collection[str]) -> list[Head]:
-        """Return the heads of the runs that could start, in the order in which they should."""
-        now, found = self._now(), []
-        query = HeadQuery(KIND, frozenset((QUEUED, DELAYED)), agent=name, order="created")
-        for head in all_heads(self._store, query):
-            run = read_head(head)
-            if run.kind in kinds and run.may_start(now):
-                found.append((run.priority, head.created, head.name, head))
-        return [head for _, _, _, head in sorted(found, key=lambda each: each[:3])]
+    def _choice(self, name: str, limits: QueueHead, heads: OpenRuns, worker: Room) -> list[str]:
+        """Return the runs that may start now, in their order."""
+        mine = [(head, run) for head, run in heads if run.agent == name]
+        running = sum(run.status in (RUNNING, WAITING) for _, run in mine)
+        room, now = worker.room, self._now()
+        if limits.worker_concurrency is not None:
+            room = min(room, limits.worker_concurrency - worker.running)
+        if limits.concurrency is not None:
+            room = min(room, limits.concurrency - running)
+        if limits.rate is not None:
+            room = min(room, limits.rate[0] - len(limits.recent(now)))
+        if room <= 0:
+            return []
+        ready = [
+            (run.priority, head.created, head.name)
+            for head, run in mine
+            if run.kind in worker.kinds and run.may_start(now)
+        ]
+        return [id for _, _, id in sorted(ready)[:room]]
 
     def _read(self, name: str) -> QueueHead:
         head = self._store.head(QUEUE, name)
@@ -146,7 +167,7 @@ class Queues:
         stream.append(first, version, head=msgspec.to_builtins(head), fence=lease)
 
 
-def _check(name: str, limits: dict[str, Any]) -> None:
+def check_queue(name: str, limits: dict[str, Any]) -> None:
     """Raise `RunError` for a name or a limit that no queue can have."""
     check_name("queue", name)
     for what in ("concurrency", "worker_concurrency"):

@@ -60,15 +60,17 @@ def rows(drafts: Sequence[Draft], version: int, time: int) -> list[Row]:
     """Return the drafts as one append behind record number ``version``. Raises ValueError for no JSON."""
     more = len(drafts)
     return [
-        Row(version + n, type, time, _json(data), more - n) for n, (type, data) in enumerate(drafts, start=1)
+        Row(version + n, type, time, json_text(data), more - n)
+        for n, (type, data) in enumerate(drafts, start=1)
     ]
 
 
-def _json(data: Json) -> str:
+def json_text(data: Json) -> str:
+    """Return data as JSON. Raises ValueError for what is none."""
     try:
         text = _TEXT.encode(data)
     except (TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+        raise ValueError from error
     if not text.isascii():
         try:
             text.encode()
@@ -132,8 +134,8 @@ def read_head(head: Head) -> RunHead:
     """Return what a head of a run says. Raises `CorruptLog`."""
     try:
         return msgspec.convert(head.data, RunHead)
-    except msgspec.ValidationError as error:
-        raise CorruptLog(f"run '{head.name}'", f"its head isn't one of a run: {error}") from None
+    except msgspec.ValidationError:
+        raise CorruptLog(f"run '{head.name}'", "its head is none of a run") from None
 
 
 class Outcome(NamedTuple):
@@ -159,8 +161,9 @@ class RunLog:
         """Append the records, and replace the head. Raises `VersionConflict`, `LeaseLost`, `RunError`."""
         try:
             new = rows(drafts, self.version, round(self._now() * 1e6))
-        except ValueError as error:
-            raise RunError(f"run '{self.id}' can only keep JSON: {error}") from None
+        except ValueError:
+            what = ", ".join(f"step '{data['key']}'" if type == STEP else type for type, data in drafts)
+            raise RunError(f"run '{self.id}' can only keep JSON, and {what} came to something else") from None
         data = None if head is None else msgspec.to_builtins(head)
         self._stream.append(new, self.version, head=data, fence=fence)
         self.version += len(new)
@@ -240,3 +243,8 @@ def read_job(data: Json) -> Job:
 
 def job_data(job: Job) -> Json:
     return msgspec.to_builtins(job)
+
+
+def as_stored(job: Job) -> Job:
+    """Return the job as it comes back from a store: with lists for tuples, say."""
+    return read_job(json.loads(json_text(job_data(job))))

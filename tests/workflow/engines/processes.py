@@ -33,6 +33,11 @@ def work(engine: Engine, *queues: str) -> None:
     say(told(lambda: engine.work(queues=queues or None, stop=stop)))
 
 
+def work_hastily(engine: Engine, *queues: str) -> None:
+    """Be one whose leases end soon: nobody waits long for it when it stands still."""
+    work(engine, *queues)
+
+
 def start(engine: Engine, id: str, job: str) -> None:
     """Start a run, when a line comes, and wait for it."""
     _when_told(lambda: engine.start(Job(**json.loads(job)), id=id).result())
@@ -52,10 +57,10 @@ def _when_told(call: Callable[[], Any]) -> None:
         say(type(error).__name__)
 
 
-WORKS: dict[str, Callable[..., None]] = {each.__name__: each for each in (work, start, resume)}
+WORKS: dict[str, Callable[..., None]] = {each.__name__: each for each in (work, work_hastily, start, resume)}
 
 if __name__ == "__main__":
     what, kind, url, *arguments = sys.argv[1:]
-    opened = open_engine(kind, url, hasty=True)
+    opened = open_engine(kind, url, hasty=what == work_hastily.__name__)
     WORKS[what](opened, *arguments)
     opened.close()

@@ -104,8 +104,8 @@ class TestEngine:
         assert engine.job(handle.id) == job("steps", journal)
 
     def test_an_id_that_exists_is_that_run(self, engine: Engine, journal: Journal) -> None:
-        assert engine.start(job("steps", journal), id="one").result() == outputs(3)
-        assert engine.start(job("steps", journal), id="one").result() == outputs(3)
+        for pair in ((1, 2), [1, 2]):
+            assert engine.start(job("steps", journal, pair=pair), id="one").result() == outputs(3)
         assert len(journal.lines()) == 3
         with pytest.raises(RunExists, match="run 'one' exists already, and is of another job"):
             engine.start(job("steps", journal, count=4), id="one")
@@ -130,7 +130,7 @@ class TestEngine:
 
     def test_a_step_that_is_no_json_fails(self, engine: Engine) -> None:
         handle = engine.start(job("nan"))
-        with pytest.raises(RunFailed):
+        with pytest.raises(RunFailed, match="can only keep JSON, and step 'nan' came to something else"):
             handle.result()
         assert engine.steps(handle.id) == []
 
@@ -232,7 +232,9 @@ class TestEngine:
 
     # Ending early.
 
-    def test_cancelling_reaches_what_runs(self, engine: Engine, engines: Open, journal: Journal) -> None:
+    def test_cancelling_reaches_what_is_running(
+        self, engine: Engine, engines: Open, journal: Journal
+    ) -> None:
         handle = engine.start(job("hang", journal))
         wait_until(journal.lines)
         assert engines().cancel(handle.id, reason="enough")
@@ -455,12 +457,12 @@ class TestEngine:
         """The one that was stopped, and is woken, writes nothing."""
         engine = engines(hasty=True)
         engine.queue("q")
-        first = process("work", "q")
+        first = process("work_hastily", "q")
         assert said(first) == "ready"
         for at in range(0, 3 + 1, 1 if COUNT.campaign else 3):
             handle = engine.start(job("steps", journal, at=at, signal=how), queue="q")
             wait_until(lambda at=at: f"at {at}" in journal.lines())  # type: ignore[misc]
-            second = process("work", "q")
+            second = process("work_hastily", "q")
             assert handle.result() == outputs(3)
             steps = engine.steps(handle.id)
             info = engine.get(handle.id)
@@ -493,7 +495,7 @@ class TestEngine:
         wait_until(lambda: sum(rival.poll() is not None for rival in rivals) == len(rivals) - 1)
         [winner] = [rival for rival in rivals if rival.poll() is None]
         assert {said(rival) for rival in rivals if rival is not winner} == {LeaseHeld.__name__}
-        assert status(engine, "one") == WAITING
+        wait_until(lambda: status(engine, "one") == WAITING)
         engine.cancel("one")
         assert said(winner) == RunCancelled.__name__
 
