@@ -7,6 +7,7 @@ what is on the disk by now, in a `Vm` of its own whose world is behind a journal
 from __future__ import annotations
 
 import os.path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.agents.waitpoints import Patience
@@ -83,24 +84,24 @@ def run(
     world = World() if world is None else world
     cwd = body.get("cwd") or world.files.cwd()
     texts = ProgramFiles(body["files"], cwd)
-    journal = Journal(context, world)
-    recorded = RecordedWorld(world, journal, cwd)
-    settings = SettingsWorld(recorded, placed(world.files, cwd))
-    vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
-    vm.module_files = texts
-    try:
+    with ExitStack() as ending:
+        journal = Journal(context, world)
+        ending.callback(journal.close)
+        recorded = RecordedWorld(world, journal, cwd)
+        settings = SettingsWorld(recorded, placed(world.files, cwd))
+        vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
+        ending.callback(vm.close_stores)
+        vm.module_files = texts
         prepare(vm)
         source = texts.read_text(os.path.join(cwd, body["entry"]))
-        value = vm.run_source(
-            source, file=body["entry"], args=body.get("args") or (), entry=body.get("pipeline")
-        )
-    except Ending as ending:
-        raise ending.error from None
-    except ExitRequest as request:
-        return {"exit": request.code}
-    finally:
-        vm.close_stores()
-        journal.close()
+        try:
+            value = vm.run_source(
+                source, file=body["entry"], args=body.get("args") or (), entry=body.get("pipeline")
+            )
+        except Ending as over:
+            raise over.error from None
+        except ExitRequest as request:
+            return {"exit": request.code}
     return as_data(value)
 
 

@@ -10,8 +10,6 @@ import os.path
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-import httpx2
-
 from harnpy.durable.journal import (
     HOST,
     HTTP,
@@ -36,6 +34,8 @@ from harnpy.world.host import Host, People
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
     from typing import BinaryIO, TypeVar
+
+    import httpx2
 
     from harnpy.durable.journal import Journal
     from harnpy.durable.waits import OutlastingWaits
@@ -352,45 +352,13 @@ class RecordedHttp:
         )
 
     def _recorded(self, client: Any) -> Any:
-        client._transport = _Transport(client._transport, self._journal)
+        from harnpy.durable.transport import RecordedTransport
+
+        client._transport = RecordedTransport(client._transport, self._journal)
         for pattern, transport in client._mounts.items():
             if transport is not None:
-                client._mounts[pattern] = _Transport(transport, self._journal)
+                client._mounts[pattern] = RecordedTransport(transport, self._journal)
         return client
-
-
-class _Transport(httpx2.AsyncBaseTransport):
-    """Sends single requests: redirects and cookies are the client's, and follow from responses."""
-
-    def __init__(self, transport: httpx2.AsyncBaseTransport, journal: Journal) -> None:
-        self._real = transport
-        self._journal = journal
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if self._journal.passes():
-            return await self._real.handle_async_request(request)
-        endless = "upgrade" in request.headers or "text/event-stream" in request.headers.get("accept", "")
-        if endless:
-            raise NotDurable(
-                f"a durable run can't keep a connection to {request.url.host} open: it would not survive a "
-                "restart; ask with a request of its own each time"
-            )
-        await request.aread()
-
-        async def exchange() -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-            response = await self._real.handle_async_request(request)
-            try:
-                stream: Any = response.stream
-                body = b"".join([piece async for piece in stream])
-            finally:
-                await response.aclose()
-            return response.status_code, response.headers.raw, body
-
-        status, headers, body = await self._journal.waited(HTTP, exchange)
-        return httpx2.Response(status, headers=headers, stream=httpx2.ByteStream(body), request=request)
-
-    async def aclose(self) -> None:
-        await self._real.aclose()
 
 
 class _RefusedListening:
