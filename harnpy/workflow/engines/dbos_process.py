@@ -37,6 +37,7 @@ from harnpy.workflow.engines.dbos_database import (
     flat,
     is_late,
     job_of,
+    last_number,
     why_cancelled,
 )
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled, RunError
@@ -112,10 +113,10 @@ class DbosRun:
         self._lock = RLock()
         #: Where DBOS counts the run's steps. Those that are recorded are passed over: it would look up each.
         self._context = copy_context()
-        for _ in rows:
+        for _ in range(last_number(rows)):
             DBOS.reserve_step()
         known = attributes_of(row)
-        if known.get("harn.carried") and len(rows) < known["harn.carried_at"]:
+        if known.get("harn.carried") and last_number(rows) < known["harn.carried_at"]:
             carried = [Step(key, output) for key, output in decode(known["harn.carried"])]
             self._write(carried)
             self.recorded = [*self.recorded, *carried]
@@ -190,6 +191,11 @@ class DbosRun:
             self._stop(RunCancelled(self.run_id, "" if row is None else why_cancelled(row)))
         except (theirs.DBOSWorkflowConflictIDError, theirs.DBOSUnexpectedStepError):
             self._stop(LeaseLost(f"run:{self.run_id}"))
+        except (TypeError, ValueError):
+            what = ", ".join(f"step '{step.key}'" for step in steps)
+            raise RunError(
+                f"run '{self.run_id}' can only keep JSON, and {what} came to something else"
+            ) from None
         else:
             if found is not pairs:  # the step of somebody else, who has come as far
                 self._stop(LeaseLost(f"run:{self.run_id}"))

@@ -1,4 +1,4 @@
-"""What DBOS does by itself, shown without the engine: `python -m tests.workflow.engines.dbos_itself FACT URL`.
+"""What DBOS does by itself, without the engine: `python -m tests.workflow.engines.dbos_itself FACT URL …`.
 
 Each fact prints what it saw, as JSON, in a process of its own: a process has one DBOS.
 """
@@ -97,7 +97,7 @@ def time_limit(url: str) -> None:
     async def run() -> str:
         try:
             return await asyncio.wait_for(DBOS.run_step_async({"name": "slow"}, slow), 0.05)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return "late"
 
     @DBOS.workflow(name="limits itself")
@@ -111,7 +111,7 @@ def time_limit(url: str) -> None:
     async def limited() -> str:
         try:
             return await asyncio.wait_for(slow(), 0.05)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return "late"
 
     launch(url, executor_id="limit")
