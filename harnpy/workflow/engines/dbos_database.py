@@ -468,4 +468,4 @@ def _quiet() -> None:
 
 def _reason(error: SQLAlchemyError) -> str:
     words = str(getattr(error, "orig", None) or error)
-    return shown("; ".join(line.strip() for line in words.splitlines() if line.strip()))
+    return shown("; ".join(line.strip() for line in words.split("\n") if line.strip()))
