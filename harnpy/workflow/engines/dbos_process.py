@@ -6,10 +6,9 @@ operates it is ours: a lease for each process, by which others notice that it is
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, copy_context
 from threading import BoundedSemaphore, Event, RLock, Thread
@@ -158,7 +157,7 @@ class DbosRun:
         def note() -> None:
             DBOS.update_workflow_attributes(self.run_id, {"harn.waiting": waits}, merge=True)
 
-        _off_loop(lambda: Context().run(note))  # in the run's context it would be a step
+        self._apart(lambda: Context().run(note))  # in the run's context it would be a step
 
     def check(self) -> None:
         if self._over is not None:
@@ -185,7 +184,7 @@ class DbosRun:
             return DBOS.run_step({"name": steps[0].key}, lambda: pairs)
 
         try:
-            found = _off_loop(lambda: self._context.run(record))
+            found = self._apart(lambda: self._context.run(record))
         except theirs.DBOSWorkflowCancelledError:
             row = self.member.database.row(self.run_id)
             self._stop(RunCancelled(self.run_id, "" if row is None else why_cancelled(row)))
@@ -199,6 +198,26 @@ class DbosRun:
         else:
             if found is not pairs:  # the step of somebody else, who has come as far
                 self._stop(LeaseLost(f"run:{self.run_id}"))
+
+    def _apart(self, call: Callable[[], T]) -> T:
+        """Call DBOS where no event loop runs, as it demands: a body may be in the middle of one.
+
+        While the server is gone DBOS waits, for ever: a run that is over doesn't, nor does the process's end.
+        """
+        found: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(call())
+            except BaseException as error:
+                found.set_exception(error)
+
+        Thread(target=work, name=f"run {self.run_id}", daemon=True).start()
+        while not found.done():
+            wait([found], _CLOSING)
+            if not found.done():
+                self.check()
+        return found.result()
 
     def _stop(self, error: Exception) -> None:
         self.end(error)
@@ -608,16 +627,6 @@ class DbosProcess:
         with suppress(RunError, StorageError):  # the server is gone: others will see that we are, too
             for row in member.database.rows(status="PENDING", executor_id=executor, **query):
                 member.database.hand_on(row, is_lost=False)
-
-
-def _off_loop(call: Callable[[], T]) -> T:
-    """Call it where no event loop runs, as DBOS demands: a body may be in the middle of one."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return call()
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(call).result()
 
 
 #: DBOS is one a process, whoever opens it; this is what it is to us.

@@ -9,7 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -441,6 +442,24 @@ class TestServerGone:
             with pytest.raises(RunCancelled):
                 handle.result()
             engine.close()
+
+    def test_it_keeps_no_process_from_its_end(self, postgres: str, anchor: Anchor) -> None:
+        """Threads that wait for the server in DBOS's pool would."""
+        anchor.close()
+        began, goes_on = Event(), Event()
+
+        def body(job: Job, run: RunContext) -> Json:
+            return run.step("step", lambda: began.set() or goes_on.wait())
+
+        with Gate(postgres) as gate:
+            engine = open_engine("dbos", gate.url, bodies={"step": body})
+            engine.start(Job("step", "step", {}))
+            began.wait()
+            gate.shut()
+            goes_on.set()
+            engine.close()
+            wait_until(lambda: not any("dbos-executor" in each.name for each in enumerate_threads()))
+            gate.open()
 
 
 class Gate:
