@@ -31,6 +31,7 @@ from harnpy.workflow.engines.dbos_database import (
     flat,
     info_of,
     job_of,
+    last_number,
     payload_of,
     place_of,
     plain,
@@ -228,11 +229,11 @@ class DbosEngine:
                 noted |= {"harn.job": encode(job).decode(), "harn.name": plain(job.name)}
             database.note(id, noted)
             if row.status == "ERROR":
-                recorded = database.steps(id)
+                first = last_number(database.steps(id)) + 1
                 with database.said():
                     database.client.rewind_workflow(
                         id,
-                        start_step=len(recorded) + 1,
+                        start_step=first,
                         queue_name=PROCESS.here,
                         application_version=database.version,
                     )
@@ -267,7 +268,7 @@ class DbosEngine:
         rows = database.steps(id)
         steps = flat(rows)
         at = _position(id, [key for _, key, _ in steps], step)
-        first = steps[at][0]["function_id"] if at < len(steps) else len(rows) + 1
+        first = steps[at][0]["function_id"] if at < len(steps) else last_number(rows) + 1
         # Steps that were recorded together are one of DBOS's: those of them before the fork are carried over.
         carried = [[key, output] for each, key, output in steps[:at] if each["function_id"] == first]
         PROCESS.launch(self._member)

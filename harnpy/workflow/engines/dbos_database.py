@@ -394,6 +394,11 @@ def info_of(row: WorkflowStatus) -> RunInfo:
     )
 
 
+def last_number(rows: Sequence[Any]) -> int:
+    """Return DBOS's number of the last of its steps, 0 without any. One that was no JSON leaves a gap."""
+    return int(rows[-1]["function_id"]) if rows else 0
+
+
 def flat(rows: Sequence[Any]) -> list[tuple[Any, str, Json]]:
     """Return the steps in DBOS's, each of which has those that were recorded together."""
     return [(row, key, output) for row in rows for key, output in row["output"]]
@@ -463,4 +468,4 @@ def _quiet() -> None:
 
 def _reason(error: SQLAlchemyError) -> str:
     words = str(getattr(error, "orig", None) or error)
-    return shown("; ".join(line.strip() for line in words.splitlines() if line.strip()))
+    return shown("; ".join(line.strip() for line in words.split("\n") if line.strip()))

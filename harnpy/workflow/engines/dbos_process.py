@@ -6,10 +6,9 @@ operates it is ours: a lease for each process, by which others notice that it is
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, copy_context
 from threading import BoundedSemaphore, Event, RLock, Thread
@@ -37,6 +36,7 @@ from harnpy.workflow.engines.dbos_database import (
     flat,
     is_late,
     job_of,
+    last_number,
     why_cancelled,
 )
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled, RunError
@@ -112,10 +112,10 @@ class DbosRun:
         self._lock = RLock()
         #: Where DBOS counts the run's steps. Those that are recorded are passed over: it would look up each.
         self._context = copy_context()
-        for _ in rows:
+        for _ in range(last_number(rows)):
             DBOS.reserve_step()
         known = attributes_of(row)
-        if known.get("harn.carried") and len(rows) < known["harn.carried_at"]:
+        if known.get("harn.carried") and last_number(rows) < known["harn.carried_at"]:
             carried = [Step(key, output) for key, output in decode(known["harn.carried"])]
             self._write(carried)
             self.recorded = [*self.recorded, *carried]
@@ -157,7 +157,7 @@ class DbosRun:
         def note() -> None:
             DBOS.update_workflow_attributes(self.run_id, {"harn.waiting": waits}, merge=True)
 
-        _off_loop(lambda: Context().run(note))  # in the run's context it would be a step
+        self._apart(lambda: Context().run(note))  # in the run's context it would be a step
 
     def check(self) -> None:
         if self._over is not None:
@@ -184,15 +184,40 @@ class DbosRun:
             return DBOS.run_step({"name": steps[0].key}, lambda: pairs)
 
         try:
-            found = _off_loop(lambda: self._context.run(record))
+            found = self._apart(lambda: self._context.run(record))
         except theirs.DBOSWorkflowCancelledError:
             row = self.member.database.row(self.run_id)
             self._stop(RunCancelled(self.run_id, "" if row is None else why_cancelled(row)))
         except (theirs.DBOSWorkflowConflictIDError, theirs.DBOSUnexpectedStepError):
             self._stop(LeaseLost(f"run:{self.run_id}"))
+        except (TypeError, ValueError):
+            what = ", ".join(f"step '{step.key}'" for step in steps)
+            raise RunError(
+                f"run '{self.run_id}' can only keep JSON, and {what} came to something else"
+            ) from None
         else:
             if found is not pairs:  # the step of somebody else, who has come as far
                 self._stop(LeaseLost(f"run:{self.run_id}"))
+
+    def _apart(self, call: Callable[[], T]) -> T:
+        """Call DBOS where no event loop runs, as it demands: a body may be in the middle of one.
+
+        While the server is gone DBOS waits, for ever: a run that is over doesn't, nor does the process's end.
+        """
+        found: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(call())
+            except BaseException as error:
+                found.set_exception(error)
+
+        Thread(target=work, name=f"run {self.run_id}", daemon=True).start()
+        while not found.done():
+            wait([found], _CLOSING)
+            if not found.done():
+                self.check()
+        return found.result()
 
     def _stop(self, error: Exception) -> None:
         self.end(error)
@@ -602,16 +627,6 @@ class DbosProcess:
         with suppress(RunError, StorageError):  # the server is gone: others will see that we are, too
             for row in member.database.rows(status="PENDING", executor_id=executor, **query):
                 member.database.hand_on(row, is_lost=False)
-
-
-def _off_loop(call: Callable[[], T]) -> T:
-    """Call it where no event loop runs, as DBOS demands: a body may be in the middle of one."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return call()
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(call).result()
 
 
 #: DBOS is one a process, whoever opens it; this is what it is to us.

@@ -62,6 +62,7 @@ _LARGE = {
     "test_a_schedule_starts_each_run_once_whoever_works",
     "test_an_application_with_a_dbos_of_its_own_takes_the_engine_in",
     "test_sqlite_serves_one_process",
+    "test_it_keeps_no_process_from_its_end",
 }
 
 

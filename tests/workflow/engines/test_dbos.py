@@ -9,7 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -176,8 +177,20 @@ def surrogate(job: Job, run: RunContext) -> Json:
     return run.step("a", lambda: ["\ud800", "\0"])
 
 
+def gap(job: Job, run: RunContext) -> Json:
+    """Go on after a step that was no JSON."""
+    run.step("a", lambda: 1)
+    try:
+        run.step("b", lambda: float("nan"))
+    except RunError:
+        run.step("c", lambda: run.attempt)
+    if run.attempt == 1:
+        raise ValueError("not today")
+    return run.step("d", lambda: run.attempt)
+
+
 NEST: list[Any] = []
-OTHERS = {"loop": loop, "nest": nest, "surrogate": surrogate}
+OTHERS = {"loop": loop, "nest": nest, "surrogate": surrogate, "gap": gap}
 
 
 class TestDbosEngine:
@@ -267,6 +280,18 @@ engine.close()
                 fork.result()  # at the first attempt
             assert [step.output for step in engine.steps(fork.id)] == [0, 1, 2, 3]
             assert engine.resume(fork.id).result() == [0, 1, 2, 3]
+
+    def test_a_run_goes_on_behind_a_gap_in_its_steps(self, engine: Any) -> None:
+        """DBOS has given a number to the step that it could not record."""
+        handle = engine.start(Job("gap", "gap", {}))
+        with pytest.raises(RunFailed):
+            handle.result()
+        assert engine.resume(handle.id).result() == 2
+        assert [step.key for step in engine.steps(handle.id)] == ["a", "c", "d"]
+        fork = engine.fork(handle.id, 3)
+        with pytest.raises(RunFailed):
+            fork.result()  # at the first attempt
+        assert engine.resume(fork.id).result() == 2
 
     def test_text_that_is_no_text_is_kept(self, engine: Any) -> None:
         handle = engine.start(Job("surrogate", "\ud800", {"\0": "\ud800"}))
@@ -417,6 +442,24 @@ class TestServerGone:
             with pytest.raises(RunCancelled):
                 handle.result()
             engine.close()
+
+    def test_it_keeps_no_process_from_its_end(self, postgres: str, anchor: Anchor) -> None:
+        """Threads that wait for the server in DBOS's pool would."""
+        anchor.close()
+        began, goes_on = Event(), Event()
+
+        def body(job: Job, run: RunContext) -> Json:
+            return run.step("step", lambda: began.set() or goes_on.wait())
+
+        with Gate(postgres) as gate:
+            engine = open_engine("dbos", gate.url, bodies={"step": body})
+            engine.start(Job("step", "step", {}))
+            began.wait()
+            gate.shut()
+            goes_on.set()
+            engine.close()
+            wait_until(lambda: not any("dbos-executor" in each.name for each in enumerate_threads()))
+            gate.open()
 
 
 class Gate:
