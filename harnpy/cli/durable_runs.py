@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from harnpy import Vm
     from harnpy.vm.unit import Unit
-    from harnpy.workflow.engines.contract import Engine, Job, Json, RunContext, RunHandle
+    from harnpy.workflow.engines.contract import Engine, Job, Json, RunHandle
 
     Warn = Callable[[Unit], object]
 

@@ -26,8 +26,8 @@ def open_engine(
 ) -> Engine:
     """Open the engine ``local`` or ``dbos`` on a store, given as its URL or opened.
 
-    ``bodies`` do the jobs, by their kind; None: `harnpy.durable.bodies`, for graphs and programs. ``options`` are
-    the engine's own. Raises `RunError` for a name that isn't an engine's and for a missing extra,
+    ``bodies`` do the jobs, by their kind; None: `harnpy.durable.bodies`, for graphs and programs. ``options``
+    are the engine's own. Raises `RunError` for a name that isn't an engine's and for a missing extra,
     `StorageError` when the store can't be opened. Spec: 10 §C19.1.
     """
     if name not in ENGINES:

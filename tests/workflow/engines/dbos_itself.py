@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""What DBOS does by itself, without harnpy, and a user of durable runs would not guess. Spec: 10 §C19.3.
-=======
 """What DBOS does by itself, without the engine: `python -m tests.workflow.engines.dbos_itself FACT URL …`.
->>>>>>> dbos
 
 Each fact prints what it saw, as JSON, in a process of its own: a process has one DBOS.
 """
