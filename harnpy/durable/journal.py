@@ -49,6 +49,8 @@ READ: Final = "read"
 WRITE: Final = "write"
 SESSION: Final = "session"
 STDIN: Final = "stdin"
+#: That a deadline has come in the middle of a computation.
+TIME: Final = "time"
 #: That an agent's tool begins.
 TOOL: Final = "tool"
 # What waits.
@@ -74,6 +76,8 @@ _TIMED = frozenset({NOW, STDIN})
 _MOST_PRINTED = 1 << 16
 #: Steps that wait at most for an append.
 _MOST_HELD = 512
+#: Turns of a computation under a deadline between two looks at the time.
+_GLANCE = 256
 _TICK = 0.05
 #: Seconds between two looks of something that nobody can interrupt.
 LOOK = 0.2
@@ -146,6 +150,7 @@ class Journal:
         self._printed: list[tuple[Callable[[str], object], str]] = []
         self._size = 0
         self._outputs = 0
+        self._turns = 0
         self._effects: dict[str, _Effect] = {}
         self._ended: deque[_Effect] = deque()
         #: The program's clock, in seconds since it began.
@@ -566,6 +571,7 @@ class Journal:
             self.take()
 
     def is_due(self) -> bool:
+        self._count_turn()
         return self._is_due or self._is_asked_to_end or self.ending is not None
 
     def take(self) -> None:
@@ -578,8 +584,30 @@ class Journal:
             self.flush()
             self._is_due = False
             if self._tasks is not None:
-                self._tasks.signal.watched = self._tasks.limited
+                self._tasks.signal.watched, unseen = self._tasks.limited, self._tasks.unseen
                 self._tasks.refresh()
+                self._tasks.unseen = unseen
+
+    def _count_turn(self) -> None:
+        """Let a deadline strike while a task computes: after so many turns of tasks that have one, which are
+        as many in every process."""
+        assert self._tasks is not None
+        task: Task | None = self._tasks.current
+        deadlines: list[float] = []
+        while task is not None:
+            deadlines += task.deadlines
+            task = task.parent
+        if not deadlines or self.passes():
+            return
+        self._turns += 1
+        if self.is_repeated():
+            _, step = self._recorded[self._next]
+            if step.key == f"turn/{self._turns}:{TIME}":
+                self._advance()
+                self.seconds = step.output["at"]
+        elif self._turns % _GLANCE == 0 and self._elapsed() >= min(deadlines) > self.seconds:
+            self.seconds = self._elapsed()
+            self._hold(Step(f"turn/{self._turns}:{TIME}", {"at": self.seconds}))
 
     # --- the end ----------------------------------------------------------------------------------
 

@@ -82,6 +82,12 @@ class RecordedStore:
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         return self._journal.at_once(READ, lambda: int(self._real.changes(kind, name, after, timeout)))
 
+    def fsck(self, *, repair: bool = False) -> Any:
+        return self._journal.at_once(SESSION, lambda: self._real.fsck(repair=repair))
+
+    def gc(self, **options: Any) -> Any:
+        return self._journal.at_once(SESSION, lambda: self._real.gc(**options))
+
     def delete(self, kind: str, name: str) -> bool:
         return self._journal.at_once(SESSION, lambda: bool(self._real.delete(kind, name)))
 

@@ -282,3 +282,20 @@ def test_output_that_is_recorded_in_the_middle_of_a_computation_is_found_again()
     first, again = twice(source, Outside())
     assert first.count("\n") == 3000
     assert again == ""
+
+
+def test_a_deadline_strikes_while_a_task_computes_at_the_same_turn_again() -> None:
+    source = """
+var n = 0
+try { deadline 30ms { while true { n = n + 1 } } } catch (e) { println("${e} ${n > 0}") }
+println(n)
+try { deadline 30ms { parallel each [1, 2] { x -> while true { println(x) } } } } catch (e) { println(e) }
+try { deadline 30ms { while true { range(0, 5000).to_list().map({ x -> x + 1 }) } } } catch (e) { println(e) }
+"""
+    outside, context = Outside(), MemoryRun()
+    done(job_of(source), context, outside)
+    printed = outside.output()
+    assert printed.startswith("Deadline exceeded true\n")
+    for _ in range(3):
+        done(job_of(source), MemoryRun(without_output(context.steps)), outside)
+        assert outside.output() == printed

@@ -423,6 +423,7 @@ class Scheduler:
         while task and not task.is_limited():
             task = task.parent
         self.signal.pending = self.signal.watched or task is not None
+        self.unseen = 0  # a durable run counts from where a task goes on
 
     def poll(self) -> None:
         """Between two turns of a loop, or entering a function: raise what is due in the current task."""

@@ -326,6 +326,7 @@ def deadline_begin(tasks: Scheduler, limit: Value) -> float:
     when = tasks.now() + max(ms, 0) / 1000
     tasks.current.deadlines += (when,)
     tasks.may_interrupt = tasks.signal.pending = True
+    tasks.unseen = 0
     LOOK.set(tasks.look)
     return when
 
