@@ -6,7 +6,6 @@ Spec: 09 §2.9, 10 §C19, §C21.
 
 from __future__ import annotations
 
-import os.path
 from contextlib import contextmanager
 from errno import EINVAL
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ from harnpy.durable import bodies
 from harnpy.faults import Fault
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
-from harnpy.storage.opening import parse_url
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import PROGRAM
 from harnpy.workflow.engines.errors import RunError, RunFailed
@@ -41,12 +39,6 @@ _USUAL = "local"
 def store_url(url: str | None) -> str:
     """Return the URL of the store that runs are in, as that of sessions. Raises `ManifestError`."""
     return url or store_settings(World()).url
-
-
-def is_there(url: str) -> bool:
-    """Return whether opening the store creates nothing. Raises `StorageError`."""
-    parsed = parse_url(url)
-    return parsed.scheme not in ("sqlite", "jsonl") or os.path.exists(parsed.target)
 
 
 @contextmanager

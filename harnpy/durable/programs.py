@@ -19,11 +19,13 @@ from harnpy.durable.stores import RecordedStore
 from harnpy.durable.waits import OutlastingWaits
 from harnpy.embedding import Vm
 from harnpy.eventlog.topics import StoreEventLog
+from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
 from harnpy.session.stores import StoreSettings
 from harnpy.storage.opening import open_store
 from harnpy.vm.errors import ExitRequest
 from harnpy.vm.modules import Modules, find_module, surface_of
+from harnpy.vm.values import EnumValue, display
 from harnpy.workflow.engines.contract import PROGRAM, Job
 from harnpy.world import World
 from harnpy.world.guarded import GuardedWorld
@@ -77,8 +79,8 @@ def run(
     """Do a program's job, from where its record ends; return what its entry returns, as JSON.
 
     ``world`` is everything outside, by default the real one; ``prepare(vm)`` is called with the Vm before the
-    program begins. A program that calls `exit(code)` has ended with `{exit: code}`. Raises VmError when it
-    fails, SourceFault when it is none.
+    program begins. A program that calls `exit(code)` has ended with `{$exit: code}`. Raises VmError when it
+    fails, `MisuseError` with the text of an Err that it returns, SourceFault when it is none.
     """
     body = job.body
     world = World() if world is None else world
@@ -101,7 +103,9 @@ def run(
         except Ending as over:
             raise over.error from None
         except ExitRequest as request:
-            return {"exit": request.code}
+            return {"$exit": request.code}
+    if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
+        raise MisuseError((display(value.fields[0]) if value.fields else "") or "error")
     return as_data(value)
 
 

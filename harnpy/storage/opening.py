@@ -75,6 +75,12 @@ def open_store(url: str, *, durability: str | None = None, machine: Machine | No
     return deferred(store) if parsed.durability == "async" else store
 
 
+def is_there(url: str) -> bool:
+    """Return whether opening the store creates no file. Raises `StorageError`."""
+    parsed = parse_url(url)
+    return parsed.scheme not in IN_FILES or os.path.exists(parsed.target)
+
+
 def deferred(store: Store) -> Store:
     """Return a store that acknowledges from memory what a thread writes to ``store``."""
     from harnpy.storage.deferred import DeferredStore

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from harnpy.durable.programs import program_job, run
+from harnpy.faults import MisuseError
 from harnpy.vm.errors import VmError
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
 from harnpy.world.environment import Variables
@@ -225,7 +226,12 @@ def test_a_program_that_fails_fails_again_and_exit_is_its_end() -> None:
     for steps in ((), context.steps):
         with pytest.raises(VmError, match="oh"):
             run(job_of('println("x")\nthrow "oh"'), MemoryRun(steps), world=Outside())
-    assert run(job_of("exit(3)"), MemoryRun(), world=Outside()) == {"exit": 3}
+    assert run(job_of("exit(3)"), MemoryRun(), world=Outside()) == {"$exit": 3}
+
+
+def test_an_err_that_the_entry_returns_is_a_failure() -> None:
+    with pytest.raises(MisuseError, match="no luck"):
+        run(job_of('return Err("no luck")'), MemoryRun(), world=Outside())
 
 
 def test_arguments_and_the_pipeline_are_the_jobs() -> None:

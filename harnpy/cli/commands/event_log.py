@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import wraps
 from typing import Any
@@ -24,6 +24,8 @@ from harnpy.eventlog.waitpoints import Changed, UnknownWaitpoint, Waitpoint, Wai
 from harnpy.faults import Fault
 from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.project import ManifestError
+from harnpy.session.stores import store_settings
+from harnpy.storage.opening import is_there
 from harnpy.world import World
 
 # What every verb needs that works on an event log: the log, and errors in one line. Spec: 10 §C21, §C22.
@@ -34,22 +36,40 @@ store_option = click.option(
 )
 
 
-def verb(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a verb the event log, that of the context's URL or the project's, and report what goes wrong."""
+def _usual() -> list[str]:
+    """Return where the project keeps events."""
+    return [(event_log_settings(World()) or usual_settings(World())).url]
 
-    @click.pass_obj
-    @wraps(function)
-    def run(url: str | None, /, **arguments: Any) -> int:
-        try:
-            if url is None:
-                url = (event_log_settings(World()) or usual_settings(World())).url
-            with closing(StoreEventLog(opened(url))) as log:
-                return function(log, **arguments)
-        except (Fault, ManifestError) as error:
-            complain(f"error: {one_line(error.message)}")
-            return FAILED
 
-    return run
+def _waited() -> list[str]:
+    """Return where programs of the project wait; durable ones do in the store of their runs, unless the
+    project says where events are."""
+    configured = event_log_settings(World())
+    if configured is not None:
+        return [configured.url]
+    urls = [*_usual(), store_settings(World()).url]
+    return [url for url in urls if is_there(url)] or urls[:1]
+
+
+def on_logs(places: Callable[[], list[str]]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a verb the event logs, that of the context's URL or those at ``places()``; report what fails."""
+
+    def give(function: Callable[..., int]) -> Callable[..., int]:
+        @click.pass_obj
+        @wraps(function)
+        def run(url: str | None, /, **arguments: Any) -> int:
+            try:
+                with ExitStack() as stack:
+                    urls = places() if url is None else [url]
+                    logs = [stack.enter_context(closing(StoreEventLog(opened(url)))) for url in urls]
+                    return function(logs, **arguments)
+            except (Fault, ManifestError) as error:
+                complain(f"error: {one_line(error.message)}")
+                return FAILED
+
+        return run
+
+    return give
 
 
 # `harnpy waitpoint`: telling programs that what they wait for has happened. Spec: 10 §C18, §C21.
@@ -77,17 +97,17 @@ def waitpoint(context: click.Context, store: str | None) -> None:
     "--status", type=click.Choice(["open", "completed", "cancelled"]), help="Only those with that status."
 )
 @_json
-@verb
-def list_waitpoints(log: StoreEventLog, status: str | None, as_json: bool) -> int:
+@on_logs(_waited)
+def list_waitpoints(logs: list[StoreEventLog], status: str | None, as_json: bool) -> int:
     """List the waitpoints."""
-    found = Waitpoints(log).list(status)
+    found = [point for log in logs for point in Waitpoints(log).list(status)]
     if as_json:
         say(compact_json([point.to_dict() for point in found]))
     elif found:
         columns = ("waitpoint", "status", "since", "by", "value")
         tables.show(tables.table(columns, [_row(point) for point in found], ()), tables.UNBROKEN)
     else:
-        say(f"no {f'{status} ' if status else ''}waitpoints in {log.store.url}")
+        say(f"no {f'{status} ' if status else ''}waitpoints in {_urls(logs)}")
     return OK
 
 
@@ -99,13 +119,15 @@ def list_waitpoints(log: StoreEventLog, status: str | None, as_json: bool) -> in
 @click.option("--create", is_flag=True, help="Complete it even if nobody has created it.")
 @_by
 @_json
-@verb
-def complete(log: StoreEventLog, id: str, value: Any, create: bool, by: str | None, as_json: bool) -> int:
+@on_logs(_waited)
+def complete(
+    logs: list[StoreEventLog], id: str, value: Any, create: bool, by: str | None, as_json: bool
+) -> int:
     """Complete ID: all who wait for it get the value, null by default."""
     try:
-        done = Waitpoints(log).complete(id, value, by=by, create=create)
+        done = _knowing(logs, id).complete(id, value, by=by, create=create)
     except UnknownWaitpoint:
-        return _unknown(log, id, "; with --create it is completed all the same")
+        return _unknown(logs, id, "; with --create it is completed all the same")
     return _tell(done, as_json)
 
 
@@ -114,14 +136,20 @@ def complete(log: StoreEventLog, id: str, value: Any, create: bool, by: str | No
 @click.option("--reason", metavar="TEXT", help="Why.")
 @_by
 @_json
-@verb
-def cancel(log: StoreEventLog, id: str, reason: str | None, by: str | None, as_json: bool) -> int:
+@on_logs(_waited)
+def cancel(logs: list[StoreEventLog], id: str, reason: str | None, by: str | None, as_json: bool) -> int:
     """Call ID off: it won't happen any more."""
     try:
-        off = Waitpoints(log).cancel(id, reason=reason, by=by)
+        off = _knowing(logs, id).cancel(id, reason=reason, by=by)
     except UnknownWaitpoint:
-        return _unknown(log, id)
+        return _unknown(logs, id)
     return _tell(off, as_json)
+
+
+def _knowing(logs: list[StoreEventLog], id: str) -> Waitpoints:
+    """Return the waitpoints that have that one; the first ones if none has."""
+    all = [Waitpoints(log) for log in logs]
+    return next((points for points in all if points.get(id) is not None), all[0])
 
 
 def _tell(done: Changed, as_json: bool) -> int:
@@ -138,9 +166,13 @@ def _tell(done: Changed, as_json: bool) -> int:
     return OK if changed else FAILED
 
 
-def _unknown(log: StoreEventLog, id: str, advice: str = "") -> int:
-    complain(one_line(f"error: {log.store.url} has no waitpoint {id}{advice}"))
+def _unknown(logs: list[StoreEventLog], id: str, advice: str = "") -> int:
+    complain(one_line(f"error: {_urls(logs)} has no waitpoint {id}{advice}"))
     return FAILED
+
+
+def _urls(logs: list[StoreEventLog]) -> str:
+    return ", ".join(log.store.url for log in logs)
 
 
 def _by_whom(point: Waitpoint) -> str:
@@ -190,25 +222,25 @@ def tokens(context: click.Context, store: str | None) -> None:
     "--days", type=click.FloatRange(0, 36_500, min_open=True), default=30, show_default=True, metavar="N"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole session as JSON.")
-@verb
-def create(log: StoreEventLog, principal: str, days: float, as_json: bool) -> int:
+@on_logs(_usual)
+def create(logs: list[StoreEventLog], principal: str, days: float, as_json: bool) -> int:
     """Begin a session of PRINCIPAL and print its token. It is shown this once and kept nowhere."""
     now = utc_now()
     request = CreateSession(principal, now + timedelta(days=days), created_at=now)
-    session = BearerSessions(log).create(request)
+    session = BearerSessions(logs[0]).create(request)
     say(compact_json(session.to_dict()) if as_json else str(session.id))
     return OK
 
 
 @tokens.command("expire")
 @click.argument("token")
-@verb
-def expire(log: StoreEventLog, token: str) -> int:
+@on_logs(_usual)
+def expire(logs: list[StoreEventLog], token: str) -> int:
     """End the session of TOKEN at once. With - the token is read from stdin, where no one else sees it."""
     if token == "-":
         token = sys.stdin.readline().strip()
-    if BearerSessions(log).expire(token):
+    if BearerSessions(logs[0]).expire(token):
         say("expired")
         return OK
-    complain(f"error: {log.store.url} has no live session with that token")
+    complain(f"error: {_urls(logs)} has no live session with that token")
     return FAILED

@@ -326,8 +326,8 @@ def _execute_durable(options: Options) -> int:
     except Exception as error:
         failure = durable_runs.unexplained(error)
         return FAILED if failure is None else _failed(failure, options.debug)
-    if isinstance(value, dict) and value.keys() == {"exit"}:
-        value = value["exit"]
+    if isinstance(value, dict) and value.keys() == {"$exit"}:
+        value = value["$exit"]
     return exit_status(value)
 
 

@@ -162,7 +162,8 @@ def list_runs(
 
 def _durable(engine: str | None, store: str | None, directory: str | None, query: RunQuery) -> list[RunInfo]:
     """Return the runs of an engine. Where nobody has named one, there may be none to be asked."""
-    from harnpy.cli.durable_runs import is_there, opened, store_url
+    from harnpy.cli.durable_runs import opened, store_url
+    from harnpy.storage.opening import is_there
 
     is_asked = engine is not None or store is not None
     if directory is not None and not is_asked:
@@ -280,7 +281,8 @@ def _found(engine: str | None, store: str | None, id: str) -> tuple[RunInfo, Any
     """
     from msgspec import to_builtins
 
-    from harnpy.cli.durable_runs import is_there, opened, store_url
+    from harnpy.cli.durable_runs import opened, store_url
+    from harnpy.storage.opening import is_there
 
     is_asked = engine is not None or store is not None
     try:

@@ -201,9 +201,14 @@ _OFTEN = 5
 #: Connections of one store in one process.
 _CONNECTIONS = 10
 
+#: Seconds that a process may stand still in a transaction, at least: then the server takes it back, since its
+#: locks keep everybody else from writing.
+_STANDS_STILL = 5.0
+
 # A commit that waits does so also where the server's own setting is not to.
 _SET = """
-SELECT set_config('lock_timeout', %(timeout)s, true), set_config('synchronous_commit',
+SELECT set_config('lock_timeout', %(timeout)s, true),
+  set_config('idle_in_transaction_session_timeout', %(still)s, true), set_config('synchronous_commit',
   CASE WHEN %(waits)s THEN coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on')
   ELSE 'off' END, true)
 """
@@ -212,6 +217,8 @@ SETTINGS = f"settings AS MATERIALIZED ({_SET})"
 
 #: What the server takes back by itself and asks us to try again.
 _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
+#: What it has taken back from a process that stood still.
+_TAKEN_BACK = errors.IdleInTransactionSessionTimeout
 #: A lock that wasn't to be had within the timeout.
 _BUSY = (errors.LockNotAvailable, errors.QueryCanceled)
 #: The classes of states that say that the connection broke: exceptions of it, interventions of an operator.
@@ -231,6 +238,7 @@ class Database(OfProcess):
         #: How a transaction waits: for locks, and for the disk.
         self.settings = {
             "timeout": f"{max(1, round(url.timeout * 1000))}ms",
+            "still": f"{round(max(_STANDS_STILL, url.timeout) * 1000)}ms",
             "waits": url.durability == "full",
         }
         #: What libpq connects with, password and all.
@@ -335,7 +343,7 @@ class Database(OfProcess):
         with self._reported():
             try:
                 return self._once(attempt)
-            except (_Unknown, psycopg.OperationalError) as error:
+            except (_Unknown, psycopg.OperationalError, _TAKEN_BACK) as error:
                 is_unsure = isinstance(error, _Unknown)
                 if (is_unsure and made is None) or not (is_unsure or _may_try_again(error)):
                     raise
@@ -440,6 +448,8 @@ def _may_try_again(error: BaseException) -> bool:
 
 def _is_lost(error: BaseException) -> bool:
     """Return whether the connection broke, or the server ended it."""
+    if isinstance(error, _TAKEN_BACK):
+        return True
     if not isinstance(error, psycopg.OperationalError) or isinstance(error, (PoolTimeout, *_BUSY)):
         return False
     return error.sqlstate is None or error.sqlstate[:2] in _LOST

@@ -98,3 +98,24 @@ def test_what_goes_wrong_is_one_line(waitpoint: Command, tmp_path: Path) -> None
     assert elsewhere[0] == 1
     assert elsewhere[2].startswith("error: event log open error: no store is called `kafka:x`")
     assert waitpoint("--store", "sqlite:other.db", "list") == (0, "no waitpoints in sqlite:other.db\n", "")
+
+
+def test_what_durable_runs_wait_for_is_found_where_they_are(waitpoint: Command, tmp_path: Path) -> None:
+    (tmp_path / "harn.toml").unlink()
+    assert waitpoint("list")[1].startswith("no waitpoints in sqlite:")
+    (tmp_path / ".harn").mkdir(exist_ok=True)
+    for name, id in (("sessions.db", "of-a-run"), ("events.sqlite", "of-a-program")):
+        with closing(SqliteEventLog(tmp_path / ".harn" / name)) as log:
+            Waitpoints(log).create(id)
+    assert [line.split()[0] for line in waitpoint("list")[1].splitlines()] == [
+        "waitpoint",
+        "of-a-program",
+        "of-a-run",
+    ]
+    for id in ("of-a-run", "of-a-program"):
+        assert waitpoint("complete", id) == (0, f"completed {id}\n", "")
+    status, _, err = waitpoint("cancel", "nobody's")
+    assert status == 1
+    assert "events.sqlite, sqlite:" in err
+    with closing(SqliteEventLog(tmp_path / ".harn" / "sessions.db")) as log:
+        assert [point.status for point in Waitpoints(log).list()] == ["completed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread, current_thread
@@ -275,6 +276,28 @@ class TestStatements:
         assert stream.version == 2
         with pytest.raises(VersionConflict):
             stream.append(notes(3, "d"), stream.version)
+
+
+class TestStandingStill:
+    """A process that is stopped in the middle of a transaction keeps nobody from writing."""
+
+    def test_the_server_takes_it_back_and_it_is_made_again(self, store: Any, ask: Ask) -> None:
+        store.stream("session", "s", NOTES).append(notes(1, "a"), 0)
+        database = store._database
+        database.settings["still"] = "100ms"
+        tried: list[int] = []
+
+        def work(connection: Any) -> str:
+            connection.execute("UPDATE harn.streams SET version = version")
+            tried.append(connection.info.backend_pid)
+            if len(tried) == 1:
+                while ask(f"SELECT 1 FROM pg_stat_activity WHERE pid = {tried[0]}"):
+                    time.sleep(0.02)
+            connection.execute("SELECT 1")
+            return "done"
+
+        assert database.write(work) == "done"
+        assert len(set(tried)) == 2
 
 
 class TestUpkeep:
