@@ -139,11 +139,13 @@ def test_conversation(snippet: Snippet) -> None:
 
 
 TUTORIAL = ROOT / "docs/durable-sessions.md"
+TUTORIALS = [TUTORIAL, ROOT / "docs/durable-workflows.md"]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d{8}T\d{6}\.\d{6}Z")
 
 
-def test_the_tutorial_of_durable_sessions(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, postgres: str, popen: Popen
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_the_tutorial_of(
+    page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, postgres: str, popen: Popen
 ) -> None:
     """From top to bottom in one directory: blocks that begin with the name of a file are written there,
     commands behind `$` print what follows them. One with ``--follow`` runs until the end, as in a second
@@ -154,7 +156,7 @@ def test_the_tutorial_of_durable_sessions(
     shell = Shells(popen, tmp_path, {**inherited, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": user})
     server = "postgresql://postgres:secret@localhost/postgres"
     with shell:
-        for snippet in snippets(TUTORIAL):
+        for snippet in snippets(page):
             code = snippet.code.replace(server, postgres)
             if named := _FILE.match(code):
                 (tmp_path / named[1]).write_text(code, encoding="utf-8")
