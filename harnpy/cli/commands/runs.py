@@ -353,6 +353,20 @@ def cancel(engine: Engine, id: str, reason: str) -> int:
     return FAILED
 
 
+@command.command("delete")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@_verb
+def delete(engine: Engine, ids: tuple[str, ...]) -> int:
+    """Delete durable runs that have ended. The sessions that they used stay."""
+    for id in ids:
+        try:
+            engine.delete(id)
+        except RunNotFound as error:
+            raise _record_of(error, "delete") from None
+        say(one_line(f"deleted {id}"))
+    return OK
+
+
 @command.command("resume")
 @click.argument("id")
 @_json

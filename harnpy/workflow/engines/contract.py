@@ -220,6 +220,10 @@ class Engine(Protocol):
     def cancel(self, id: str, *, reason: str = "") -> bool:
         """Cancel a run; a stage that runs is reached within a second. Return False for one that has ended."""
 
+    def delete(self, id: str) -> None:
+        """Delete a run that has ended; the sessions that it used stay. Raises `RunNotFound`, and `RunError`
+        for one that hasn't ended."""
+
     def fork(self, id: str, step: int | str, *, new_id: str | None = None) -> RunHandle:
         """Start a new run that has the records before ``step``, a number or a key, and goes on from there."""
 

@@ -40,7 +40,7 @@ from harnpy.workflow.engines.dbos_database import (
     why_cancelled,
 )
 from harnpy.workflow.engines.dbos_process import PROCESS, Member
-from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed
+from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, unended
 from harnpy.workflow.engines.local import check_options, check_successor
 from harnpy.workflow.engines.queues import check_name, check_queue, next_time
 from harnpy.world.ids import RealIds
@@ -254,6 +254,11 @@ class DbosEngine:
             self._database.note(id, {"harn.reason": plain(reason)})
         self._database.cancel(id)
         return self._database.known(id).status == "CANCELLED"
+
+    def delete(self, id: str) -> None:
+        if status_of(self._database.known(id)) not in ENDED:
+            raise unended(id)
+        self._database.delete(id)
 
     def fork(self, id: str, step: int | str, *, new_id: str | None = None) -> DbosHandle:
         database = self._database

@@ -244,6 +244,10 @@ class DbosDatabase:
         with self.said():
             self.client.cancel_workflow(id)
 
+    def delete(self, id: str) -> None:
+        with self.said():
+            self.client.delete_workflow(id)
+
     def enqueue(self, id: str, queue: str) -> None:
         """Have a run go on where that queue is worked on."""
         with self.said():

@@ -31,6 +31,11 @@ class RunNotFound(RunError):
         self.run = run
 
 
+def unended(run: str) -> RunError:
+    """Return the error for a run that can't be deleted yet."""
+    return RunError(f"run '{run}' hasn't ended: `harnpy runs cancel {run}` ends it")
+
+
 class RunExists(RunError):
     """The id belongs to a run of another job."""
 

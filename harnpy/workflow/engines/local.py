@@ -42,7 +42,7 @@ from harnpy.workflow.engines.contract import (
     RunQuery,
     Step,
 )
-from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound
+from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound, unended
 from harnpy.workflow.engines.queues import Queues, Room, Schedules, check_name, open_runs
 from harnpy.workflow.engines.run_log import (
     CANCEL,
@@ -406,6 +406,17 @@ class LocalEngine:
                     lease.release()
             self._look.set()
             return True
+
+    def delete(self, id: str) -> None:
+        self.stored(id)
+        try:
+            lease = self._lease(id)
+        except LeaseHeld:
+            raise unended(id) from None
+        with lease:
+            if self._head(id).status not in ENDED:
+                raise unended(id)
+            self.store.delete(KIND, id)
 
     def fork(self, id: str, step: int | str, *, new_id: str | None = None) -> LocalHandle:
         log = self._known(id)

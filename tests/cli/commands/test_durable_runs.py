@@ -331,15 +331,17 @@ def test_a_run_is_cancelled_resumed_and_forked(
         "error: run 'one' has no step 'nowhere': `harnpy runs steps one` shows those that it has\n"
     )
     assert harnpy("runs", "fork", "one").returncode == 2
+    assert harnpy("runs", "delete", "one", "two").stdout == "deleted one\ndeleted two\n"
+    assert engine.runs() == []
 
 
 def test_a_run_that_is_unknown(harnpy: Command, tmp_path: Path) -> None:
     unknown = "error: unknown run 'none': `harnpy runs list` shows those that there are\n"
-    for args in (["show"], ["steps"], ["cancel"], ["resume"], ["fork", "--from", "1"]):
+    for args in (["show"], ["steps"], ["cancel"], ["delete"], ["resume"], ["fork", "--from", "1"]):
         done = harnpy("runs", args[0], "none", *args[1:])
         assert (done.stderr, done.returncode) == (unknown, 1)
     record_files.save_run(RUN, world_with(cwd=lambda: str(tmp_path)), ".harn-runs/run-1.json")
-    for args in (["cancel"], ["resume"], ["fork", "--from", "1"]):
+    for args in (["cancel"], ["delete"], ["resume"], ["fork", "--from", "1"]):
         done = harnpy("runs", args[0], "run-1", *args[1:])
         assert done.stderr == (
             f"error: 'run-1' is the record of a run that is over: `{args[0]}` is for durable ones\n"

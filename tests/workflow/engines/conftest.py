@@ -52,6 +52,7 @@ _ON_DBOS = {
         "test_a_queue_keeps_its_limits",
         "test_the_smaller_priority_goes_first_then_the_older",
         "test_lists_are_filtered",
+        "test_a_run_that_has_ended_can_be_deleted",
     },
     "dbos-sqlite": {"test_a_run_is_its_steps_and_what_its_body_returns"},
 }

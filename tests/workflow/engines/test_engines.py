@@ -262,6 +262,25 @@ class TestEngine:
                 handle.result()
         assert journal.lines() == []
 
+    def test_a_run_that_has_ended_can_be_deleted(self, engine: Engine, journal: Journal) -> None:
+        waiting = engine.start(job("wait", waitpoints=["later"]))
+        wait_until(lambda: waiting.status() == WAITING)
+        with pytest.raises(RunError, match=f"run '{waiting.id}' hasn't ended: `harnpy runs cancel"):
+            engine.delete(waiting.id)
+        engine.cancel(waiting.id)
+        with pytest.raises(RunCancelled):
+            waiting.result()
+        done = engine.start(job("steps", journal), id="done")
+        assert done.result()
+        fork = engine.fork("done", 2)
+        fork.result()
+        engine.delete("done")
+        assert engine.get("done") is None
+        assert len(engine.steps(fork.id)) > 1
+        with pytest.raises(RunNotFound):
+            engine.delete("done")
+        assert engine.start(job("steps", journal), id="done").result()  # it is a new one
+
     def test_a_cancelled_run_can_go_on(self, engine: Engine, url: str) -> None:
         handle = engine.start(job("wait", waitpoints=["later"]))
         wait_until(lambda: handle.status() == WAITING)
