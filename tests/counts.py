@@ -60,6 +60,7 @@ class Counts:
     damaged_messages = Size(40, 5_000)
     durable_programs = Size(100, 2_000)
     killed_programs = Size(1, 30)
+    killed_graphs = Size(1, 20)
     program_store_share = Size(5, 1)
     #: How often each is killed.
     program_kills = Size(1, 20)
