@@ -26,7 +26,7 @@ from harnpy.workflow.records.record import (
     new_stage,
     new_transition,
 )
-from harnpy.workflow.records.record_shapes import UsageRecord, is_plain
+from harnpy.workflow.records.record_shapes import UsageRecord, data_parts
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.world.clock import rfc3339
 
@@ -170,15 +170,17 @@ def copied_usage(usage: UsageRecord) -> UsageRecord:
     return {**usage, "models": list(usage["models"])}
 
 
-def count_usage(usage: UsageRecord, reply: Reply, ms: int) -> None:
-    """Add a model call; ``models`` are in the order of their first call."""
-    usage["input_tokens"] += reply.input_tokens
-    usage["output_tokens"] += reply.output_tokens
-    usage["total_duration_ms"] += ms
-    usage["call_count"] += 1
-    usage["total_cost"] += reply.cost or 0.0
-    if reply.model not in usage["models"]:
-        usage["models"].append(reply.model)
+def count_usage(usages: Iterable[UsageRecord], reply: Reply, ms: int) -> None:
+    """Add a model call to each; ``models`` are in the order of their first call."""
+    cost = reply.cost or 0.0
+    for usage in usages:
+        usage["input_tokens"] += reply.input_tokens
+        usage["output_tokens"] += reply.output_tokens
+        usage["total_duration_ms"] += ms
+        usage["call_count"] += 1
+        usage["total_cost"] += cost
+        if reply.model not in usage["models"]:
+            usage["models"].append(reply.model)
 
 
 class RunRecorder:
@@ -208,8 +210,7 @@ class RunRecorder:
         workflow = self._runtime.context().workflow
         if workflow is None or self not in workflow.recorders:
             return
-        for usage in (self.usage, self.stage_usage):
-            count_usage(usage, reply, ms)
+        count_usage((self.usage, self.stage_usage), reply, ms)
         tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         self._span("llm_call", reply.model, ms, {"provider": reply.provider, **tokens})
 
@@ -324,7 +325,7 @@ def stage_metadata(node: Node, policy: CapabilityPolicy, ended: Ended, plain: Co
 def _settings(node: Node, plain: Collection[int]) -> Dict:
     """Return what a stage's metadata says of its node."""
     settings = only(node, _OF_NODE)
-    if is_plain(settings, plain):
+    if data_parts(settings, plain) is not None:
         return settings
     return {key: without_functions(value) for key, value in settings.items()}
 
@@ -400,7 +401,7 @@ class Progress:
         checkpoint = new_checkpoint(
             self._world,
             ready_nodes=self.ready.pending,
-            completed_nodes=self.ready.done,
+            completed_nodes=[*self.ready.done],
             last_stage_id=stages[-1]["id"] if stages else None,
             reason=reason,
         )
