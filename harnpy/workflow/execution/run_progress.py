@@ -348,7 +348,7 @@ class Progress:
     def saved(self) -> Iterator[None]:
         """Write the record's state to its file when the block begins, and make the file whole if the block
         is left early."""
-        self._checkpoint(START)
+        self._checkpoint(START, self.now())
         self._writer.checkpoint()
         try:
             yield
@@ -362,14 +362,14 @@ class Progress:
 
     def add(self, stage: StageRecord) -> None:
         """Add a stage that has ended, and continue the run from it."""
-        run = self.run
+        run, now = self.run, self.now()
         run["artifacts"] += stage["artifacts"]
         if stage["transcript"] is not None and stage["branch"] != ERROR:
             run["transcript"] = stage["transcript"]
         run["stages"].append(stage)
         for edge in self.ready.complete(stage["node_id"], stage["branch"]):
-            run["transitions"].append(self._transition(stage, edge))
-        self._checkpoint(STAGE_COMPLETE)
+            run["transitions"].append(self._transition(stage, edge, now))
+        self._checkpoint(STAGE_COMPLETE, now)
         self._writer.checkpoint()
 
     def end(self) -> None:
@@ -378,15 +378,16 @@ class Progress:
         run["status"] = PAUSED if self.ready else COMPLETED
         run["finished_at"] = self.now()
         run["replay_fixture"] = fixture_of(run, self._world)
-        self._checkpoint(FINALIZE)
+        self._checkpoint(FINALIZE, self.now())
         self._writer.save()
 
     def now(self) -> str:
         return rfc3339(self._world.clock.now())
 
-    def _transition(self, stage: StageRecord, edge: Edge) -> Transition:
+    def _transition(self, stage: StageRecord, edge: Edge, now: str) -> Transition:
         return new_transition(
             self._world,
+            now,
             from_stage_id=stage["id"],
             from_node_id=stage["node_id"],
             to_node_id=edge["to"],
@@ -395,11 +396,12 @@ class Progress:
             produced_artifact_ids=stage["produced_artifact_ids"],
         )
 
-    def _checkpoint(self, reason: str) -> None:
+    def _checkpoint(self, reason: str, now: str) -> None:
         """Record the current state."""
         run, stages = self.run, self.run["stages"]
         checkpoint = new_checkpoint(
             self._world,
+            now,
             ready_nodes=self.ready.pending,
             completed_nodes=[*self.ready.done],
             last_stage_id=stages[-1]["id"] if stages else None,

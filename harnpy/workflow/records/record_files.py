@@ -322,7 +322,8 @@ class RunWriter:
         news = [run[key][self._counts[key] :] for key in GROWING if key not in _OF_TEXTS]
         if run["metadata"] is not self._metadata:
             news.append(run["metadata"])
-        return data_parts([stages, made, news], self._plain) is not None
+        came_to = [stage[key] for stage in stages for key in _OPEN]
+        return data_parts([came_to, made, news], self._plain) is not None
 
     def _news(self, counts: dict[str, int]) -> Dict:
         """Return what the record has got since the last line, beside stages."""
@@ -366,6 +367,8 @@ def _readable(part: Any) -> Any:
 
 #: Lists whose parts hold nothing but texts and lists of them, whatever the stages came to.
 _OF_TEXTS = ("transitions", "checkpoints")
+#: What of a stage may hold anything; the executor makes the rest, of texts and numbers.
+_OPEN = ("visible_text", "private_reasoning", "transcript", "artifacts", "verification", "metadata")
 
 
 def _is_list_of_parts(value: Any) -> bool:
