@@ -61,6 +61,10 @@ class Fields(NamedTuple):
     always: Mapping[str, Field]
     optional: Mapping[str, Field]
     required: tuple[str, ...]
+    #: The defaults of all that is always present, …
+    defaults: Mapping[str, Any]
+    #: … and the keys of those that parts may not share.
+    unshared: tuple[str, ...]
 
     def kinds(self) -> Mapping[str, str]:
         return {key: field.kind for key, field in self.always.items()}
@@ -77,7 +81,9 @@ def _declared(shape: Any) -> Fields:
     optional = {key: get_args(hint)[0] for key, hint in hints.items() if get_origin(hint) is NotRequired}
     always = {key: _field(hint) for key, hint in hints.items() if key not in optional}
     required = tuple(key for key, field in always.items() if field.required)
-    return Fields(always, {key: _field(hint) for key, hint in optional.items()}, required)
+    defaults = {key: field.default for key, field in always.items()}
+    unshared = tuple(key for key, default in defaults.items() if isinstance(default, dict | list))
+    return Fields(always, {key: _field(hint) for key, hint in optional.items()}, required, defaults, unshared)
 
 
 _FIELDS: Mapping[Any, Field] = {
@@ -115,24 +121,16 @@ def _field(hint: Any) -> Field:
     return Field("dict", {}, hint)
 
 
-#: Defaults that a part may share.
-_CONSTANTS = frozenset((str, int, float, bool, NoneType))
-
-
 def made(shape: type[T], fields: Mapping[str, Any]) -> T:
     """Return a part with these fields and defaults for the rest. Raise TypeError for an unknown field."""
-    known = fields_of(shape).always
-    if not fields.keys() <= known.keys():
-        unknown = fields.keys() - known.keys()
+    known = fields_of(shape)
+    part: Any = {**known.defaults, **fields}
+    if len(part) > len(known.defaults):
+        unknown = fields.keys() - known.always.keys()
         raise TypeError(f"no such field: {', '.join(sorted(unknown))}")
-    part: Any = {
-        key: fields[key]
-        if key in fields
-        else field.default
-        if field.default.__class__ in _CONSTANTS
-        else field.blank()
-        for key, field in known.items()
-    }
+    for key in known.unshared:
+        if key not in fields:
+            part[key] = known.always[key].blank()
     complete: T = part
     return complete
 

@@ -195,6 +195,8 @@ def matched(calls: list[Call], results: list[list[str | None]]) -> list[list[int
 def late_results_up(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with each result that stands further behind moved up to its call, and no other
     change."""
+    if len(messages) < 2:  # a prompt
+        return list(messages)
     late = LateResults(messages)
     found: list[Message] = []
     at = 0

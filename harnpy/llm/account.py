@@ -87,8 +87,9 @@ class Trace:
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens
         self.llm_ms += ms
-        self.cost += reply.cost or 0.0
-        self.unpriced += reply.cost is None
+        cost = reply.cost
+        self.cost += cost or 0.0
+        self.unpriced += cost is None
         self.record(
             "llm_call",
             call_id=call_id,

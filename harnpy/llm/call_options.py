@@ -325,8 +325,10 @@ def read_transport(options: Options, env: Callable[[str], str | None]) -> Transp
 
 def _seconds(given: int | str | None) -> float | None:
     """A positive number of seconds; None, which is no limit, for anything else."""
+    if not given:
+        return None
     try:
-        seconds = float(given or 0)
+        seconds = float(given)
     except ValueError:
         return None
     return seconds if 0 < seconds < inf else None

@@ -52,13 +52,15 @@ def without_thoughts(text: str) -> str:
 def visible_text(text: str) -> str:
     """``text`` as a user should see it."""
     text = without_thoughts(text)
-    text = _replaced(text, _blocks(text, _PROTOCOL, lambda opening: _PROTOCOL_ENDS[opening["tag"]]))
+    if "<" in text or "[" in text:
+        text = _replaced(text, _blocks(text, _PROTOCOL, lambda opening: _PROTOCOL_ENDS[opening["tag"]]))
     text = _SENTINEL_LINES.sub("", text)
-    bodies = [body.strip() for _, body, _ in _blocks(text, _RESPONSE, lambda _: _RESPONSE_END)]
-    if any(bodies):
-        text = "\n\n".join(filter(None, bodies))
-    else:
-        text = _replaced(text, _blocks(text, _PROSE, lambda _: _PROSE_END), str.strip)
+    if "<" in text:
+        bodies = [body.strip() for _, body, _ in _blocks(text, _RESPONSE, lambda _: _RESPONSE_END)]
+        if any(bodies):
+            text = "\n\n".join(filter(None, bodies))
+        else:
+            text = _replaced(text, _blocks(text, _PROSE, lambda _: _PROSE_END), str.strip)
     text = _without_plans(text)
     return text.replace("\r\n", "\n").replace("\n\n\n", "\n\n").strip()
 
@@ -92,6 +94,8 @@ def _replaced(
 
 
 def _without_plans(text: str) -> str:
+    if "{" not in text:
+        return text
     text = _JSON_FENCE.sub(lambda match: "" if _is_plan(match[1]) else match[0], text)
     reader = LiteralReader(text, Heredocs(text))
     pieces, at = [], 0

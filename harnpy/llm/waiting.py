@@ -140,7 +140,9 @@ class RateLimits:
 
 
 def _whole(text: str | None) -> int | None:
+    if not text:
+        return None
     try:
-        return int(text or "")
+        return int(text)
     except ValueError:
         return None

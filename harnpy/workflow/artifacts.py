@@ -9,7 +9,7 @@ from bisect import insort
 from collections.abc import Sequence
 from heapq import merge
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from harnpy.agent.handoffs import handoff_context, name_of, normalise
 from harnpy.faults import MisuseError
@@ -532,12 +532,12 @@ class _Ranked:
             order = self._orders[by] = _Order(*by)
         order.catch_up(self.artifacts)
         pinned = {place for id in policy["pinned_ids"] for place in self._by_id.get(id, ())}
-        passes = _filter(policy)
-        first = [self.artifacts[place] for place in sorted(pinned)]
-        yield from sorted(filter(passes, first), key=_rank(policy))
+        if pinned:
+            first = [self.artifacts[place] for place in sorted(pinned)]
+            yield from sorted(filter(_filter(policy), first), key=_rank(policy))
         preferred = policy["prioritize_kinds"]
-        groups = [preferred, [kind for kind in order.kinds if kind not in preferred]] if preferred else [None]
-        for kinds in groups:
+        others = [kind for kind in order.by("kind") if kind not in preferred] if preferred else None
+        for kinds in [preferred, others] if preferred else [None]:
             for placed in order.of(policy, kinds):
                 if -placed[-2] not in pinned:
                     yield placed[-1]
@@ -550,8 +550,8 @@ class _Order:
         self._fresh, self._recent = fresh, recent
         self._count = 0
         self._all: list[_Placed] = []
-        self._stages: dict[str | None, list[_Placed]] = {}
-        self.kinds: dict[str, list[_Placed]] = {}
+        #: The same by `kind` and by `stage`, for those who have asked.
+        self._groups: dict[Literal["kind", "stage"], dict[str, list[_Placed]]] = {}
 
     def catch_up(self, artifacts: list[Artifact]) -> None:
         for place in range(self._count, len(artifacts)):
@@ -567,9 +567,18 @@ class _Order:
                 artifact,
             )
             insort(self._all, placed)
-            insort(self.kinds.setdefault(artifact["kind"], []), placed)
-            insort(self._stages.setdefault(artifact["stage"], []), placed)
+            for key, groups in self._groups.items():
+                insort(groups.setdefault(artifact[key] or "", []), placed)
         self._count = len(artifacts)
+
+    def by(self, key: Literal["kind", "stage"]) -> dict[str, list[_Placed]]:
+        """Return them by kind, or by stage; those of no stage are under an empty name."""
+        groups = self._groups.get(key)
+        if groups is None:
+            groups = self._groups[key] = {}
+            for placed in self._all:
+                groups.setdefault(placed[-1][key] or "", []).append(placed)
+        return groups
 
     def of(self, policy: ContextPolicy, kinds: list[str] | None) -> Iterator[_Placed]:
         """Yield what passes the policy's filter, of these kinds, the most important first."""
@@ -579,14 +588,14 @@ class _Order:
             policy["exclude_kinds"],
         )
         if stages:
-            lists = [self._stages.get(stage, []) for stage in dict.fromkeys(stages)]
+            lists = [self.by("stage").get(stage, []) for stage in dict.fromkeys(stages)]
         elif kinds is None and not included and not excluded:
             yield from reversed(self._all)
             return
         else:
-            named = self.kinds if kinds is None else dict.fromkeys(kinds)
+            named = self.by("kind") if kinds is None else dict.fromkeys(kinds)
             wanted = [kind for kind in named if not included or kind in included]
-            lists = [self.kinds.get(kind, []) for kind in wanted]
+            lists = [self.by("kind").get(kind, []) for kind in wanted]
         passes = _filter(policy)
         for placed in merge(*map(reversed, lists), reverse=True):
             artifact = placed[-1]

@@ -58,8 +58,8 @@ def stage_policy(ceiling: Policy, graph: Graph, node: Node) -> Policy:
 
 def has_rules(node: Node) -> bool:
     """Return whether a normalised node, or a tool of it, has a policy of its own."""
-    policies = (node["capability_policy"], node["approval_policy"])
-    return bool(node["tools"]) or any(given_policy(policy) is not None for policy in policies)
+    own = given_policy(node["capability_policy"]) or given_policy(node["approval_policy"])
+    return bool(node["tools"]) or own is not None
 
 
 def tools_policy(node: Node) -> Policy:

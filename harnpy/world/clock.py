@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,9 +107,13 @@ def rfc3339(seconds: float, digits: int = 3) -> str:
 
 def rfc3339_parts(whole: int, fraction: int, digits: int) -> str:
     """`rfc3339` of whole seconds and a fraction that is counted in units of the last decimal."""
+    return f"{_second(whole)}.{fraction:0{digits}d}Z"
+
+
+@lru_cache(maxsize=4)  # times that are written follow each other closely
+def _second(whole: int) -> str:
     year, month, day, hour, minute, second, *_ = time.gmtime(whole)
-    moment = f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}"
-    return f"{moment}.{fraction:0{digits}d}Z"
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}"
 
 
 def is_rfc3339(text: str) -> bool:

@@ -26,7 +26,7 @@ from harnpy.workflow.records.record import (
     new_stage,
     new_transition,
 )
-from harnpy.workflow.records.record_shapes import UsageRecord, is_plain
+from harnpy.workflow.records.record_shapes import UsageRecord, data_parts
 from harnpy.workflow.records.replay_fixture import fixture_of
 from harnpy.world.clock import rfc3339
 
@@ -170,15 +170,17 @@ def copied_usage(usage: UsageRecord) -> UsageRecord:
     return {**usage, "models": list(usage["models"])}
 
 
-def count_usage(usage: UsageRecord, reply: Reply, ms: int) -> None:
-    """Add a model call; ``models`` are in the order of their first call."""
-    usage["input_tokens"] += reply.input_tokens
-    usage["output_tokens"] += reply.output_tokens
-    usage["total_duration_ms"] += ms
-    usage["call_count"] += 1
-    usage["total_cost"] += reply.cost or 0.0
-    if reply.model not in usage["models"]:
-        usage["models"].append(reply.model)
+def count_usage(usages: Iterable[UsageRecord], reply: Reply, ms: int) -> None:
+    """Add a model call to each; ``models`` are in the order of their first call."""
+    cost = reply.cost or 0.0
+    for usage in usages:
+        usage["input_tokens"] += reply.input_tokens
+        usage["output_tokens"] += reply.output_tokens
+        usage["total_duration_ms"] += ms
+        usage["call_count"] += 1
+        usage["total_cost"] += cost
+        if reply.model not in usage["models"]:
+            usage["models"].append(reply.model)
 
 
 class RunRecorder:
@@ -208,8 +210,7 @@ class RunRecorder:
         workflow = self._runtime.context().workflow
         if workflow is None or self not in workflow.recorders:
             return
-        for usage in (self.usage, self.stage_usage):
-            count_usage(usage, reply, ms)
+        count_usage((self.usage, self.stage_usage), reply, ms)
         tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
         self._span("llm_call", reply.model, ms, {"provider": reply.provider, **tokens})
 
@@ -324,7 +325,7 @@ def stage_metadata(node: Node, policy: CapabilityPolicy, ended: Ended, plain: Co
 def _settings(node: Node, plain: Collection[int]) -> Dict:
     """Return what a stage's metadata says of its node."""
     settings = only(node, _OF_NODE)
-    if is_plain(settings, plain):
+    if data_parts(settings, plain) is not None:
         return settings
     return {key: without_functions(value) for key, value in settings.items()}
 
@@ -347,7 +348,7 @@ class Progress:
     def saved(self) -> Iterator[None]:
         """Write the record's state to its file when the block begins, and make the file whole if the block
         is left early."""
-        self._checkpoint(START)
+        self._checkpoint(START, self.now())
         self._writer.checkpoint()
         try:
             yield
@@ -361,14 +362,14 @@ class Progress:
 
     def add(self, stage: StageRecord) -> None:
         """Add a stage that has ended, and continue the run from it."""
-        run = self.run
+        run, now = self.run, self.now()
         run["artifacts"] += stage["artifacts"]
         if stage["transcript"] is not None and stage["branch"] != ERROR:
             run["transcript"] = stage["transcript"]
         run["stages"].append(stage)
         for edge in self.ready.complete(stage["node_id"], stage["branch"]):
-            run["transitions"].append(self._transition(stage, edge))
-        self._checkpoint(STAGE_COMPLETE)
+            run["transitions"].append(self._transition(stage, edge, now))
+        self._checkpoint(STAGE_COMPLETE, now)
         self._writer.checkpoint()
 
     def end(self) -> None:
@@ -377,15 +378,16 @@ class Progress:
         run["status"] = PAUSED if self.ready else COMPLETED
         run["finished_at"] = self.now()
         run["replay_fixture"] = fixture_of(run, self._world)
-        self._checkpoint(FINALIZE)
+        self._checkpoint(FINALIZE, self.now())
         self._writer.save()
 
     def now(self) -> str:
         return rfc3339(self._world.clock.now())
 
-    def _transition(self, stage: StageRecord, edge: Edge) -> Transition:
+    def _transition(self, stage: StageRecord, edge: Edge, now: str) -> Transition:
         return new_transition(
             self._world,
+            now,
             from_stage_id=stage["id"],
             from_node_id=stage["node_id"],
             to_node_id=edge["to"],
@@ -394,13 +396,14 @@ class Progress:
             produced_artifact_ids=stage["produced_artifact_ids"],
         )
 
-    def _checkpoint(self, reason: str) -> None:
+    def _checkpoint(self, reason: str, now: str) -> None:
         """Record the current state."""
         run, stages = self.run, self.run["stages"]
         checkpoint = new_checkpoint(
             self._world,
+            now,
             ready_nodes=self.ready.pending,
-            completed_nodes=self.ready.done,
+            completed_nodes=[*self.ready.done],
             last_stage_id=stages[-1]["id"] if stages else None,
             reason=reason,
         )

@@ -77,10 +77,10 @@ def worker_session_id(node: Node, worker_id: str) -> str:
 
 def close_minted(sessions: SessionRegistry, graph: Graph, run_id: str) -> None:
     """Remove the sessions that the run created, without notifying anybody."""
-    prefix, nodes = _prefix(run_id), graph["nodes"]
-    used = [run_session(node, run_id) for node in nodes.values()]
+    prefix, nodes, ids = _prefix(run_id), graph["nodes"], sessions.ids()
+    used = [run_session(node, run_id) for node in nodes.values()] if ids else []
     given = {session.id for session in used if session.given}
-    for id in sessions.ids():
+    for id in ids:
         node = id.removeprefix(prefix)
         is_minted = node != id and (node in nodes or _MAP_BRANCH.sub("", node) in nodes)
         if is_minted and id not in given:

@@ -190,17 +190,16 @@ def new_attempt(**fields: Any) -> Attempt:
     return made(Attempt, fields)
 
 
-def new_transition(world: World, **fields: Any) -> Transition:
+def new_transition(world: World, now: str | None = None, **fields: Any) -> Transition:
     """Return a step from one stage to the next, taken now."""
-    known = {"id": world.ids.new(), "timestamp": rfc3339(world.clock.now()), **fields}
-    return made(Transition, known)
+    now = now or rfc3339(world.clock.now())
+    return made(Transition, {"id": world.ids.new(), "timestamp": now, **fields})
 
 
-def new_checkpoint(world: World, **fields: Any) -> Checkpoint:
+def new_checkpoint(world: World, now: str | None = None, **fields: Any) -> Checkpoint:
     """Return the current state of a run. ``reason`` is one of `START`, `STAGE_COMPLETE`, `FINALIZE`."""
-    known = {"id": world.ids.new(), "persisted_at": rfc3339(world.clock.now()), **fields}
-    known["completed_nodes"] = sorted(known.get("completed_nodes", ()))  # cheap for what is sorted already
-    return made(Checkpoint, known)
+    now = now or rfc3339(world.clock.now())
+    return made(Checkpoint, {"id": world.ids.new(), "persisted_at": now, **fields})
 
 
 # Reading dicts.

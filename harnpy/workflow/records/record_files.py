@@ -319,10 +319,11 @@ class RunWriter:
         derives = run["handoffs"] or any("worker" in stage["metadata"] for stage in stages)
         if derives or any(artifact["kind"] == HANDOFF for artifact in made):
             return False
-        news = [run[key][self._counts[key] :] for key in GROWING]
+        news = [run[key][self._counts[key] :] for key in GROWING if key not in _OF_TEXTS]
         if run["metadata"] is not self._metadata:
             news.append(run["metadata"])
-        return data_parts([stages, made, news], self._plain) is not None
+        came_to = [stage[key] for stage in stages for key in _OPEN]
+        return data_parts([came_to, made, news], self._plain) is not None
 
     def _news(self, counts: dict[str, int]) -> Dict:
         """Return what the record has got since the last line, beside stages."""
@@ -362,6 +363,12 @@ def _readable(part: Any) -> Any:
     known = plain_json(part)
     require_shallow(pretty_record([[known]]))
     return known
+
+
+#: Lists whose parts hold nothing but texts and lists of them, whatever the stages came to.
+_OF_TEXTS = ("transitions", "checkpoints")
+#: What of a stage may hold anything; the executor makes the rest, of texts and numbers.
+_OPEN = ("visible_text", "private_reasoning", "transcript", "artifacts", "verification", "metadata")
 
 
 def _is_list_of_parts(value: Any) -> bool:

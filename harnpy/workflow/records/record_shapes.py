@@ -286,11 +286,9 @@ def data_parts(value: Any, known: Collection[int] = ()) -> Collection[int] | Non
             if kind in _SCALARS:
                 continue
             if kind is dict or kind is list:
-                address = id(item)
-                if address not in seen and address not in known:
+                if item and (address := id(item)) not in seen and address not in known:
                     seen.add(address)
-                    if item:
-                        parts.append(item)
+                    parts.append(item)
             elif kind is not float or not isfinite(item):
                 return None
     return seen
