@@ -174,7 +174,7 @@ class DbosDatabase:
         except SQLAlchemyError as error:
             raise RunError(f"engine 'dbos' can't reach {self.place.shown}: {_reason(error)}") from error
         except (theirs.DBOSException, ValueError) as error:
-            raise RunError(f"{what or 'engine dbos'}: {shown(str(error))}") from error
+            raise RunError(f"{what or 'engine dbos'}: DBOS refuses it ({type(error).__name__})") from error
 
     # Runs.
 
