@@ -262,7 +262,7 @@ def _by_thread(found: Iterable[Any]) -> list[Any]:
 def of_project(project: Path) -> Texts:
     """What programs and commands read in a copy of a project. Programs change it."""
     texts = {
-        "runs list.json": said(project, "runs", "list", "--json"),
+        "runs list.json": _as_first(said(project, "runs", "list", "--json")),
         "replay.txt": said(project, "replay", ".harn-runs/announced.json"),
         "bundle.txt": said(project, "bundle", "validate", "bundle.json"),
         "bundle run.json": said(project, "bundle", "import", "bundle.json"),
@@ -272,6 +272,12 @@ def of_project(project: Path) -> Texts:
     shutil.copy(PROGRAMS / "read_project.harn", project / "project.harn")
     texts["project.jsonl"] = said(project, "run", "project.harn")
     return {name: text.replace(str(project), "<project>") for name, text in texts.items()}
+
+
+def _as_first(listed: str) -> str:
+    """A list of runs with the fields that the first builds gave them."""
+    runs = [{key: value for key, value in run.items() if key != "engine"} for run in json.loads(listed)]
+    return json.dumps(runs, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def said(directory: Path, *command: str) -> str:
