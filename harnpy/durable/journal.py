@@ -21,12 +21,12 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
-from harnpy.durable.values import Unrecordable, decode, decode_error, encode, encode_error
+from harnpy.durable.values import Unreadable, Unrecordable, decode, decode_error, encode, encode_error
 from harnpy.session.errors import ambiguous
 from harnpy.vm.errors import CategorizedFault, Leaving, RuntimeFault
 from harnpy.vm.run.scheduler import place_in_program
 from harnpy.workflow.engines.contract import Step
-from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
+from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled, RunError
 from harnpy.world.loops import close_generators, end_tasks
 from harnpy.world.threads import Ticker, Wakeful
 
@@ -204,7 +204,7 @@ class Journal:
             if step.key != key:
                 raise self._diverged(key, self._task(), step)
             self._advance()
-            given: T = self._came_to(step.output)
+            given: T = self._came_to(step)
             return given
         is_noticed = kind not in _UNNOTICED
         if is_noticed:
@@ -243,7 +243,7 @@ class Journal:
             fact = self._facts[key] = {"ok": encode(look())}
             if not self.is_over:
                 self._held.append(Step(key, fact))
-        known: T = self._came_to(self._facts[key])
+        known: T = self._came_to(Step(key, self._facts[key]))
         return known
 
     @contextmanager
@@ -308,12 +308,22 @@ class Journal:
                 error = NotDurable(f"a durable run can't record {key}: it came to {what}")
         return {"error": encode_error(error)}, error
 
-    def _came_to(self, output: dict[str, Json]) -> Any:
+    def _came_to(self, step: Step) -> Any:
         """Return, or raise, what a record says."""
+        output = step.output
         self.seconds = output.get("at", self.seconds)
-        if "error" in output:
-            raise decode_error(output["error"])
-        return decode(output["ok"])
+        try:
+            error = decode_error(output["error"]) if "error" in output else None
+            value = None if error is not None else decode(output["ok"])
+        except Unreadable as what:
+            unread = RunError(
+                f"run '{self._run.run_id}' can't go on from step '{step.key}': {what}; begin a new run"
+            )
+            self.ending, self.is_over = Ending(unread), True
+            raise self.ending from None
+        if error is not None:
+            raise error
+        return value
 
     # --- waiting ----------------------------------------------------------------------------------
 
@@ -341,7 +351,7 @@ class Journal:
         effect = self._effects.pop(step.key, None)
         if effect is not None:
             self._advance()
-            self._settle(effect, step.output)
+            self._settle(effect, step)
             return
         sleeper = self._sleeper(timer)
         if timer is None or step.key != self._next_key(sleeper, SLEEP):
@@ -417,9 +427,9 @@ class Journal:
         else:
             effect.future.set_result(value)
 
-    def _settle(self, effect: _Effect, output: dict[str, Json]) -> None:
+    def _settle(self, effect: _Effect, step: Step) -> None:
         try:
-            value = self._came_to(output)
+            value = self._came_to(step)
         except Exception as error:
             effect.future.set_exception(error)
         else:
