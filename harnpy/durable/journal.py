@@ -234,13 +234,19 @@ class Journal:
         if len(self._held) >= _MOST_HELD:
             self.flush()
 
-    def fact(self, name: str, look: Callable[[], T]) -> T:
-        """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
+    def fact(self, name: str, look: Callable[[], T], is_kept: Callable[[T], bool] = lambda value: True) -> T:
+        """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task.
+
+        Where it ``is_kept``: else each process looks anew.
+        """
         if _INSIDE.get() or get_ident() != self._thread:
             return look()
         key = f"{name}:{ENV}"
         if key not in self._facts:
-            fact = self._facts[key] = {"ok": encode(look())}
+            value = look()
+            if not is_kept(value):
+                return value
+            fact = self._facts[key] = {"ok": encode(value)}
             if not self.is_over:
                 self._held.append(Step(key, fact))
         known: T = self._came_to(Step(key, self._facts[key]))
