@@ -69,6 +69,8 @@ OUTPUT: Final = "out"
 _UNNOTICED = frozenset({NOW, RANDOM, ID, READ})
 #: What may have done its work although it was cut off, and would do it twice.
 _UNSAFE = frozenset({WRITE, PROCESS, HTTP, HOST})
+#: What is entered again at no cost, and so holds up no worker that stops.
+_RESTING = frozenset({WAIT, HUMAN})
 #: What moves the program's clock, beside everything that waits.
 _TIMED = frozenset({NOW, STDIN})
 
@@ -160,7 +162,7 @@ class Journal:
         self._wakeful: Wakeful | None = None
         self._woken: asyncio.Future[None] | None = None
         self._ticker: Ticker | None = None
-        self._is_due = self._is_asked_to_end = False
+        self._is_due = self._is_asked_to_end = self._is_leaving = False
         self._has_begun = False
         #: Whether the next effect may have happened already, in a process that was killed in it.
         self.may_have_happened = run.attempt > 1 or bool(self._recorded)
@@ -181,6 +183,9 @@ class Journal:
         tasks.now = lambda: self.seconds
         tasks.turns = self  # type: ignore[assignment]
         self._run.on_end(self._ask_to_end)
+        on_leave = getattr(self._run, "on_leave", None)
+        if on_leave is not None:
+            on_leave(self._ask_to_leave)
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -371,16 +376,19 @@ class Journal:
 
     def _go_on_outside(self, timer: float | None) -> None:
         """Let what was asked for go on until something has ended, or it is time; record which."""
+        if not self._is_busy():
+            self._ask(self._run.check)
         if timer is None or self._effects or timer - self._elapsed() > _TICK:
             self.flush()
         for effect in [*self._effects.values()]:
-            if effect.work is None:
+            if effect.work is None and not self._is_leaving:
                 self._begin(effect)
         self.may_have_happened = False
         if not self._ended:
             self._in_loop(self._first(None if timer is None else max(timer - self._elapsed(), 0)))
         self.take()
-        self._ask(self._run.check)
+        if not self._is_busy():
+            self._ask(self._run.check)
         while self._ended:
             effect = self._ended.popleft()
             if self._effects.pop(effect.key, None) is not None:
@@ -393,6 +401,15 @@ class Journal:
             self._hold(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
             if is_long:
                 self.flush()
+
+    def _is_busy(self) -> bool:
+        """Return whether something is under way that would have to be begun again."""
+        begun = (effect.key for effect in self._effects.values() if effect.work is not None)
+        return any(key.rpartition(":")[2] not in _RESTING for key in begun)
+
+    def _is_to_end(self) -> bool:
+        """Return whether the run says, if it is asked, that it is over here."""
+        return self._is_asked_to_end or (self._is_leaving and not self._is_busy())
 
     def _begin(self, effect: _Effect) -> None:
         kind = effect.key.rpartition(":")[2]
@@ -474,7 +491,7 @@ class Journal:
         woken = self._woken = self._loop.create_future()
         timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
         try:
-            if not (self._is_asked_to_end or self._ended):
+            if not (self._is_to_end() or self._ended):
                 await woken
         finally:
             self._woken = None
@@ -488,7 +505,7 @@ class Journal:
     def look(self, seconds: float) -> None:
         """Let so much time pass for something that isn't recorded."""
         self._in_loop(self._first(seconds))
-        if not self.is_over:
+        if not (self.is_over or self._is_busy()):
             self._ask(self._run.check)
 
     def outside(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -574,7 +591,7 @@ class Journal:
 
     def _tick(self) -> None:
         """In another thread: have the program print what it has, if anything waits."""
-        if self._printed or self._is_asked_to_end:
+        if self._printed or self._is_asked_to_end or self._is_leaving:
             self._is_due = True
             if self._tasks is not None:
                 self._tasks.signal.watched = self._tasks.signal.pending = True
@@ -588,13 +605,13 @@ class Journal:
 
     def is_due(self) -> bool:
         self._count_turn()
-        return self._is_due or self._is_asked_to_end or self.ending is not None
+        return self._is_due or self._is_to_end() or self.ending is not None
 
     def take(self) -> None:
         """Do what can't wait: print, or end. Raises `Ending`."""
         if self.ending is not None:
             raise self.ending
-        if self._is_asked_to_end:
+        if self._is_to_end():
             self._ask(self._run.check)
         if self._is_due:
             self.flush()
@@ -658,6 +675,14 @@ class Journal:
     def _ask_to_end(self) -> None:
         """In another thread: the run was cancelled, or is another worker's."""
         self._is_asked_to_end = True
+        self._have_looked()
+
+    def _ask_to_leave(self) -> None:
+        """In another thread: another worker is to have the run. What is under way may end before that."""
+        self._is_leaving = True
+        self._have_looked()
+
+    def _have_looked(self) -> None:
         if self._tasks is not None:
             self._tasks.signal.watched = self._tasks.signal.pending = True
         with suppress(RuntimeError):  # the loop is closed: the program has ended

@@ -72,6 +72,7 @@ class Attempt:
         #: Whether its end is on record.
         self._ended = False
         self._calls: list[Callable[[], None]] = []
+        self._leave_calls: list[Callable[[], None]] = []
         self._seen = log.version
         self._renewed = monotonic()
         #: Guards the log and the lease: the engine gives back what the body still works on.
@@ -128,6 +129,9 @@ class Attempt:
 
     def on_end(self, call: Callable[[], None]) -> None:
         self._calls.append(call)
+
+    def on_leave(self, call: Callable[[], None]) -> None:
+        self._leave_calls.append(call)
 
     def _raise_end(self) -> None:
         if self._lost is not None or self.unrecorded is not None:
@@ -246,10 +250,13 @@ class Attempt:
         return deadline is not None and self._now() >= deadline and self._reason is None
 
     def tell(self) -> None:
-        """When `check` would raise, call what waits for that, in another thread."""
-        is_over = self._lost is not None or self._reason is not None
-        if is_over and self._calls and not self._ended:
-            calls, self._calls = self._calls, []
+        """When `check` would raise, or give the run back, call what waits for that, in another thread."""
+        calls: list[Callable[[], None]] = []
+        if self.leaving and not self._in_step:
+            calls, self._leave_calls = self._leave_calls, calls
+        if self._lost is not None or self._reason is not None:
+            calls, self._calls = [*calls, *self._calls], []
+        if calls and not self._ended:
             Thread(target=_call_all, args=(calls,), name=f"end of run {self.run_id}", daemon=True).start()
 
 
