@@ -115,6 +115,10 @@ class Ending(Leaving):
         self.error = error
 
 
+class Tried(BaseException):
+    """Ends a trial: the program has come to the end of its records."""
+
+
 class _Effect:
     """Something that was asked for and has no end yet; ``future`` is the program's."""
 
@@ -138,8 +142,10 @@ class Journal:
     waits: so nothing comes to the program's own loop but what is recorded.
     """
 
-    def __init__(self, run: RunContext, world: World) -> None:
+    def __init__(self, run: RunContext, world: World, *, is_trial: bool = False) -> None:
         self._run = run
+        #: Whether the program goes no further than its records.
+        self._is_trial = is_trial
         self._world = world
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
@@ -176,6 +182,8 @@ class Journal:
         # What comes behind the records is new to the engine, too.
         if self._run.recorded:
             self._run.record(*self._run.recorded)
+        if self._is_trial:
+            self._have_looked()  # also one that only computes ends
 
     def attach(self, tasks: Scheduler) -> None:
         """Record what the tasks of this scheduler do, and let them see time pass as it is recorded."""
@@ -211,6 +219,7 @@ class Journal:
             self._advance()
             given: T = self._came_to(step)
             return given
+        self.anew()
         is_noticed = kind not in _UNNOTICED
         if is_noticed:
             self.flush()
@@ -232,6 +241,12 @@ class Journal:
         if error is not None:
             raise error
         return value  # type: ignore[return-value]
+
+    def anew(self) -> None:
+        """What comes now is done by each process, but not by a trial. Raises `Ending`."""
+        if self._is_trial and not self.is_over:
+            self.ending, self.is_over = Ending(Tried()), True
+            raise self.ending
 
     def _hold(self, step: Step) -> None:
         """Record a step with the next append."""
@@ -376,6 +391,7 @@ class Journal:
 
     def _go_on_outside(self, timer: float | None) -> None:
         """Let what was asked for go on until something has ended, or it is time; record which."""
+        self.anew()
         if not self._is_busy():
             self._ask(self._run.check)
         if timer is None or self._effects or timer - self._elapsed() > _TICK:
@@ -552,6 +568,7 @@ class Journal:
         """Record what was held back, then print what is recorded."""
         if self.is_repeated() or self.is_over:
             return
+        self.anew()
         steps, printed = self._held, self._printed
         if printed:
             self._outputs += 1
@@ -575,6 +592,8 @@ class Journal:
         self._next += 1
         if self.is_repeated():
             self._skip_if_printed()
+        elif self._is_trial:
+            self._have_looked()
 
     def _skip_if_printed(self) -> None:
         """Forget the output so far if the record says here that an earlier process has printed as much."""
@@ -605,12 +624,15 @@ class Journal:
 
     def is_due(self) -> bool:
         self._count_turn()
-        return self._is_due or self._is_to_end() or self.ending is not None
+        is_tried = self._is_trial and self._has_begun and not self.is_repeated()
+        return self._is_due or is_tried or self._is_to_end() or self.ending is not None
 
     def take(self) -> None:
         """Do what can't wait: print, or end. Raises `Ending`."""
         if self.ending is not None:
             raise self.ending
+        if self._is_trial and self._has_begun and not self.is_repeated():
+            self.anew()
         if self._is_to_end():
             self._ask(self._run.check)
         if self._is_due:

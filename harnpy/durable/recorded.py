@@ -298,12 +298,16 @@ class RecordedFiles:
         if not self._journal.at_once(WRITE, take):
             return None
         if not held:
+            self._journal.anew()
             take()
         return lambda: [release() for release in held]
 
 
 class _Unrecorded:
     """A journal that keeps nothing."""
+
+    def anew(self) -> None:
+        """Do nothing: all is done by each process."""
 
     def at_once(self, kind: str, act: Callable[[], T]) -> T:
         return act()
