@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from harnpy.project import ManifestError
 from harnpy.workflow.engines.contract import GRAPH, PROGRAM
 
 if TYPE_CHECKING:
@@ -40,7 +41,14 @@ class ProgramBody:
 
     def __call__(self, job: Job, run: RunContext) -> Json:
         programs = import_module("harnpy.durable.programs")
-        return programs.run(_stored(job, self._store), run, **self._more(job))
+        try:
+            return programs.run(_stored(job, self._store), run, **self._more(job))
+        except ManifestError as error:
+            # Nothing has run: nobody here trusts its project, or the project is wrong here. Others may do it.
+            leave = getattr(run, "leave", None)
+            if leave is not None:
+                leave(error)
+            raise
 
     def check(self, job: Job, run_id: str, steps: Sequence[Step]) -> None:
         """Raise SourceFault or `ReplayDiverged` where a run with these records can't go on with ``job``.

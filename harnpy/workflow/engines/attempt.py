@@ -14,6 +14,7 @@ from harnpy.storage.errors import LeaseLost, StorageError, VersionConflict
 from harnpy.workflow.engines.contract import (
     CANCELLED,
     COMPLETED,
+    DELAYED,
     FAILED,
     QUEUED,
     RUNNING,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks of a body that waits, at most: a cancelled one must notice within a second.
 _GLANCE = 0.3
+#: Seconds until a run that its worker may not do is taken again.
+_LEFT = 30.0
 
 
 class Attempt:
@@ -59,7 +62,7 @@ class Attempt:
         self.done = Event()
         #: What the body raised, and why its end is not on record.
         self.failure: BaseException | None = None
-        self.unrecorded: StorageError | None = None
+        self.unrecorded: Exception | None = None
         #: Whether it is to be given back as soon as no step is running.
         self.leaving = False
         self._store = store
@@ -129,6 +132,13 @@ class Attempt:
 
     def on_end(self, call: Callable[[], None]) -> None:
         self._calls.append(call)
+
+    def leave(self, why: Exception) -> None:
+        """Leave the run to other workers: this one may not do it. Who waits for it here gets ``why``."""
+        self.head = replace(self.head, due=self._now() + _LEFT)
+        self.give_back(DELAYED)
+        if self._lost is not None:  # else it is cancelled, which is its end
+            self.unrecorded = why
 
     def on_leave(self, call: Callable[[], None]) -> None:
         self._leave_calls.append(call)
@@ -214,13 +224,13 @@ class Attempt:
         self._log.append((FINISHED, finished), head=head, fence=self.lease)
         self.head, self._ended = head, True
 
-    def give_back(self) -> None:
+    def give_back(self, status: str = QUEUED) -> None:
         """Let another worker have the run. Afterwards `check` says that the lease is lost."""
         with self._lock:
             if self._lost is not None or self._reason is not None or self._ended:
                 return
             try:
-                self._append(status=QUEUED)
+                self._append(status=status)
             finally:
                 self.lease.release()
                 self._lost = self._lost or LeaseLost(self.lease.key)
