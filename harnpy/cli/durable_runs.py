@@ -6,6 +6,7 @@ Spec: 09 §2.9, 10 §C19, §C21.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from errno import EINVAL
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from harnpy.faults import Fault
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import PROGRAM
+from harnpy.workflow.engines.contract import COMPLETED, PROGRAM
 from harnpy.workflow.engines.errors import RunError, RunFailed
 from harnpy.world import World
 
@@ -51,7 +52,12 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
     def prepare(vm: Vm, job: Job) -> None:
         if warn is not None:
             vm.careful, vm.on_warnings = True, warn
-        bind_project(vm, job.body["entry"])
+        try:
+            bind_project(vm, job.body["entry"])
+        except ManifestError as error:
+            if warn is None:  # a worker: nobody waits for this run here
+                complain(one_line(f"'{job.name}' is left to other workers: {error.message}"))
+            raise
 
     found = open_engine(engine or _USUAL, url, bodies=bodies(url, prepare))
     try:
@@ -93,6 +99,9 @@ def resume(
     engine, url = where
     with opened(engine, store_url(url), warn) as found:
         job = stored = found.job(id)
+        info = found.get(id)
+        if file is None and job.kind == PROGRAM and info is not None and info.status != COMPLETED:
+            require_trust([os.path.join(job.body["cwd"], job.body["entry"])])
         if file is not None:
             if job.kind != PROGRAM:
                 raise RunError(f"run '{id}' does a {job.kind}: a file can only take the place of a program")

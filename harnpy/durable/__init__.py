@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from harnpy.project import ManifestError
 from harnpy.workflow.engines.contract import GRAPH, PROGRAM
 
 if TYPE_CHECKING:
@@ -40,9 +41,26 @@ class ProgramBody:
 
     def __call__(self, job: Job, run: RunContext) -> Json:
         programs = import_module("harnpy.durable.programs")
+        try:
+            return programs.run(_stored(job, self._store), run, **self._more(job))
+        except ManifestError as error:
+            # Nothing has run: nobody here trusts its project, or the project is wrong here. Others may do it.
+            leave = getattr(run, "leave", None)
+            if leave is not None:
+                leave(error)
+            raise
+
+    def check(self, job: Job, run_id: str, steps: Sequence[Step]) -> None:
+        """Raise SourceFault or `ReplayDiverged` where a run with these records can't go on with ``job``.
+
+        The program runs as far as they go, and changes nothing.
+        """
+        programs = import_module("harnpy.durable.programs")
+        programs.check(_stored(job, self._store), run_id, steps, **self._more(job))
+
+    def _more(self, job: Job) -> dict[str, Any]:
         prepare = self._prepare
-        more = {} if prepare is None else {"prepare": lambda vm: prepare(vm, job)}
-        return programs.run(_stored(job, self._store), run, **more)
+        return {} if prepare is None else {"prepare": lambda vm: prepare(vm, job)}
 
 
 def bodies(store: str, prepare: Callable[[Vm, Job], object] | None = None) -> dict[str, Body]:

@@ -21,12 +21,12 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
-from harnpy.durable.values import Unrecordable, decode, decode_error, encode, encode_error
+from harnpy.durable.values import Unreadable, Unrecordable, decode, decode_error, encode, encode_error
 from harnpy.session.errors import ambiguous
 from harnpy.vm.errors import CategorizedFault, Leaving, RuntimeFault
 from harnpy.vm.run.scheduler import place_in_program
 from harnpy.workflow.engines.contract import Step
-from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
+from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled, RunError
 from harnpy.world.loops import close_generators, end_tasks
 from harnpy.world.threads import Ticker, Wakeful
 
@@ -69,6 +69,8 @@ OUTPUT: Final = "out"
 _UNNOTICED = frozenset({NOW, RANDOM, ID, READ})
 #: What may have done its work although it was cut off, and would do it twice.
 _UNSAFE = frozenset({WRITE, PROCESS, HTTP, HOST})
+#: What is entered again at no cost, and so holds up no worker that stops.
+_RESTING = frozenset({WAIT, HUMAN})
 #: What moves the program's clock, beside everything that waits.
 _TIMED = frozenset({NOW, STDIN})
 
@@ -113,6 +115,10 @@ class Ending(Leaving):
         self.error = error
 
 
+class Tried(BaseException):
+    """Ends a trial: the program has come to the end of its records."""
+
+
 class _Effect:
     """Something that was asked for and has no end yet; ``future`` is the program's."""
 
@@ -136,8 +142,10 @@ class Journal:
     waits: so nothing comes to the program's own loop but what is recorded.
     """
 
-    def __init__(self, run: RunContext, world: World) -> None:
+    def __init__(self, run: RunContext, world: World, *, is_trial: bool = False) -> None:
         self._run = run
+        #: Whether the program goes no further than its records.
+        self._is_trial = is_trial
         self._world = world
         self._facts = {step.key: step.output for step in run.recorded if _is_fact(step)}
         self._recorded = [(n, step) for n, step in enumerate(run.recorded, 1) if not _is_fact(step)]
@@ -160,7 +168,7 @@ class Journal:
         self._wakeful: Wakeful | None = None
         self._woken: asyncio.Future[None] | None = None
         self._ticker: Ticker | None = None
-        self._is_due = self._is_asked_to_end = False
+        self._is_due = self._is_asked_to_end = self._is_leaving = False
         self._has_begun = False
         #: Whether the next effect may have happened already, in a process that was killed in it.
         self.may_have_happened = run.attempt > 1 or bool(self._recorded)
@@ -174,6 +182,8 @@ class Journal:
         # What comes behind the records is new to the engine, too.
         if self._run.recorded:
             self._run.record(*self._run.recorded)
+        if self._is_trial:
+            self._have_looked()  # also one that only computes ends
 
     def attach(self, tasks: Scheduler) -> None:
         """Record what the tasks of this scheduler do, and let them see time pass as it is recorded."""
@@ -181,6 +191,9 @@ class Journal:
         tasks.now = lambda: self.seconds
         tasks.turns = self  # type: ignore[assignment]
         self._run.on_end(self._ask_to_end)
+        on_leave = getattr(self._run, "on_leave", None)
+        if on_leave is not None:
+            on_leave(self._ask_to_leave)
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -204,8 +217,9 @@ class Journal:
             if step.key != key:
                 raise self._diverged(key, self._task(), step)
             self._advance()
-            given: T = self._came_to(step.output)
+            given: T = self._came_to(step)
             return given
+        self.anew()
         is_noticed = kind not in _UNNOTICED
         if is_noticed:
             self.flush()
@@ -228,22 +242,34 @@ class Journal:
             raise error
         return value  # type: ignore[return-value]
 
+    def anew(self) -> None:
+        """What comes now is done by each process, but not by a trial. Raises `Ending`."""
+        if self._is_trial and not self.is_over:
+            self.ending, self.is_over = Ending(Tried()), True
+            raise self.ending
+
     def _hold(self, step: Step) -> None:
         """Record a step with the next append."""
         self._held.append(step)
         if len(self._held) >= _MOST_HELD:
             self.flush()
 
-    def fact(self, name: str, look: Callable[[], T]) -> T:
-        """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task."""
+    def fact(self, name: str, look: Callable[[], T], is_kept: Callable[[T], bool] = lambda value: True) -> T:
+        """Return what ``look()`` returns, or what it did when this was first asked for, in whatever task.
+
+        Where it ``is_kept``: else each process looks anew.
+        """
         if _INSIDE.get() or get_ident() != self._thread:
             return look()
         key = f"{name}:{ENV}"
         if key not in self._facts:
-            fact = self._facts[key] = {"ok": encode(look())}
+            value = look()
+            if not is_kept(value):
+                return value
+            fact = self._facts[key] = {"ok": encode(value)}
             if not self.is_over:
                 self._held.append(Step(key, fact))
-        known: T = self._came_to(self._facts[key])
+        known: T = self._came_to(Step(key, self._facts[key]))
         return known
 
     @contextmanager
@@ -308,12 +334,22 @@ class Journal:
                 error = NotDurable(f"a durable run can't record {key}: it came to {what}")
         return {"error": encode_error(error)}, error
 
-    def _came_to(self, output: dict[str, Json]) -> Any:
+    def _came_to(self, step: Step) -> Any:
         """Return, or raise, what a record says."""
+        output = step.output
         self.seconds = output.get("at", self.seconds)
-        if "error" in output:
-            raise decode_error(output["error"])
-        return decode(output["ok"])
+        try:
+            error = decode_error(output["error"]) if "error" in output else None
+            value = None if error is not None else decode(output["ok"])
+        except Unreadable as what:
+            unread = RunError(
+                f"run '{self._run.run_id}' can't go on from step '{step.key}': {what}; begin a new run"
+            )
+            self.ending, self.is_over = Ending(unread), True
+            raise self.ending from None
+        if error is not None:
+            raise error
+        return value
 
     # --- waiting ----------------------------------------------------------------------------------
 
@@ -341,7 +377,7 @@ class Journal:
         effect = self._effects.pop(step.key, None)
         if effect is not None:
             self._advance()
-            self._settle(effect, step.output)
+            self._settle(effect, step)
             return
         sleeper = self._sleeper(timer)
         if timer is None or step.key != self._next_key(sleeper, SLEEP):
@@ -355,16 +391,20 @@ class Journal:
 
     def _go_on_outside(self, timer: float | None) -> None:
         """Let what was asked for go on until something has ended, or it is time; record which."""
+        self.anew()
+        if not self._is_busy():
+            self._ask(self._run.check)
         if timer is None or self._effects or timer - self._elapsed() > _TICK:
             self.flush()
         for effect in [*self._effects.values()]:
-            if effect.work is None:
+            if effect.work is None and not self._is_leaving:
                 self._begin(effect)
         self.may_have_happened = False
         if not self._ended:
             self._in_loop(self._first(None if timer is None else max(timer - self._elapsed(), 0)))
         self.take()
-        self._ask(self._run.check)
+        if not self._is_busy():
+            self._ask(self._run.check)
         while self._ended:
             effect = self._ended.popleft()
             if self._effects.pop(effect.key, None) is not None:
@@ -377,6 +417,15 @@ class Journal:
             self._hold(Step(self._new_key(sleeper, SLEEP), {"at": self.seconds}))
             if is_long:
                 self.flush()
+
+    def _is_busy(self) -> bool:
+        """Return whether something is under way that would have to be begun again."""
+        begun = (effect.key for effect in self._effects.values() if effect.work is not None)
+        return any(key.rpartition(":")[2] not in _RESTING for key in begun)
+
+    def _is_to_end(self) -> bool:
+        """Return whether the run says, if it is asked, that it is over here."""
+        return self._is_asked_to_end or (self._is_leaving and not self._is_busy())
 
     def _begin(self, effect: _Effect) -> None:
         kind = effect.key.rpartition(":")[2]
@@ -417,9 +466,9 @@ class Journal:
         else:
             effect.future.set_result(value)
 
-    def _settle(self, effect: _Effect, output: dict[str, Json]) -> None:
+    def _settle(self, effect: _Effect, step: Step) -> None:
         try:
-            value = self._came_to(output)
+            value = self._came_to(step)
         except Exception as error:
             effect.future.set_exception(error)
         else:
@@ -458,7 +507,7 @@ class Journal:
         woken = self._woken = self._loop.create_future()
         timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
         try:
-            if not (self._is_asked_to_end or self._ended):
+            if not (self._is_to_end() or self._ended):
                 await woken
         finally:
             self._woken = None
@@ -472,7 +521,7 @@ class Journal:
     def look(self, seconds: float) -> None:
         """Let so much time pass for something that isn't recorded."""
         self._in_loop(self._first(seconds))
-        if not self.is_over:
+        if not (self.is_over or self._is_busy()):
             self._ask(self._run.check)
 
     def outside(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -519,6 +568,7 @@ class Journal:
         """Record what was held back, then print what is recorded."""
         if self.is_repeated() or self.is_over:
             return
+        self.anew()
         steps, printed = self._held, self._printed
         if printed:
             self._outputs += 1
@@ -542,6 +592,8 @@ class Journal:
         self._next += 1
         if self.is_repeated():
             self._skip_if_printed()
+        elif self._is_trial:
+            self._have_looked()
 
     def _skip_if_printed(self) -> None:
         """Forget the output so far if the record says here that an earlier process has printed as much."""
@@ -558,7 +610,7 @@ class Journal:
 
     def _tick(self) -> None:
         """In another thread: have the program print what it has, if anything waits."""
-        if self._printed or self._is_asked_to_end:
+        if self._printed or self._is_asked_to_end or self._is_leaving:
             self._is_due = True
             if self._tasks is not None:
                 self._tasks.signal.watched = self._tasks.signal.pending = True
@@ -572,13 +624,16 @@ class Journal:
 
     def is_due(self) -> bool:
         self._count_turn()
-        return self._is_due or self._is_asked_to_end or self.ending is not None
+        is_tried = self._is_trial and self._has_begun and not self.is_repeated()
+        return self._is_due or is_tried or self._is_to_end() or self.ending is not None
 
     def take(self) -> None:
         """Do what can't wait: print, or end. Raises `Ending`."""
         if self.ending is not None:
             raise self.ending
-        if self._is_asked_to_end:
+        if self._is_trial and self._has_begun and not self.is_repeated():
+            self.anew()
+        if self._is_to_end():
             self._ask(self._run.check)
         if self._is_due:
             self.flush()
@@ -642,6 +697,14 @@ class Journal:
     def _ask_to_end(self) -> None:
         """In another thread: the run was cancelled, or is another worker's."""
         self._is_asked_to_end = True
+        self._have_looked()
+
+    def _ask_to_leave(self) -> None:
+        """In another thread: another worker is to have the run. What is under way may end before that."""
+        self._is_leaving = True
+        self._have_looked()
+
+    def _have_looked(self) -> None:
         if self._tasks is not None:
             self._tasks.signal.watched = self._tasks.signal.pending = True
         with suppress(RuntimeError):  # the loop is closed: the program has ended

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.builtins.agents.waitpoints import Patience
 from harnpy.builtins.bridge.live_event_log import log_of, log_of_project
-from harnpy.durable.journal import Ending, Journal
+from harnpy.durable.journal import Ending, Journal, Tried
 from harnpy.durable.loops import RecordedLoop
 from harnpy.durable.recorded import ProgramFiles, RecordedProvider, RecordedWorld, SettingsWorld, placed
 from harnpy.durable.stores import RecordedStore
@@ -23,10 +23,11 @@ from harnpy.faults import MisuseError
 from harnpy.formats.json import as_data
 from harnpy.session.stores import StoreSettings
 from harnpy.storage.opening import open_store
-from harnpy.vm.errors import ExitRequest
+from harnpy.vm.errors import ExitRequest, VmError
 from harnpy.vm.modules import Modules, find_module, surface_of
 from harnpy.vm.values import EnumValue, display
 from harnpy.workflow.engines.contract import PROGRAM, Job
+from harnpy.workflow.engines.errors import RunError
 from harnpy.world import World
 from harnpy.world.guarded import GuardedWorld
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.call import Models
     from harnpy.storage.contract import Store
-    from harnpy.workflow.engines.contract import Json, RunContext
+    from harnpy.workflow.engines.contract import Json, RunContext, Step
 
 
 def program_job(
@@ -75,6 +76,7 @@ def run(
     *,
     world: World | None = None,
     prepare: Callable[[Vm], object] = lambda vm: None,
+    is_trial: bool = False,
 ) -> Json:
     """Do a program's job, from where its record ends; return what its entry returns, as JSON.
 
@@ -87,7 +89,7 @@ def run(
     cwd = body.get("cwd") or world.files.cwd()
     texts = ProgramFiles(body["files"], cwd)
     with ExitStack() as ending:
-        journal = Journal(context, world)
+        journal = Journal(context, world, is_trial=is_trial)
         ending.callback(journal.close)
         recorded = RecordedWorld(world, journal, cwd)
         settings = SettingsWorld(recorded, placed(world.files, cwd))
@@ -95,6 +97,8 @@ def run(
         ending.callback(vm.close_stores)
         vm.module_files = texts
         prepare(vm)
+        if is_trial:
+            vm.careful = False  # whoever runs it warns of it
         source = texts.read_text(os.path.join(cwd, body["entry"]))
         try:
             value = vm.run_source(
@@ -107,6 +111,51 @@ def run(
     if type(value) is EnumValue and value.enum == "Result" and value.variant == "Err":
         raise MisuseError((display(value.fields[0]) if value.fields else "") or "error")
     return as_data(value)
+
+
+class _Trial:
+    """The context of a run that goes no further than its records."""
+
+    attempt = 1
+
+    def __init__(self, run_id: str, steps: Sequence[Step]) -> None:
+        self.run_id = run_id
+        self.recorded = steps
+
+    def step(self, key: str, work: Callable[[], Json]) -> Json:
+        raise Tried
+
+    def record(self, *steps: Step) -> None:
+        """Do nothing: all of them are recorded."""
+
+    def wait(self, waitpoints: Sequence[str], *, key: str, timeout: float | None = None) -> Json:
+        raise Tried
+
+    def check(self) -> None:
+        """Do nothing: nobody ends it."""
+
+    def on_end(self, call: Callable[[], None]) -> None:
+        """Do nothing: nobody ends it."""
+
+
+def check(
+    job: Job,
+    run_id: str,
+    steps: Sequence[Step],
+    *,
+    world: World | None = None,
+    prepare: Callable[[Vm], object] = lambda vm: None,
+) -> None:
+    """Raise what keeps a run with these records from going on with ``job``: SourceFault, `ReplayDiverged`.
+
+    The program runs as far as the records go. Nothing outside is changed, and nothing recorded.
+    """
+    try:
+        run(job, _Trial(run_id, steps), world=world, prepare=prepare, is_trial=True)
+    except RunError:
+        raise
+    except (Tried, VmError, MisuseError):
+        pass  # it goes on from there, or fails there, as a program may
 
 
 class _RecordedVm(Vm):

@@ -25,7 +25,7 @@ from harnpy.durable.journal import (
     WRITE,
     NotDurable,
 )
-from harnpy.formats.secrets.names import is_secret_name
+from harnpy.formats.secrets.names import is_secret_member, is_secret_name
 from harnpy.llm.reply import Reply
 from harnpy.world import World
 from harnpy.world.files import TextFiles, private_files
@@ -167,11 +167,22 @@ def _is_fact(name: str) -> bool:
     return not is_setting and not is_secret_name(name)
 
 
-class RecordedEnvironment:
-    """Variables keep the values that they had when they were first asked for.
+def _is_secret(name: str, value: str | None) -> bool:
+    """Return whether a variable's value is a secret or has one in it: a key, a URL with a password."""
+    if not value:
+        return False
+    if is_secret_member(name, value):
+        return True
+    from harnpy.formats.secrets.masking import mask_secrets  # takes its time to load
 
-    But for secrets, as their names tell, which are recorded nowhere, and for harnpy's own settings: each
-    process looks them up anew.
+    return mask_secrets(value) != value
+
+
+class RecordedEnvironment:
+    """Variables keep the values that they had when they were first asked for by name.
+
+    But for secrets, as their names or values tell, which are recorded nowhere, and for harnpy's own settings:
+    each process looks them up anew, and so it does all variables at once, which other programs inherit.
     """
 
     def __init__(self, environment: Any, journal: Journal) -> None:
@@ -180,13 +191,13 @@ class RecordedEnvironment:
 
     def get(self, name: str) -> str | None:
         look: Callable[[], str | None] = lambda: self._environment.get(name)  # noqa: E731
-        return self._journal.fact(f"variable/{name}", look) if _is_fact(name) else look()
+        if not _is_fact(name):
+            return look()
+        return self._journal.fact(f"variable/{name}", look, lambda value: not _is_secret(name, value))
 
     def all(self) -> Mapping[str, str]:
-        found = self._environment.all()
-        facts = {name: value for name, value in found.items() if _is_fact(name)}
-        others = {name: value for name, value in found.items() if not _is_fact(name)}
-        return {**self._journal.fact("variables", lambda: facts), **others}
+        found: Mapping[str, str] = self._environment.all()
+        return found
 
     def login_shell(self) -> str | None:
         look: Callable[[], str | None] = self._environment.login_shell
@@ -287,12 +298,16 @@ class RecordedFiles:
         if not self._journal.at_once(WRITE, take):
             return None
         if not held:
+            self._journal.anew()
             take()
         return lambda: [release() for release in held]
 
 
 class _Unrecorded:
     """A journal that keeps nothing."""
+
+    def anew(self) -> None:
+        """Do nothing: all is done by each process."""
 
     def at_once(self, kind: str, act: Callable[[], T]) -> T:
         return act()

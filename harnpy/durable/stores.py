@@ -35,6 +35,8 @@ class RecordedStore:
         self._journal = journal
 
     def __getattr__(self, name: str) -> Any:
+        if name == "lease":
+            self._journal.anew()
         return getattr(self._real, name)
 
     def stream(self, kind: str, name: str, codec: Codec) -> RecordedStream:

@@ -2,29 +2,41 @@
 
 What JSON has is written as it is. All else is a dict with one key that begins with ``$``: bytes, a text that
 JSON can't hold, a tuple, a set, a dict with other keys, a number that is no JSON number, an object of a class
-that says how it is made again (`object.__reduce_ex__`), as errors do.
+that says how it is made again (`object.__reduce_ex__`), as errors do. A record can name such a class, but no
+other: what it names is neither imported nor called.
 """
 
 from __future__ import annotations
 
 import os
 from base64 import b64decode, b64encode
+from contextlib import suppress
+from dataclasses import is_dataclass
+from enum import Enum
 from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harnpy.workflow.engines.contract import Json
 
 #: Integers within are JSON numbers everywhere.
 _MOST = 2**63 - 1
-#: Classes that are made again: ours, and those that hold what a system says.
-_ROOM = "harnpy."
-_OTHERS = frozenset({os.stat_result})
+#: Where classes of values are, beside `os.stat_result`; of those only what holds data is made again.
+_ROOM, _VALUES = "harnpy.", "harnpy.vm.values"
+_PLAIN = frozenset({"harnpy.world.processes:Ended", "harnpy.world.files:Entry"})
+#: Modules, beside ours, whose errors a program's builtins tell apart.
+_ERRORS = frozenset({"builtins", "socket", "ssl", "httpx2", "httpcore2"})
 
 
 class Unrecordable(Exception):
     """A value that can't be written down; the text says which."""
+
+
+class Unreadable(Exception):
+    """A record that `encode` and `encode_error` haven't written, or not those of this version."""
 
 
 def encode(value: Any) -> Json:
@@ -52,7 +64,7 @@ def encode(value: Any) -> Json:
 
 
 def decode(written: Json) -> Any:
-    """Return the value that `encode` wrote."""
+    """Return the value that `encode` wrote. Raises `Unreadable`."""
     if type(written) is list:
         return [decode(item) for item in written]
     if type(written) is not dict:
@@ -75,7 +87,7 @@ def decode(written: Json) -> Any:
             return {decode(key): decode(item) for key, item in inner}
         case "$object":
             return _decode_object(*inner)
-    raise ValueError(f"a record has {kind}, which this version of harnpy doesn't know")
+    raise Unreadable(f"it has {kind}, which this version of harnpy doesn't know")
 
 
 def _is_text(value: str) -> bool:
@@ -102,7 +114,7 @@ def _encode_dict(value: dict[Any, Any]) -> Json:
 
 def _encode_object(value: Any) -> Json:
     cls = type(value)
-    if not (cls.__module__.startswith(_ROOM) or cls in _OTHERS) or "<locals>" in cls.__qualname__:
+    if not _is_data(cls):
         raise Unrecordable(f"a {cls.__name__}")
     try:
         made, arguments, *rest = value.__reduce_ex__(2)
@@ -115,7 +127,7 @@ def _encode_object(value: Any) -> Json:
 
 
 def _decode_object(name: str, is_called: bool, arguments: Json, state: Json) -> Any:
-    cls = _class(name)
+    cls = _class(name, _is_data)
     given, held = decode(arguments), decode(state)
     value = cls(*given) if is_called else cls.__new__(cls, *given)
     _restore(value, held)
@@ -133,12 +145,36 @@ def _name(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def _class(name: str) -> Any:
+def _is_data(cls: type) -> bool:
+    """Return whether objects of the class are written down and made again."""
+    if cls is os.stat_result:
+        return True
+    holds = issubclass(cls, tuple | Enum | Exception) or is_dataclass(cls) or cls.__module__ == _VALUES
+    return (holds or _name(cls) in _PLAIN) and _is_ours(cls)
+
+
+def _is_error(cls: type) -> bool:
+    """Return whether errors of the class are made again."""
+    is_known = _is_ours(cls) or cls.__module__ in _ERRORS
+    return is_known and issubclass(cls, Exception) and "<locals>" not in cls.__qualname__
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith(_ROOM) and "<locals>" not in cls.__qualname__
+
+
+def _class(name: str, is_allowed: Callable[[type], bool]) -> Any:
+    """Return the class of that name. Raises `Unreadable` for anything else, and imports nothing for it."""
     module, _, path = name.partition(":")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    return found
+    if module.startswith(_ROOM) or module in _ERRORS or name == _name(os.stat_result):
+        found: Any = None
+        with suppress(ImportError, AttributeError):
+            found = import_module(module)
+            for part in path.split("."):
+                found = getattr(found, part)
+        if isinstance(found, type) and _name(found) == name and is_allowed(found):
+            return found
+    raise Unreadable(f"it names {name}, which is no class that records hold")
 
 
 # Errors: their class, what they were made with and what they hold, and what they come from.
@@ -147,16 +183,18 @@ def _class(name: str) -> Any:
 def encode_error(error: BaseException) -> Json:
     """Return an error as JSON: what it is and says for people, and what `decode_error` makes it of again.
 
-    Parts that can't be written down are left out; an error of a class that can't be found by its name is one
-    of the nearest class above that can.
+    Parts that can't be written down are left out; an error of a class that isn't made again is one of the
+    nearest class above that is.
     """
-    cls = next(each for each in type(error).__mro__ if "<locals>" not in each.__qualname__)
+    cls = next((each for each in type(error).__mro__ if _is_error(each)), Exception)
     written: dict[str, Json] = {"type": _name(cls), "message": _shown(error)}
     category = getattr(error, "category", None)
     if isinstance(category, str):
         written["category"] = category
     made = error.__reduce__()
     arguments = made[1] if isinstance(made, tuple) and type(made[1]) is tuple else error.args
+    if cls is not type(error) and not isinstance(error, OSError | UnicodeError | ExceptionGroup):
+        arguments = (_shown(error),)
     written["args"] = [_or_text(item) for item in arguments]
     state = {key: item for key, item in vars(error).items() if _can(item)}
     if state:
@@ -168,12 +206,13 @@ def encode_error(error: BaseException) -> Json:
 
 
 def decode_error(written: Json) -> Exception:
-    """Return the error that `encode_error` wrote, to be raised."""
-    cls, arguments = _class(written["type"]), tuple(decode(item) for item in written["args"])
-    if not (isinstance(cls, type) and issubclass(cls, Exception)):
-        raise ValueError(f"a record has the error {written['type']}, which is none")
+    """Return the error that `encode_error` wrote, to be raised. Raises `Unreadable`."""
+    cls = _class(written["type"], _is_error)
+    arguments = tuple(decode(item) for item in written["args"])
     # A class of Python's own is made by its arguments alone; others may want more than they pass on.
-    error = cls(*arguments) if cls.__init__ in _OWN_MAKERS or cls.__module__ == "builtins" else None
+    error: Exception | None = (
+        cls(*arguments) if cls.__init__ in _OWN_MAKERS or cls.__module__ == "builtins" else None
+    )
     if error is None:
         error = cls.__new__(cls, *arguments)
         error.args = arguments

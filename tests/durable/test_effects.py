@@ -17,6 +17,7 @@ import pytest
 from harnpy.durable.programs import program_job, run
 from harnpy.faults import MisuseError
 from harnpy.vm.errors import VmError
+from harnpy.workflow.engines.contract import Step
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled
 from harnpy.world.environment import Variables
 from harnpy.world.host import Host, People
@@ -152,6 +153,25 @@ def test_secrets_and_settings_are_not_recorded() -> None:
     assert outside.output() == "false fast\n"
     assert "s3cret" not in str(context.steps)
     assert [step for step in context.steps if step.key == "variable/MODE:env"]
+
+
+def test_no_value_that_is_a_secret_is_recorded(tmp_path: Path) -> None:
+    outside, context = Outside(), MemoryRun()
+    secrets = {
+        "GH_PAT": "ghp_" + "aB3dE5fG7hI9" * 3,
+        "REDIS_URL": "redis://:pw4redis@host/0",
+        "DATABASE_URL": "postgresql://me:s3cret@host/db",
+    }
+    outside.environment = Variables({**secrets, "MODE": "fast", "LANG": "C"})
+    reads = " ".join(f'${{env("{name}") == nil}}' for name in secrets)
+    run = '{mode: "argv", argv: ["tool", "x"], env: {A: "1"}, env_mode: "merge"}'
+    source = f'host_call("process.exec", {run})\nprintln("{reads} ${{env("MODE")}}")'
+    done(job_of(source, tmp_path), context, outside)
+    assert outside.output() == "false false false fast\n"
+    assert [step for step in context.steps if step.key.startswith("variable")] == [
+        Step("variable/MODE:env", {"ok": "fast"})
+    ]
+    assert not [text for text in (*secrets.values(), "pw4redis", "s3cret") if text in repr(context.steps)]
 
 
 @pytest.mark.parametrize(

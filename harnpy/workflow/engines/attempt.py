@@ -14,6 +14,7 @@ from harnpy.storage.errors import LeaseLost, StorageError, VersionConflict
 from harnpy.workflow.engines.contract import (
     CANCELLED,
     COMPLETED,
+    DELAYED,
     FAILED,
     QUEUED,
     RUNNING,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks of a body that waits, at most: a cancelled one must notice within a second.
 _GLANCE = 0.3
+#: Seconds until a run that its worker may not do is taken again.
+_LEFT = 30.0
 
 
 class Attempt:
@@ -59,7 +62,7 @@ class Attempt:
         self.done = Event()
         #: What the body raised, and why its end is not on record.
         self.failure: BaseException | None = None
-        self.unrecorded: StorageError | None = None
+        self.unrecorded: Exception | None = None
         #: Whether it is to be given back as soon as no step is running.
         self.leaving = False
         self._store = store
@@ -72,6 +75,7 @@ class Attempt:
         #: Whether its end is on record.
         self._ended = False
         self._calls: list[Callable[[], None]] = []
+        self._leave_calls: list[Callable[[], None]] = []
         self._seen = log.version
         self._renewed = monotonic()
         #: Guards the log and the lease: the engine gives back what the body still works on.
@@ -128,6 +132,16 @@ class Attempt:
 
     def on_end(self, call: Callable[[], None]) -> None:
         self._calls.append(call)
+
+    def leave(self, why: Exception) -> None:
+        """Leave the run to other workers: this one may not do it. Who waits for it here gets ``why``."""
+        self.head = replace(self.head, due=self._now() + _LEFT)
+        self.give_back(DELAYED)
+        if self._lost is not None:  # else it is cancelled, which is its end
+            self.unrecorded = why
+
+    def on_leave(self, call: Callable[[], None]) -> None:
+        self._leave_calls.append(call)
 
     def _raise_end(self) -> None:
         if self._lost is not None or self.unrecorded is not None:
@@ -210,13 +224,13 @@ class Attempt:
         self._log.append((FINISHED, finished), head=head, fence=self.lease)
         self.head, self._ended = head, True
 
-    def give_back(self) -> None:
+    def give_back(self, status: str = QUEUED) -> None:
         """Let another worker have the run. Afterwards `check` says that the lease is lost."""
         with self._lock:
             if self._lost is not None or self._reason is not None or self._ended:
                 return
             try:
-                self._append(status=QUEUED)
+                self._append(status=status)
             finally:
                 self.lease.release()
                 self._lost = self._lost or LeaseLost(self.lease.key)
@@ -246,10 +260,13 @@ class Attempt:
         return deadline is not None and self._now() >= deadline and self._reason is None
 
     def tell(self) -> None:
-        """When `check` would raise, call what waits for that, in another thread."""
-        is_over = self._lost is not None or self._reason is not None
-        if is_over and self._calls and not self._ended:
-            calls, self._calls = self._calls, []
+        """When `check` would raise, or give the run back, call what waits for that, in another thread."""
+        calls: list[Callable[[], None]] = []
+        if self.leaving and not self._in_step:
+            calls, self._leave_calls = self._leave_calls, calls
+        if self._lost is not None or self._reason is not None:
+            calls, self._calls = [*calls, *self._calls], []
+        if calls and not self._ended:
             Thread(target=_call_all, args=(calls,), name=f"end of run {self.run_id}", daemon=True).start()
 
 

@@ -59,7 +59,12 @@ class Step(NamedTuple):
 
 
 class RunContext(Protocol):
-    """What the body of a run is given. Only the thread that runs the body may call it, but for `on_end`."""
+    """What the body of a run is given. Only the thread that runs the body may call it, but for `on_end`.
+
+    One that also has `on_leave(call)` calls that, once and from another thread, when its worker stops: then
+    `check` gives the run back, so the body asks it as soon as nothing is under way that would be lost. One
+    that has `leave(why)` leaves the run to other workers: a body that may not do it here then raises ``why``.
+    """
 
     run_id: str
     #: 1 for the first process that works on the run.

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import CANCELLED, COMPLETED, QUEUED, Engine
+from harnpy.workflow.engines.contract import CANCELLED, COMPLETED, DELAYED, QUEUED, Engine
 from harnpy.workflow.records import record_files
 from tests.cli.commands.test_runs import RUN
 from tests.support import ROOT, Command, Popen, wait_until
@@ -218,6 +218,29 @@ def test_a_project_that_nobody_trusts_runs_nothing(
     assert "harnpy trust" in done.stderr
     assert done.returncode == 1
     assert engine.runs() == []
+
+
+def test_who_trusts_no_project_leaves_its_runs_to_others(
+    harnpy: Command, started: Started, program: str, write: Write, engine: Engine
+) -> None:
+    engine.queue("q")
+    assert harnpy("run", "--durable", program, "--run-id", "one", "--queue", "q", "--", "x").returncode == 0
+    write("harn.toml", '[[mcp]]\nname = "x"\ncommand = "x"\n')
+    done = harnpy("run", "--resume", "one")
+    assert "harnpy trust" in done.stderr
+    assert done.returncode == 1
+    info = engine.get("one")
+    assert info is not None
+    assert (info.status, info.attempt) == (QUEUED, 0)
+    worker = started("worker", "--queue", "q")
+    wait_until(lambda: (info := engine.get("one")) is not None and info.status == DELAYED)
+    worker.terminate()
+    _, errors = worker.communicate(timeout=10)
+    assert "'night.harn' is left to other workers: " in errors
+    write("harn.toml", "")
+    write("go", "")
+    done = harnpy("run", "--resume", "one")
+    assert (done.stdout, done.returncode) == ("one x\ntwo 4\n", 7)
 
 
 # Workers.
