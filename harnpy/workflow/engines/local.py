@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from harnpy.formats.suggestions import hint, nearest
-from harnpy.storage.contract import HeadQuery, all_heads
+from harnpy.storage.contract import PAGE, HeadQuery, all_heads
 from harnpy.storage.errors import (
     LeaseHeld,
     LeaseLost,
@@ -43,7 +43,7 @@ from harnpy.workflow.engines.contract import (
     Step,
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound, unended
-from harnpy.workflow.engines.queues import Queues, Room, Schedules, check_name, open_runs
+from harnpy.workflow.engines.queues import MANY, Queues, Room, Schedules, check_name, open_runs
 from harnpy.workflow.engines.run_log import (
     CANCEL,
     CLAIMED,
@@ -345,7 +345,11 @@ class LocalEngine:
         statuses = query.statuses
         if statuses is not None and QUEUED in statuses:
             statuses |= {DELAYED}  # until somebody looks, that is what stands there
-        heads = all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created"))
+        # Each page looks at all runs that there are.
+        page = min(max(query.limit, PAGE), MANY)
+        heads = all_heads(
+            self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created", limit=page)
+        )
         found = (info for info in map(self.info, heads) if _matches(info, query))
         return [*islice(found, query.limit)]
 

@@ -37,7 +37,7 @@ _SERVED, _PATIENCE = 15.0, 2.0
 #: Seconds that a queue's lease lasts: it is held while runs are chosen.
 _TTL = 10.0
 #: Heads that are read at once: each page looks at all runs that there are.
-_MANY = 10_000
+MANY = 10_000
 
 
 class QueueHead(Struct, omit_defaults=True, frozen=True):
@@ -70,7 +70,7 @@ class Room(NamedTuple):
 def open_runs(store: Store, queue: str | None = None) -> OpenRuns:
     """Return the heads of the runs that haven't ended: in a queue, "" for none, or all."""
     statuses = frozenset((DELAYED, QUEUED, RUNNING, WAITING))
-    query = HeadQuery(KIND, statuses, agent=queue, order="id", limit=_MANY)
+    query = HeadQuery(KIND, statuses, agent=queue, order="id", limit=MANY)
     return [(head, read_head(head)) for head in all_heads(store, query)]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from harnpy.storage.contract import Row
+from harnpy.storage.contract import Apart, Row
 from harnpy.storage.errors import CorruptLog
 from harnpy.workflow.engines.contract import DELAYED, QUEUED, Job, RunInfo, Step, StepInfo
 from harnpy.workflow.engines.errors import RunError
@@ -40,7 +40,7 @@ _TEXT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", "
 _ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
-class RowCodec:
+class RowCodec(Apart):
     """Records that are rows already, so that one in memory shares nothing with whoever wrote it."""
 
     def encode(self, records: Sequence[Row]) -> list[Row]:

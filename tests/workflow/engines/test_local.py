@@ -337,6 +337,20 @@ def test_a_step_is_one_append_and_no_look(
     assert asked == ["append"] * 20
 
 
+def test_a_long_list_is_a_few_pages(
+    engines: Open, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engines()
+    for number in range(5):
+        engine.start(job("steps", journal), id=f"run{number}").result()
+    monkeypatch.setattr("harnpy.workflow.engines.local.PAGE", 1)
+    pages: list[int] = []
+    real = engine.store.heads
+    monkeypatch.setattr(engine.store, "heads", lambda query: pages.append(query.limit) or real(query))
+    assert len(engine.runs(RunQuery(limit=5))) == 5
+    assert pages == [5]
+
+
 def test_an_engine_opens_its_store_and_closes_it(url: str, kind: str, journal: Journal) -> None:
     engine = open_engine("local", url, bodies=BODIES)
     assert engine.start(job("steps", journal), id="one").result()
