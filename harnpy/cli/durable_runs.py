@@ -60,6 +60,11 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
         found.close()
 
 
+def skipped(what: str, reason: str) -> None:
+    """Say that a run, queue or schedule is left out, as it can't be read."""
+    complain(one_line(f"warning: {what}: {reason}"))
+
+
 def start(
     file: str, args: Sequence[str], *, id: str | None, queue: str | None, where: tuple[Any, Any], warn: Warn
 ) -> Json:

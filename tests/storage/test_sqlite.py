@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harnpy.storage import Apart, HeadQuery, open_store
+from harnpy.storage import Apart, HeadQuery, Row, open_store
 from harnpy.storage.copying import Rows
 from harnpy.storage.errors import (
     CorruptLog,
@@ -294,7 +294,12 @@ def test_what_came_in_large_appends_is_read_once(
             [Note(seq, "x", "odd" if seq % 2 else "even") for seq in range(first, first + count)], first - 1
         )
     read: list[int] = []
-    monkeypatch.setattr(codec, "decode", lambda rows: read.append(len(rows)) or Notes().decode(rows))
+
+    def decode(rows: Sequence[Row]) -> list[Note]:
+        read.append(len(rows))
+        return Notes().decode(rows)
+
+    monkeypatch.setattr(codec, "decode", decode)
     odd = [note.seq for note in stream.read(types=frozenset({"odd"}))]
     assert odd == [*range(1, 2 * count + 1, 2)]
     backwards = [note.seq for note in stream.read(types=frozenset({"odd"}), reverse=True)]

@@ -46,7 +46,7 @@ from harnpy.workflow.engines.queues import check_name, check_queue, next_time
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dbos import EnqueueOptions, Serializer, WorkflowStatus
 
@@ -89,6 +89,7 @@ class DbosEngine:
         self._bodies = bodies
         self._ids = RealIds()
         self._is_closed = False
+        self.on_unreadable: Callable[[str, str], object] | None = None  # DBOS's rows are DBOS's to read
         database: DbosDatabase | None = None
         try:
             place = place_of(self.store, schema or ("dbos" if attach else SCHEMA))

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from harnpy.formats.suggestions import hint, nearest
-from harnpy.storage.contract import PAGE, HeadQuery, all_heads
+from harnpy.storage.contract import PAGE, HeadQuery
 from harnpy.storage.errors import (
+    CorruptLog,
     LeaseHeld,
     LeaseLost,
     StorageError,
@@ -56,6 +57,7 @@ from harnpy.workflow.engines.run_log import (
     as_stored,
     job_data,
     read_head,
+    run_heads,
 )
 from harnpy.world.clock import RealClock, rfc3339
 from harnpy.world.ids import RealIds
@@ -110,8 +112,11 @@ class LocalEngine:
         self._ttl = ttl
         self._grace = grace
         self._machine = Machine() if machine is None else machine
-        self._queues = Queues(self.store, self.now, self._machine.host)
+        self._queues = Queues(self.store, self.now, self._machine.host, self.skip)
         self._schedules = Schedules(self.store, self.now)
+        self.on_unreadable: Callable[[str, str], object] | None = None
+        #: What was said to be unreadable already.
+        self._skipped: set[str] = set()
         self._closed = Event()
         #: What this engine works on, by the ids of the runs.
         self._attempts: dict[str, Attempt] = {}
@@ -347,11 +352,17 @@ class LocalEngine:
             statuses |= {DELAYED}  # until somebody looks, that is what stands there
         # Each page looks at all runs that there are.
         page = min(max(query.limit, PAGE), MANY)
-        heads = all_heads(
-            self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created", limit=page)
-        )
-        found = (info for info in map(self.info, heads) if _matches(info, query))
-        return [*islice(found, query.limit)]
+        asked = HeadQuery(KIND, statuses, agent=query.queue, order="created", limit=page)
+        heads = run_heads(self.store, asked, self.skip)
+        infos = (run.info(head, self.name, self.now()) for head, run in heads)
+        return [*islice((info for info in infos if _matches(info, query)), query.limit)]
+
+    def skip(self, what: str, reason: str) -> None:
+        """Say, once, that what is stored of a run, queue or schedule can't be read: it is left out."""
+        if what not in self._skipped:
+            self._skipped.add(what)
+            if self.on_unreadable is not None:
+                self.on_unreadable(what, reason)
 
     def steps(self, id: str) -> list[StepInfo]:
         return [step for _, step in self._known(id).step_infos()]
@@ -585,15 +596,24 @@ class _Worker:
         engine = self._engine
         queues = engine._queues.names() if self._named is None else self._named
         for name in queues:
-            engine._queues.serve(name)
-        engine._schedules.fire(queues, self._start)
-        heads = open_runs(engine.store)
+            with self._skipping(f"queue {name}"):
+                engine._queues.serve(name)
+        engine._schedules.fire(queues, self._start, engine.skip)
+        heads = open_runs(engine.store, engine.skip)
         self._take_up(queues, heads)
         for name in queues:
             running = sum(attempt.head.agent == name for attempt in self.attempts)
             room = Room(self._room, running, engine._bodies.keys())
-            with suppress(LeaseHeld, LeaseLost):  # others choose
+            with suppress(LeaseHeld, LeaseLost), self._skipping(f"queue {name}"):  # others choose
                 engine._queues.take(name, heads, room, self._take_queued)
+
+    @contextmanager
+    def _skipping(self, what: str) -> Iterator[None]:
+        """Leave out what can't be read: the rest goes on."""
+        try:
+            yield
+        except CorruptLog as error:
+            self._engine.skip(what, error.reason)
 
     def _start(self, schedule: Schedule, due: float) -> None:
         name = f"{schedule.name}@{rfc3339(due).replace('.000Z', 'Z')}"
@@ -631,7 +651,7 @@ class _Worker:
         return True
 
     def _take(self, id: str, fence: Lease | None = None) -> None:
-        with suppress(LeaseHeld):  # another worker was quicker
+        with suppress(LeaseHeld), self._skipping(id):  # another worker was quicker
             self._add(self._engine._take(id, fence=fence))
 
     def _add(self, attempt: Attempt | None) -> None:

@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnpy.storage import open_store
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import CANCELLED, COMPLETED, QUEUED, Engine
+from harnpy.workflow.engines.run_log import CODEC, KIND, rows
 from harnpy.workflow.records import record_files
 from tests.cli.commands.test_runs import RUN
 from tests.support import ROOT, Command, Popen, wait_until
@@ -333,6 +336,37 @@ def test_a_run_is_cancelled_resumed_and_forked(
     assert harnpy("runs", "fork", "one").returncode == 2
     assert harnpy("runs", "delete", "one", "two").stdout == "deleted one\ndeleted two\n"
     assert engine.runs() == []
+
+
+def test_a_run_that_can_t_be_read_is_left_out_and_said(
+    harnpy: Command, program: str, engine: Engine, started: Started, tmp_path: Path
+) -> None:
+    (tmp_path / "go").touch()
+    harnpy("run", "--durable", "--run-id", "good", program, "--", "a")
+    with closing(open_store(f"sqlite:{tmp_path}/.harn/sessions.db")) as store:
+        stream = store.stream(KIND, "bad", CODEC)
+        stream.append(rows([("run_created", {})], 0, 1), 0, head={"name": 5, "status": "running"})
+    warning = "warning: bad: its head is none of a run\n"
+    listed = harnpy("runs", "list", "--json")
+    assert ([run["id"] for run in json.loads(listed.stdout)], listed.stderr) == (["good"], warning)
+    assert harnpy("runs", "show", "bad").stderr.startswith("error: Invalid session file [run 'bad']")
+    engine.queue("q")
+    harnpy("run", "--durable", "--run-id", "next", "--queue", "q", program, "--", "a")
+    worker = started("worker", "--queue", "q")
+    wait_until(lambda: engine.get("next").status == COMPLETED)  # type: ignore[union-attr]
+    worker.send_signal(signal.SIGTERM)
+    assert worker.communicate()[1].count(warning) == 1
+    assert worker.returncode == 0
+
+
+def test_a_store_that_is_garbage_is_said(harnpy: Command, tmp_path: Path, write: Write) -> None:
+    write(".harn/sessions.db", "garbage " * 1000)
+    for verb in ("show", "steps"):
+        asked = harnpy("runs", verb, "r1")
+        assert asked.returncode == 1
+        assert "sessions.db" in asked.stderr and "unknown run" not in asked.stderr
+    write(".harn-runs/r1.json", json.dumps({**RUN, "id": "r1"}))
+    assert harnpy("runs", "show", "r1").returncode == 0
 
 
 def test_a_run_that_is_unknown(harnpy: Command, tmp_path: Path) -> None:

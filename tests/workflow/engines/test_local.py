@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from harnpy.storage import open_store
-from harnpy.storage.contract import Store
+from harnpy.storage.contract import HeadQuery, Page, Store
 from harnpy.storage.errors import StoreBusy
 from harnpy.storage.leases import Machine
 from harnpy.workflow.engines import open_engine
@@ -346,7 +346,12 @@ def test_a_long_list_is_a_few_pages(
     monkeypatch.setattr("harnpy.workflow.engines.local.PAGE", 1)
     pages: list[int] = []
     real = engine.store.heads
-    monkeypatch.setattr(engine.store, "heads", lambda query: pages.append(query.limit) or real(query))
+
+    def heads(query: HeadQuery) -> Page:
+        pages.append(query.limit)
+        return real(query)
+
+    monkeypatch.setattr(engine.store, "heads", heads)
     assert len(engine.runs(RunQuery(limit=5))) == 5
     assert pages == [5]
 
