@@ -378,8 +378,12 @@ def delete(engine: Engine, ids: tuple[str, ...]) -> int:
 @_verb
 def resume(engine: Engine, id: str, as_json: bool) -> int:
     """Go on with the durable run ID at its first step without a record, here, and wait for its end."""
+    from harnpy.cli.durable_runs import held_by_another
+
     try:
-        return _followed(engine.resume(id), as_json)
+        with held_by_another(id, _options()):
+            handle = engine.resume(id)
+        return _followed(handle, as_json)
     except RunNotFound as error:
         raise _record_of(error, "resume") from None
 
@@ -399,11 +403,19 @@ def fork(engine: Engine, id: str, step: str, run_id: str | None, as_json: bool) 
         raise _record_of(error, "fork") from None
 
 
+def _options() -> str:
+    """Return the options of this command that say where the run is."""
+    from harnpy.cli.durable_runs import repeated
+
+    given = click.get_current_context().params
+    return repeated(given["engine"], given["store"])
+
+
 def _followed(handle: RunHandle, as_json: bool) -> int:
     """Wait for the end of a run that this process works on."""
     from harnpy.cli.durable_runs import awaited
 
-    result = awaited(handle)
+    result = awaited(handle, _options())
     sys.stdout.flush()
     status = handle.status()
     if as_json:

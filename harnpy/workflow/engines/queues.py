@@ -14,11 +14,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harnpy.formats.suggestions import hint
 from harnpy.storage.contract import HeadQuery, all_heads
 from harnpy.storage.errors import CorruptLog, VersionConflict
 from harnpy.workflow.engines.contract import DELAYED, QUEUED, RUNNING, WAITING, Job, Schedule
-from harnpy.workflow.engines.errors import RunError
+from harnpy.workflow.engines.errors import QueueNotFound, RunError
 from harnpy.workflow.engines.run_log import CODEC, KIND, RunHead, job_data, read_job, rows, run_heads
 
 if TYPE_CHECKING:
@@ -94,12 +93,7 @@ class Queues:
     def require(self, name: str) -> None:
         """Raise `RunError` unless there is a queue of that name."""
         if self._store.head(QUEUE, name) is None:
-            known = self.names()
-            near = f"{hint(name, known)}; " if known else ""
-            raise RunError(
-                f"unknown queue '{name}': {near}`harnpy worker --queue {name}` makes it, and so does "
-                f"engine.queue('{name}')"
-            )
+            raise QueueNotFound(name, self.names())
 
     def set(self, name: str, **limits: Any) -> None:
         """Make the queue, or change its limits."""

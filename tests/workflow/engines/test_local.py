@@ -337,9 +337,7 @@ def test_a_step_is_one_append_and_no_look(
     assert asked == ["append"] * 20
 
 
-def test_a_long_list_is_a_few_pages(
-    engines: Open, journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_is_a_few_pages(engines: Open, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engines()
     for number in range(5):
         engine.start(job("steps", journal), id=f"run{number}").result()
