@@ -489,8 +489,9 @@ def all_heads(
     read, and why."""
     while True:
         page = store.heads(query)
-        for error in page.errors if skip is not None else ():
-            skip(*error)
+        if skip is not None:
+            for error in page.errors:
+                skip(*error)
         yield from page.items
         if page.next is None:
             return

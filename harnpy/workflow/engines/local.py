@@ -22,6 +22,7 @@ from harnpy.storage.errors import (
     CorruptLog,
     LeaseHeld,
     LeaseLost,
+    NoStore,
     StorageError,
     StoreBusy,
     StreamExists,
@@ -666,6 +667,8 @@ class LocalHandle:
         self.id = id
         self.attempt = attempt
         self._engine = engine
+        #: When it was noticed that this process has lost the run, by the monotonic clock.
+        self._lost_since: float | None = None
 
     def status(self) -> str:
         return self._engine.info(self._engine.stored(self.id)).status
@@ -673,18 +676,22 @@ class LocalHandle:
     def result(self, timeout: float | None = None) -> Json:
         ends = None if timeout is None else monotonic() + timeout
         while True:
+            if self.attempt is not None and isinstance(self.attempt.unrecorded, NoStore):
+                raise self.attempt.unrecorded
             head = self._engine.stored(self.id)
             if read_head(head).status in ENDED:
                 return self._outcome()
             left = _GLANCE if ends is None else min(ends - monotonic(), _GLANCE)
             if left <= 0:
                 raise TimeoutError(f"run '{self.id}' has not ended within {timeout:g} s")
-            if self.attempt is None or self.attempt.done.is_set():
+            attempt = self.attempt
+            self._check_lost()
+            if attempt is None or attempt.done.is_set() or attempt.lost is not None:
                 self._engine.store.changes(KIND, self.id, head.version, left)
             else:
-                self.attempt.done.wait(left)
-            if self.attempt is not None and self.attempt.unrecorded is not None:
-                raise self.attempt.unrecorded
+                attempt.done.wait(left)
+            if attempt is not None and attempt.unrecorded is not None:
+                raise attempt.unrecorded
 
     def events(self) -> Iterator[StepInfo]:
         log, after = RunLog(self._engine.store, self.id, self._engine.now), 0
@@ -695,7 +702,18 @@ class LocalHandle:
                 yield step
             if read_head(head).status in ENDED:
                 return
+            self._check_lost()
             self._engine.store.changes(KIND, self.id, max(head.version, after), _GLANCE)
+
+    def _check_lost(self) -> None:
+        """Raise `LeaseLost` when this process has lost the run a look ago: who has it now may be about to end
+        it, and where nobody has it nobody would."""
+        if self.attempt is None or self.attempt.lost is None:
+            return
+        if self._lost_since is None:
+            self._lost_since = monotonic()
+        elif monotonic() - self._lost_since >= _GLANCE:
+            raise self.attempt.lost
 
     def _outcome(self) -> Json:
         outcome = RunLog(self._engine.store, self.id, self._engine.now).outcome()

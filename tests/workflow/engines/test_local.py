@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 
 from harnpy.storage import open_store
 from harnpy.storage.contract import HeadQuery, Page, Store
-from harnpy.storage.errors import StoreBusy
+from harnpy.storage.errors import LeaseHeld, LeaseLost, NoStore, StoreBusy
 from harnpy.storage.leases import Machine
 from harnpy.workflow.engines import open_engine
+from harnpy.workflow.engines.attempt import Attempt
 from harnpy.workflow.engines.contract import (
     COMPLETED,
     DEAD,
@@ -22,6 +24,7 @@ from harnpy.workflow.engines.contract import (
     QUEUED,
     RUNNING,
     Body,
+    Engine,
     Job,
     Json,
     RunContext,
@@ -302,6 +305,50 @@ def test_a_step_that_takes_too_long_is_another_worker_s(engines: Open) -> None:
     assert handle.result() == 2
     # What the first attempt was about to record is nowhere.
     assert [step.key for step in engine.steps("one")] == ["first", "second"]
+
+
+def test_who_has_lost_a_run_does_not_wait_for_it(engines: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, other = Stoppable(), Stoppable()
+    engine = engines(bodies=bodies(body), ttl=0.3)
+    with monkeypatch.context() as still:
+        still.setattr(Attempt, "look", lambda attempt: None)  # a process that stands still renews nothing
+        handle = engine.start(Job("stoppable", "j", {}), id="one")
+        body.begun.wait()
+        second = engines(bodies=bodies(other), grace=0.0)
+        wait_until(lambda: taken(second))
+        second.close()
+    with pytest.raises(LeaseLost, match="lease on run:one was lost"):
+        handle.result(10.0)
+    with pytest.raises(LeaseLost):
+        list(handle.events())
+    body.end.set()
+    other.end.set()
+
+
+def taken(engine: Engine) -> bool:
+    """Whether the run could be taken."""
+    try:
+        engine.resume("one")
+    except LeaseHeld:
+        return False
+    return True
+
+
+def test_a_store_that_was_deleted_is_noticed(tmp_path: Path, kind: str) -> None:
+    if "sqlite" not in kind:
+        pytest.skip("is about a file")
+    body = Stoppable()
+    engine = LocalEngine(f"sqlite:{tmp_path}/runs.db", bodies(body), ttl=0.3)
+    handle = engine.start(Job("stoppable", "j", {}), id="one")
+    body.begun.wait()
+    (tmp_path / "runs.db").unlink()
+    with pytest.raises(
+        NoStore, match=r"runs\.db any more: its file was deleted or replaced while it was open"
+    ):
+        handle.result(10.0)
+    assert body.over.wait(5.0)
+    body.end.set()
+    engine.close()
 
 
 # What it costs.
