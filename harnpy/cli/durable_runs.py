@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from errno import EINVAL
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -18,11 +19,14 @@ from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.project_setup import bind_project, require_trust
 from harnpy.durable import bodies
 from harnpy.faults import Fault
+from harnpy.formats.suggestions import hint
 from harnpy.project import ManifestError
 from harnpy.session.stores import store_settings
+from harnpy.storage.errors import LeaseHeld
+from harnpy.storage.opening import shown
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import COMPLETED, PROGRAM
-from harnpy.workflow.engines.errors import RunError, RunFailed
+from harnpy.workflow.engines.errors import QueueNotFound, RunError, RunExists, RunFailed
 from harnpy.world import World
 
 if TYPE_CHECKING:
@@ -66,6 +70,11 @@ def opened(engine: str | None, url: str, warn: Warn | None = None) -> Iterator[E
         found.close()
 
 
+def skipped(what: str, reason: str) -> None:
+    """Say that a run, queue or schedule is left out, as it can't be read."""
+    complain(one_line(f"warning: {what}: {reason}"))
+
+
 def start(
     file: str, args: Sequence[str], *, id: str | None, queue: str | None, where: tuple[Any, Any], warn: Warn
 ) -> Json:
@@ -76,9 +85,19 @@ def start(
     job = _job(file, args=args)
     engine, url = where
     with opened(engine, store_url(url), warn) as found:
-        handle = found.start(job, id=id, queue=queue)
+        options = repeated(engine, url)
+        try:
+            handle = found.start(job, id=id, queue=queue)
+        except RunExists as error:
+            info = found.get(error.run)
+            if info is None or info.kind != PROGRAM or info.status == COMPLETED:
+                raise
+            command = f"harnpy run --resume {quote(error.run)}{options} {quote(file)}"
+            raise RunError(f"{error.message}, or go on with it: `{command}`") from None
+        except QueueNotFound as error:
+            raise QueueNotFound(error.queue, error.known, options) from None
         if queue is None:
-            return awaited(handle)
+            return awaited(handle, options)
         say(one_line(handle.id))
         return None
 
@@ -97,19 +116,60 @@ def resume(
     ``accept`` names finished stages that may have changed.
     """
     engine, url = where
+    options = repeated(engine, url)
     with opened(engine, store_url(url), warn) as found:
         job = stored = found.job(id)
         info = found.get(id)
         if file is None and job.kind == PROGRAM and info is not None and info.status != COMPLETED:
             require_trust([os.path.join(job.body["cwd"], job.body["entry"])])
+        if file is not None and info is not None and info.status == COMPLETED:
+            complain(one_line(f"run '{id}' is completed: {file} wasn't run"))
+            return None
         if file is not None:
             if job.kind != PROGRAM:
                 raise RunError(f"run '{id}' does a {job.kind}: a file can only take the place of a program")
             words, pipeline = args or job.body["args"], job.body.get("pipeline")
             job = _job(file, args=words, pipeline=pipeline, store=job.store)
         if accept:
+            _check_accepted(id, job, accept, found)
             job = replace(job, body={**job.body, "accept_changes": [*accept]})
-        return awaited(found.resume(id, job=None if job is stored else job))
+        with held_by_another(id, options):
+            handle = found.resume(id, job=None if job is stored else job)
+        return awaited(handle, options)
+
+
+def _check_accepted(id: str, job: Job, accept: Sequence[str], engine: Engine) -> None:
+    """Raise `RunError` for changes of what is no stage of the run."""
+    if job.kind == PROGRAM:
+        raise RunError(
+            f"run '{id}' does a program: `--accept-changes` is for the stages of a graph, "
+            f"`harnpy run --resume {quote(id)} FILE` takes a changed program"
+        )
+    finished = {step.key.split(":")[1] for step in engine.steps(id) if step.key.startswith("stage:")}
+    graph = job.body.get("graph")
+    known = {*(graph.get("nodes") or () if isinstance(graph, dict) else ()), *finished}
+    for name in accept:
+        if name not in known:
+            near = hint(name, sorted(known)) if known else "it has run none"
+            raise RunError(f"run '{id}' has no stage '{name}': {near}")
+
+
+def repeated(engine: str | None, url: str | None) -> str:
+    """Return the options that say where a run is, for a command that somebody is told to give."""
+    words = "" if engine is None else f" --engine {engine}"
+    return words if url is None else f"{words} --store {quote(shown(url))}"
+
+
+@contextmanager
+def held_by_another(id: str, options: str) -> Iterator[None]:
+    """Say who works on the run, and what ends it, when it can't go on here."""
+    try:
+        yield
+    except LeaseHeld as error:
+        if error.key != f"run:{id}":
+            raise
+        command = f"harnpy runs cancel {quote(id)}{options}"
+        raise RunError(f"run '{id}' is at work in {error.owner}: wait for its end, or `{command}`") from None
 
 
 def _job(file: str, **options: Any) -> Job:
@@ -123,13 +183,15 @@ def _job(file: str, **options: Any) -> Job:
         raise OSError(EINVAL, "not a text file", file) from None
 
 
-def awaited(handle: RunHandle) -> Json:
-    """Return what the run comes to. Who is stopped meanwhile learns how it goes on."""
+def awaited(handle: RunHandle, options: str) -> Json:
+    """Return what the run comes to. Who is stopped meanwhile learns how it goes on; ``options`` say where."""
     complain(one_line(f"run '{handle.id}'"))
     try:
         return handle.result()
     except Stopped:
-        complain(one_line(f"run '{handle.id}' goes on with `harnpy run --resume {handle.id}`"))
+        complain(
+            one_line(f"run '{handle.id}' goes on with `harnpy run --resume {quote(handle.id)}{options}`")
+        )
         raise
 
 

@@ -26,7 +26,7 @@ from harnpy.storage.errors import StorageError, Unsupported
 from harnpy.world.files import PRIVATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harnpy.storage.leases import Check, Lease, Leases
 
@@ -482,10 +482,16 @@ def page(heads: Iterable[Head], query: HeadQuery, errors: list[tuple[str, str]] 
     return Page(items, mark(items[-1], query) if more else None, errors or [])
 
 
-def all_heads(store: Store, query: HeadQuery) -> Iterator[Head]:
-    """Yield all heads that ``query`` asks for, page by page."""
+def all_heads(
+    store: Store, query: HeadQuery, skip: Callable[[str, str], object] | None = None
+) -> Iterator[Head]:
+    """Yield all heads that ``query`` asks for, page by page; ``skip`` gets the names of those that can't be
+    read, and why."""
     while True:
         page = store.heads(query)
+        if skip is not None:
+            for error in page.errors:
+                skip(*error)
         yield from page.items
         if page.next is None:
             return

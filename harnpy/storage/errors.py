@@ -139,10 +139,10 @@ class SchemaTooNew(StorageError):
 
 
 class NoStore(StorageError):
-    """There is no store at the URL, and none was made."""
+    """There is no store at the URL, and none was made; with ``reason``, there isn't any more."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(f"there is no store at {url}")
+    def __init__(self, url: str, reason: str = "") -> None:
+        super().__init__(f"there is no store at {url}" + (f" any more: {reason}" if reason else ""))
 
 
 class Unsupported(StorageError):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harnpy.storage import HeadQuery, open_store
+from harnpy.storage import Apart, HeadQuery, Row, open_store
 from harnpy.storage.copying import Rows
 from harnpy.storage.errors import (
     CorruptLog,
@@ -24,7 +24,7 @@ from harnpy.storage.errors import (
 )
 from harnpy.storage.sqlite import SqliteStore
 from harnpy.storage.sqlite.database import prepare
-from tests.storage.notes import NOTES, Note, notes
+from tests.storage.notes import NOTES, Note, Notes, Together, notes
 
 #: Bytes of a page, and of what SQLite's log says of one.
 PAGE, FRAME_HEADER = 8192, 24
@@ -277,6 +277,40 @@ def test_a_missing_record_is_reported_and_not_skipped(file: Path, sqlite: Sqlite
     assert sqlite.fsck().clean
     rows = list(sqlite.stream("session", "s", Rows()).read())
     assert [(row.type, row.more) for row in rows] == [("note", 2), ("store_repaired", 1), ("note", 0)]
+
+
+class Separate(Apart, Notes):
+    """A codec that reads each row by itself."""
+
+
+@pytest.mark.parametrize("codec", [Separate(), Together()])
+def test_what_came_in_large_appends_is_read_once(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch, codec: Notes
+) -> None:
+    stream = sqlite.stream("session", "s", codec)
+    count = 2500
+    for first in (1, count + 1):
+        stream.append(
+            [Note(seq, "x", "odd" if seq % 2 else "even") for seq in range(first, first + count)], first - 1
+        )
+    read: list[int] = []
+
+    def decode(rows: Sequence[Row]) -> list[Note]:
+        read.append(len(rows))
+        return Notes().decode(rows)
+
+    monkeypatch.setattr(codec, "decode", decode)
+    odd = [note.seq for note in stream.read(types=frozenset({"odd"}))]
+    assert odd == [*range(1, 2 * count + 1, 2)]
+    backwards = [note.seq for note in stream.read(types=frozenset({"odd"}), reverse=True)]
+    assert backwards == odd[::-1]
+    # Once for each piece that is fetched: whole appends, or of rows that stand by themselves only those.
+    assert len(read) < 30
+    assert not isinstance(codec, Apart) or sum(read) == 2 * count
+    read.clear()
+    assert [note.seq for note in stream.read(1200, 4200)] == [*range(1201, 4201)]
+    assert len(read) <= 5
+    assert not isinstance(codec, Apart) or sum(read) == 3000
 
 
 def test_gc_drops_stems_that_nobody_shares_and_streams_marked_as_deleted(sqlite: SqliteStore) -> None:

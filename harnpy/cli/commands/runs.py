@@ -162,7 +162,7 @@ def list_runs(
 
 def _durable(engine: str | None, store: str | None, directory: str | None, query: RunQuery) -> list[RunInfo]:
     """Return the runs of an engine. Where nobody has named one, there may be none to be asked."""
-    from harnpy.cli.durable_runs import opened, store_url
+    from harnpy.cli.durable_runs import opened, skipped, store_url
     from harnpy.storage.opening import is_there
 
     is_asked = engine is not None or store is not None
@@ -173,6 +173,7 @@ def _durable(engine: str | None, store: str | None, directory: str | None, query
         if not is_there(url):
             return []
         with opened(engine, url) as found:
+            found.on_unreadable = skipped
             return found.runs(query)
     except (ManifestError, StorageError) as error:
         if is_asked:
@@ -225,8 +226,8 @@ def _time(seconds: float | None) -> str | None:
 def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
     """Show the durable run ID, or inspect the record of that id or in that file."""
     run = _found(engine, store, id)
-    if run is None:
-        record = _loaded(id)
+    if not isinstance(run, tuple):
+        record = _loaded(id, run)
         if as_json:
             say(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False))
         else:
@@ -248,10 +249,10 @@ def show(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
 def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
     """List the steps that are recorded of the durable run ID, or the stages of a record."""
     run = _found(engine, store, id)
-    if run is None:
+    if not isinstance(run, tuple):
         found: list[Dict] = [
             {"n": n, "key": stage["node_id"], "output": stage["visible_text"], "time": stage["finished_at"]}
-            for n, stage in enumerate(_loaded(id)["stages"], 1)
+            for n, stage in enumerate(_loaded(id, run)["stages"], 1)
         ]
     else:
         found = [{**step._asdict(), "time": rfc3339(step.time)} for step in run[2]]
@@ -274,9 +275,12 @@ def steps(id: str, engine: str | None, store: str | None, as_json: bool) -> int:
     return OK
 
 
-def _found(engine: str | None, store: str | None, id: str) -> tuple[RunInfo, Any, list[Any]] | None:
+def _found(
+    engine: str | None, store: str | None, id: str
+) -> tuple[RunInfo, Any, list[Any]] | ManifestError | StorageError | None:
     """Return what an engine knows of a run: facts, job, steps. None when none has it.
 
+    Where nobody has named an engine, the error by which it can't be asked is returned: there may be a record.
     Raises `RunNotFound` when one was named.
     """
     from msgspec import to_builtins
@@ -293,23 +297,24 @@ def _found(engine: str | None, store: str | None, id: str) -> tuple[RunInfo, Any
             info = found.get(id)
             if info is not None:
                 return info, to_builtins(found.job(id)), found.steps(id)
-    except (ManifestError, StorageError):
+    except (ManifestError, StorageError) as error:
         if is_asked:
             raise
-        return None
+        return error
     if is_asked:
         raise RunNotFound(id)
     return None
 
 
-def _loaded(id: str) -> Any:
-    """Return the record of a run. Raises `RunNotFound` when there is none of what looks like an id."""
+def _loaded(id: str, error: Exception | None) -> Any:
+    """Return the record of a run. Raises ``error``, else `RunNotFound`, when there is none of what looks like
+    an id."""
     try:
         return run_records.load(id)
     except MisuseError:
         if os.path.exists(id):
             raise
-        raise RunNotFound(id) from None
+        raise error or RunNotFound(id) from None
 
 
 def _lines(run: RunInfo, count: int) -> Iterable[str]:
@@ -373,8 +378,12 @@ def delete(engine: Engine, ids: tuple[str, ...]) -> int:
 @_verb
 def resume(engine: Engine, id: str, as_json: bool) -> int:
     """Go on with the durable run ID at its first step without a record, here, and wait for its end."""
+    from harnpy.cli.durable_runs import held_by_another
+
     try:
-        return _followed(engine.resume(id), as_json)
+        with held_by_another(id, _options()):
+            handle = engine.resume(id)
+        return _followed(handle, as_json)
     except RunNotFound as error:
         raise _record_of(error, "resume") from None
 
@@ -394,11 +403,19 @@ def fork(engine: Engine, id: str, step: str, run_id: str | None, as_json: bool) 
         raise _record_of(error, "fork") from None
 
 
+def _options() -> str:
+    """Return the options of this command that say where the run is."""
+    from harnpy.cli.durable_runs import repeated
+
+    given = click.get_current_context().params
+    return repeated(given["engine"], given["store"])
+
+
 def _followed(handle: RunHandle, as_json: bool) -> int:
     """Wait for the end of a run that this process works on."""
     from harnpy.cli.durable_runs import awaited
 
-    result = awaited(handle)
+    result = awaited(handle, _options())
     sys.stdout.flush()
     status = handle.status()
     if as_json:

@@ -12,7 +12,7 @@ import click
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain, one_line
-from harnpy.cli.durable_runs import opened, store_url
+from harnpy.cli.durable_runs import opened, skipped, store_url
 from harnpy.faults import Fault
 from harnpy.project import ManifestError
 from harnpy.storage.opening import shown
@@ -61,6 +61,7 @@ def command(engine: str, store: str | None, queues: Sequence[str], concurrency: 
             for number in _SIGNALS:
                 signal.signal(number, ask)
             names = ", ".join(queues) or "all queues"
+            found.on_unreadable = skipped
             complain(one_line(f"worker of {names}: engine {found.name}, store {shown(url)}"))
             found.work(queues=queues or None, concurrency=concurrency, stop=stop)
     except (Fault, ManifestError) as error:

@@ -271,6 +271,22 @@ class Connections(OfProcess):
         with failures(self.url):
             self.writer = self._patiently(self._open_writer)
         self.cursor = self.writer.cursor()
+        self._place = os.path.abspath(self.url.target)
+        self._file = self._identity()
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Return which file is at the path now, None for none."""
+        try:
+            found = os.stat(self._place)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def check_there(self) -> None:
+        """Raise `NoStore` when the file was deleted, or another one put in its place: what is written then
+        reaches nobody."""
+        if not self.in_memory and self._identity() != self._file:
+            raise NoStore(str(self.url), "its file was deleted or replaced while it was open")
 
     def hold(self) -> None:
         gives_up = time.monotonic() + _MOST_STILL

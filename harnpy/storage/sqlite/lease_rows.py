@@ -126,6 +126,7 @@ class SqliteLeases:
         return self._transact(take)
 
     def renew(self, lease: Lease) -> float:
+        self._connections.check_there()
         ends = self._machine.uptime() + lease.ttl
 
         def extend(cursor: Cursor) -> None:

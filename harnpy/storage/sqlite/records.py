@@ -83,16 +83,25 @@ def fetch(db: Connection | Cursor, part: Segment) -> tuple[list[Row], int]:
     Only whole appends can be decoded.
     """
     sid, first, last = part
-    base = sid << SHIFT
-    start = _append_start(db, base, first)
-    found = db.execute(
-        f"SELECT {COLUMNS} FROM records WHERE rid BETWEEN ? AND ? ORDER BY rid", (base + start, base + last)
-    )
-    rows = [
-        Row(rid - base, type, time, data, more, turn, cost, None, rest)
-        for rid, type, time, data, more, turn, cost, rest in found
-    ]
+    start = _append_start(db, sid << SHIFT, first)
+    rows = fetch_apart(db, Segment(sid, start, last))
     return rows, sum(row.seq < first for row in rows[: first - start])
+
+
+def fetch_apart(db: Connection | Cursor, part: Segment) -> list[Row]:
+    """Return the rows of the part, for a codec that reads each one by itself."""
+    base = part.sid << SHIFT
+    found = db.execute(
+        f"SELECT {COLUMNS} FROM records WHERE rid BETWEEN ? AND ? ORDER BY rid",
+        (base + part.first, base + part.last),
+    )
+    return [as_row(row, base) for row in found]
+
+
+def as_row(columns: tuple[Any, ...], base: int) -> Row:
+    """Return what `COLUMNS` say as a row of the stream whose records begin behind ``base``."""
+    rid, type, time, data, more, turn, cost, rest = columns
+    return Row(rid - base, type, time, data, more, turn, cost, None, rest)
 
 
 def _append_start(db: Connection | Cursor, base: int, seq: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from sqlite3 import Connection, Cursor
 from typing import Any
 
@@ -16,6 +16,7 @@ from msgspec.json import decode
 
 from harnpy.storage.contract import (
     FROM_THE_END,
+    Apart,
     BaseStore,
     BaseStream,
     Branch,
@@ -29,6 +30,7 @@ from harnpy.storage.contract import (
     Page,
     Reading,
     Record,
+    Row,
     Search,
     mark,
     position,
@@ -44,12 +46,15 @@ from harnpy.storage.sqlite.database import SHIFT, STEM_KIND, Commits, Connection
 from harnpy.storage.sqlite.lease_rows import SqliteLeases
 from harnpy.storage.sqlite.records import (
     CHUNK,
+    COLUMNS,
     Append,
     Known,
     Segment,
+    as_row,
     check_whole,
     clipped,
     fetch,
+    fetch_apart,
     insert,
     pieces,
     segments,
@@ -308,11 +313,16 @@ class SqliteStream(BaseStream, Known):
 
     def _records(self, piece: Segment) -> list[Record]:
         with self._reading() as db:
-            rows, before = fetch(db, piece)
+            rows, before = self._fetch(db, piece)
         if not rows and self._is_dropped(piece):
             return []
         check_whole(rows, piece, self._path, self.name)
         return self.codec.decode(rows)[before:]
+
+    def _fetch(self, db: Connection, piece: Segment) -> tuple[list[Row], int]:
+        if isinstance(self.codec, Apart):
+            return fetch_apart(db, piece), 0
+        return fetch(db, piece)
 
     def _is_dropped(self, piece: Segment) -> bool:
         """Return whether records up to the end of ``piece`` were dropped, all of them."""
@@ -326,14 +336,22 @@ class SqliteStream(BaseStream, Known):
     def _of_types(self, piece: Segment, types: frozenset[str], reverse: bool) -> Iterator[Record]:
         base = piece.sid << SHIFT
         marks = ", ".join("?" * len(types))
+        columns = COLUMNS if isinstance(self.codec, Apart) else "rid, more"
         with self._reading() as db:
             found = db.execute(
-                f"SELECT rid FROM records WHERE rid BETWEEN ? AND ? AND type IN ({marks}) ORDER BY rid"
+                f"SELECT {columns} FROM records WHERE rid BETWEEN ? AND ? AND type IN ({marks}) ORDER BY rid"
                 + (" DESC" if reverse else ""),
                 (base + piece.first, base + piece.last, *types),
             ).fetchall()
-        for (rid,) in found:
-            yield self._record(Segment(piece.sid, rid - base, rid - base))
+        if isinstance(self.codec, Apart):
+            yield from self.codec.decode([as_row(row, base) for row in found])
+            return
+        # An append is read once, however many of its records are wanted.
+        for _, append in groupby(found, key=sum):
+            wanted = [rid - base for rid, _ in append]
+            first = min(wanted)
+            records = self._records(Segment(piece.sid, first, max(wanted)))
+            yield from (records[seq - first] for seq in wanted)
 
     def _record(self, place: Segment) -> Record:
         return self._records(place)[-1]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.eventlog.waitpoints import Waitpoints
-from harnpy.storage.errors import LeaseLost, StorageError, VersionConflict
+from harnpy.storage.errors import LeaseLost, NoStore, StorageError, VersionConflict
 from harnpy.workflow.engines.contract import (
     CANCELLED,
     COMPLETED,
@@ -235,6 +235,11 @@ class Attempt:
                 self.lease.release()
                 self._lost = self._lost or LeaseLost(self.lease.key)
 
+    @property
+    def lost(self) -> LeaseLost | None:
+        """Why it is no longer this process's, None while it is."""
+        return self._lost
+
     # What the engine's thread does.
 
     def look(self) -> None:
@@ -245,6 +250,9 @@ class Attempt:
             except LeaseLost as lost:
                 with self._lock:
                     self._lost = self._lost or lost
+                return
+            except NoStore as gone:
+                self.unrecorded = self.unrecorded or gone
                 return
             self._renewed = monotonic()
         if self._store.changes(KIND, self.run_id, self._seen, 0.0) > self._seen:
@@ -264,7 +272,7 @@ class Attempt:
         calls: list[Callable[[], None]] = []
         if self.leaving and not self._in_step:
             calls, self._leave_calls = self._leave_calls, calls
-        if self._lost is not None or self._reason is not None:
+        if any(reason is not None for reason in (self._lost, self._reason, self.unrecorded)):
             calls, self._calls = [*calls, *self._calls], []
         if calls and not self._ended:
             Thread(target=_call_all, args=(calls,), name=f"end of run {self.run_id}", daemon=True).start()

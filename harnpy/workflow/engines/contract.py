@@ -186,6 +186,9 @@ class Engine(Protocol):
     name: str
     #: ``many_machines``, ``rate_limits``, ``schedules``.
     features: frozenset[str]
+    #: Called once with each run, queue or schedule that is left out since what is stored of it can't be read:
+    #: its name, and why.
+    on_unreadable: Callable[[str, str], object] | None
 
     def start(
         self,

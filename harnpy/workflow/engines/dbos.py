@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import convert, to_builtins
 from msgspec.json import encode
@@ -46,7 +46,7 @@ from harnpy.workflow.engines.queues import check_name, check_queue, next_time
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dbos import EnqueueOptions, Serializer, WorkflowStatus
 
@@ -89,6 +89,7 @@ class DbosEngine:
         self._bodies = bodies
         self._ids = RealIds()
         self._is_closed = False
+        self.on_unreadable: Callable[[str, str], object] | None = None  # DBOS's rows are DBOS's to read
         database: DbosDatabase | None = None
         try:
             place = place_of(self.store, schema or ("dbos" if attach else SCHEMA))
@@ -305,11 +306,16 @@ class DbosEngine:
         worker_concurrency: int | None = None,
         rate: tuple[int, float] | None = None,
     ) -> None:
-        check_queue(
-            name, {"concurrency": concurrency, "worker_concurrency": worker_concurrency, "rate": rate}
-        )
+        limits = {"concurrency": concurrency, "worker_concurrency": worker_concurrency, "rate": rate}
+        self._make_queue(name, limits, "always_update")
+
+    def _make_queue(
+        self, name: str, limits: dict[str, Any], on_conflict: Literal["always_update", "never_update"]
+    ) -> None:
+        check_queue(name, limits)
         if name.startswith(OURS):
             raise RunError(f"queues that begin with {OURS} are the engine's own: rename '{name}'")
+        concurrency, worker_concurrency, rate = limits.values()
         each = _USUAL_CONCURRENCY if worker_concurrency is None else worker_concurrency
         with self._database.said(f"queue '{name}'"):
             self._database.client.register_queue(
@@ -318,7 +324,7 @@ class DbosEngine:
                 worker_concurrency=each if concurrency is None else min(each, concurrency),
                 limiter=None if rate is None else {"limit": int(rate[0]), "period": float(rate[1])},
                 polling_interval_sec=self._database.poll,
-                on_conflict="always_update",
+                on_conflict=on_conflict,
             )
 
     def schedule(
@@ -362,8 +368,11 @@ class DbosEngine:
     ) -> None:
         if type(concurrency) is not int or concurrency < 1:
             raise RunError(f"`concurrency` must be an int >= 1, got {concurrency!r}")
+        known = self._database.queue_names() if queues else ()
         for name in queues or ():
-            self._database.require_queue(name)
+            if name not in known:
+                unlimited = {"concurrency": None, "worker_concurrency": None, "rate": None}
+                self._make_queue(name, unlimited, "never_update")
         PROCESS.work(self._member, queues, concurrency, stop or Event())
 
     def close(self) -> None:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import convert
 from msgspec.json import decode
 
-from harnpy.formats.suggestions import hint
 from harnpy.storage.opening import parse_url, shown
 from harnpy.workflow.engines.contract import (
     CANCELLED,
@@ -36,7 +35,7 @@ from harnpy.workflow.engines.contract import (
     RunInfo,
     RunQuery,
 )
-from harnpy.workflow.engines.errors import RunError, RunNotFound
+from harnpy.workflow.engines.errors import QueueNotFound, RunError, RunNotFound
 from harnpy.workflow.engines.run_log import json_text
 
 try:
@@ -304,8 +303,7 @@ class DbosDatabase:
         """Raise `RunError` unless somebody has made it: DBOS takes a run for any, and would never run it."""
         known = self.queue_names()
         if name not in known:
-            near = f"{hint(name, known)}; " if known else ""
-            raise RunError(f"unknown queue '{name}': {near}engine.queue('{name}') makes it")
+            raise QueueNotFound(name, known, " --engine dbos")
 
 
 # What DBOS's rows mean.

@@ -2,6 +2,7 @@
 
 RunError [run]
 ├─ RunNotFound [not_found]      .run
+├─ QueueNotFound [not_found]    .queue, .known
 ├─ RunExists [exists]           .run
 ├─ RunFailed [failed]           .run, .cause: what the run ended with, as text
 ├─ RunCancelled [cancelled]     .run, .reason
@@ -10,9 +11,13 @@ RunError [run]
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from harnpy.faults import MisuseError
+from harnpy.formats.suggestions import hint
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class RunError(MisuseError):
@@ -29,6 +34,21 @@ class RunNotFound(RunError):
     def __init__(self, run: str) -> None:
         super().__init__(f"unknown run '{run}': `harnpy runs list` shows those that there are")
         self.run = run
+
+
+class QueueNotFound(RunError):
+    """Nobody has made a queue of that name. ``options`` are those of the command that makes it."""
+
+    code = "not_found"
+
+    def __init__(self, queue: str, known: Collection[str] = (), options: str = "") -> None:
+        near = f"{hint(queue, known)}; " if known else ""
+        super().__init__(
+            f"unknown queue '{queue}': {near}`harnpy worker{options} --queue {queue}` makes it, and so does "
+            f"engine.queue('{queue}')"
+        )
+        self.queue = queue
+        self.known = known
 
 
 def unended(run: str) -> RunError:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from harnpy.formats.suggestions import hint, nearest
-from harnpy.storage.contract import HeadQuery, all_heads
+from harnpy.storage.contract import PAGE, HeadQuery
 from harnpy.storage.errors import (
+    CorruptLog,
     LeaseHeld,
     LeaseLost,
+    NoStore,
     StorageError,
     StoreBusy,
     StreamExists,
@@ -43,7 +45,7 @@ from harnpy.workflow.engines.contract import (
     Step,
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound, unended
-from harnpy.workflow.engines.queues import Queues, Room, Schedules, check_name, open_runs
+from harnpy.workflow.engines.queues import MANY, Queues, Room, Schedules, check_name, open_runs
 from harnpy.workflow.engines.run_log import (
     CANCEL,
     CLAIMED,
@@ -56,6 +58,7 @@ from harnpy.workflow.engines.run_log import (
     as_stored,
     job_data,
     read_head,
+    run_heads,
 )
 from harnpy.world.clock import RealClock, rfc3339
 from harnpy.world.ids import RealIds
@@ -110,8 +113,11 @@ class LocalEngine:
         self._ttl = ttl
         self._grace = grace
         self._machine = Machine() if machine is None else machine
-        self._queues = Queues(self.store, self.now, self._machine.host)
+        self._queues = Queues(self.store, self.now, self._machine.host, self.skip)
         self._schedules = Schedules(self.store, self.now)
+        self.on_unreadable: Callable[[str, str], object] | None = None
+        #: What was said to be unreadable already.
+        self._skipped: set[str] = set()
         self._closed = Event()
         #: What this engine works on, by the ids of the runs.
         self._attempts: dict[str, Attempt] = {}
@@ -345,9 +351,19 @@ class LocalEngine:
         statuses = query.statuses
         if statuses is not None and QUEUED in statuses:
             statuses |= {DELAYED}  # until somebody looks, that is what stands there
-        heads = all_heads(self.store, HeadQuery(KIND, statuses, agent=query.queue, order="created"))
-        found = (info for info in map(self.info, heads) if _matches(info, query))
-        return [*islice(found, query.limit)]
+        # Each page looks at all runs that there are.
+        page = min(max(query.limit, PAGE), MANY)
+        asked = HeadQuery(KIND, statuses, agent=query.queue, order="created", limit=page)
+        heads = run_heads(self.store, asked, self.skip)
+        infos = (run.info(head, self.name, self.now()) for head, run in heads)
+        return [*islice((info for info in infos if _matches(info, query)), query.limit)]
+
+    def skip(self, what: str, reason: str) -> None:
+        """Say, once, that what is stored of a run, queue or schedule can't be read: it is left out."""
+        if what not in self._skipped:
+            self._skipped.add(what)
+            if self.on_unreadable is not None:
+                self.on_unreadable(what, reason)
 
     def steps(self, id: str) -> list[StepInfo]:
         return [step for _, step in self._known(id).step_infos()]
@@ -581,15 +597,24 @@ class _Worker:
         engine = self._engine
         queues = engine._queues.names() if self._named is None else self._named
         for name in queues:
-            engine._queues.serve(name)
-        engine._schedules.fire(queues, self._start)
-        heads = open_runs(engine.store)
+            with self._skipping(f"queue {name}"):
+                engine._queues.serve(name)
+        engine._schedules.fire(queues, self._start, engine.skip)
+        heads = open_runs(engine.store, engine.skip)
         self._take_up(queues, heads)
         for name in queues:
             running = sum(attempt.head.agent == name for attempt in self.attempts)
             room = Room(self._room, running, engine._bodies.keys())
-            with suppress(LeaseHeld, LeaseLost):  # others choose
+            with suppress(LeaseHeld, LeaseLost), self._skipping(f"queue {name}"):  # others choose
                 engine._queues.take(name, heads, room, self._take_queued)
+
+    @contextmanager
+    def _skipping(self, what: str) -> Iterator[None]:
+        """Leave out what can't be read: the rest goes on."""
+        try:
+            yield
+        except CorruptLog as error:
+            self._engine.skip(what, error.reason)
 
     def _start(self, schedule: Schedule, due: float) -> None:
         name = f"{schedule.name}@{rfc3339(due).replace('.000Z', 'Z')}"
@@ -627,7 +652,7 @@ class _Worker:
         return True
 
     def _take(self, id: str, fence: Lease | None = None) -> None:
-        with suppress(LeaseHeld):  # another worker was quicker
+        with suppress(LeaseHeld), self._skipping(id):  # another worker was quicker
             self._add(self._engine._take(id, fence=fence))
 
     def _add(self, attempt: Attempt | None) -> None:
@@ -642,6 +667,8 @@ class LocalHandle:
         self.id = id
         self.attempt = attempt
         self._engine = engine
+        #: When it was noticed that this process has lost the run, by the monotonic clock.
+        self._lost_since: float | None = None
 
     def status(self) -> str:
         return self._engine.info(self._engine.stored(self.id)).status
@@ -649,18 +676,22 @@ class LocalHandle:
     def result(self, timeout: float | None = None) -> Json:
         ends = None if timeout is None else monotonic() + timeout
         while True:
+            if self.attempt is not None and isinstance(self.attempt.unrecorded, NoStore):
+                raise self.attempt.unrecorded
             head = self._engine.stored(self.id)
             if read_head(head).status in ENDED:
                 return self._outcome()
             left = _GLANCE if ends is None else min(ends - monotonic(), _GLANCE)
             if left <= 0:
                 raise TimeoutError(f"run '{self.id}' has not ended within {timeout:g} s")
-            if self.attempt is None or self.attempt.done.is_set():
+            attempt = self.attempt
+            self._check_lost()
+            if attempt is None or attempt.done.is_set() or attempt.lost is not None:
                 self._engine.store.changes(KIND, self.id, head.version, left)
             else:
-                self.attempt.done.wait(left)
-            if self.attempt is not None and self.attempt.unrecorded is not None:
-                raise self.attempt.unrecorded
+                attempt.done.wait(left)
+            if attempt is not None and attempt.unrecorded is not None:
+                raise attempt.unrecorded
 
     def events(self) -> Iterator[StepInfo]:
         log, after = RunLog(self._engine.store, self.id, self._engine.now), 0
@@ -671,7 +702,18 @@ class LocalHandle:
                 yield step
             if read_head(head).status in ENDED:
                 return
+            self._check_lost()
             self._engine.store.changes(KIND, self.id, max(head.version, after), _GLANCE)
+
+    def _check_lost(self) -> None:
+        """Raise `LeaseLost` when this process has lost the run a look ago: who has it now may be about to end
+        it, and where nobody has it nobody would."""
+        if self.attempt is None or self.attempt.lost is None:
+            return
+        if self._lost_since is None:
+            self._lost_since = monotonic()
+        elif monotonic() - self._lost_since >= _GLANCE:
+            raise self.attempt.lost
 
     def _outcome(self) -> Json:
         outcome = RunLog(self._engine.store, self.id, self._engine.now).outcome()

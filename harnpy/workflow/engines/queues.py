@@ -7,19 +7,18 @@ fences what it writes: so of all that count at once, one is right.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harnpy.formats.suggestions import hint
 from harnpy.storage.contract import HeadQuery, all_heads
-from harnpy.storage.errors import VersionConflict
+from harnpy.storage.errors import CorruptLog, VersionConflict
 from harnpy.workflow.engines.contract import DELAYED, QUEUED, RUNNING, WAITING, Job, Schedule
-from harnpy.workflow.engines.errors import RunError
-from harnpy.workflow.engines.run_log import CODEC, KIND, RunHead, job_data, read_head, read_job, rows
+from harnpy.workflow.engines.errors import QueueNotFound, RunError
+from harnpy.workflow.engines.run_log import CODEC, KIND, RunHead, job_data, read_job, rows, run_heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
     OpenRuns = Sequence[tuple[Head, RunHead]]
 
+_Data = TypeVar("_Data", bound=Struct)
+
 QUEUE, SCHEDULE = "queue", "schedule"
 #: Seconds after which a queue that no worker of its machine has served may go to another machine.
 STALE = 60.0
@@ -37,7 +38,7 @@ _SERVED, _PATIENCE = 15.0, 2.0
 #: Seconds that a queue's lease lasts: it is held while runs are chosen.
 _TTL = 10.0
 #: Heads that are read at once: each page looks at all runs that there are.
-_MANY = 10_000
+MANY = 10_000
 
 
 class QueueHead(Struct, omit_defaults=True, frozen=True):
@@ -67,18 +68,22 @@ class Room(NamedTuple):
     kinds: Collection[str]
 
 
-def open_runs(store: Store, queue: str | None = None) -> OpenRuns:
+def open_runs(store: Store, skip: Callable[[str, str], object], queue: str | None = None) -> OpenRuns:
     """Return the heads of the runs that haven't ended: in a queue, "" for none, or all."""
     statuses = frozenset((DELAYED, QUEUED, RUNNING, WAITING))
-    query = HeadQuery(KIND, statuses, agent=queue, order="id", limit=_MANY)
-    return [(head, read_head(head)) for head in all_heads(store, query)]
+    query = HeadQuery(KIND, statuses, agent=queue, order="id", limit=MANY)
+    return [*run_heads(store, query, skip)]
 
 
 class Queues:
-    """The queues of a store. ``machine`` is the name of this one."""
+    """The queues of a store. ``machine`` is the name of this one; ``skip`` gets the ids of runs that can't be
+    read, and why."""
 
-    def __init__(self, store: Store, now: Callable[[], float], machine: str) -> None:
+    def __init__(
+        self, store: Store, now: Callable[[], float], machine: str, skip: Callable[[str, str], object]
+    ) -> None:
         self._store = store
+        self._skip = skip
         self._now = now
         self._machine = machine
 
@@ -88,12 +93,7 @@ class Queues:
     def require(self, name: str) -> None:
         """Raise `RunError` unless there is a queue of that name."""
         if self._store.head(QUEUE, name) is None:
-            known = self.names()
-            near = f"{hint(name, known)}; " if known else ""
-            raise RunError(
-                f"unknown queue '{name}': {near}`harnpy worker --queue {name}` makes it, and so does "
-                f"engine.queue('{name}')"
-            )
+            raise QueueNotFound(name, self.names())
 
     def set(self, name: str, **limits: Any) -> None:
         """Make the queue, or change its limits."""
@@ -128,7 +128,7 @@ class Queues:
             return
         with self._store.lease(f"queue:{name}", ttl=_TTL, wait=_PATIENCE) as lease:
             limits = self._read(name)
-            chosen = self._choice(name, limits, open_runs(self._store, name), worker)
+            chosen = self._choice(name, limits, open_runs(self._store, self._skip, name), worker)
             if chosen and limits.rate is not None:
                 # Before they start: who dies in between has started too few, not too many.
                 starts = limits.recent(self._now()) + (self._now(),) * len(chosen)
@@ -158,13 +158,21 @@ class Queues:
 
     def _read(self, name: str) -> QueueHead:
         head = self._store.head(QUEUE, name)
-        return QueueHead() if head is None else msgspec.convert(head.data, QueueHead)
+        return QueueHead() if head is None else _read_head(head, QueueHead)
 
     def _write(self, name: str, head: QueueHead, lease: Lease) -> None:
         stream = self._store.stream(QUEUE, name, CODEC)
         version, time = stream.refresh(), round(self._now() * 1e6)
         first = [] if version else rows([("queue_made", {"name": name})], 0, time)
         stream.append(first, version, head=msgspec.to_builtins(head), fence=lease)
+
+
+def _read_head(head: Head, type: type[_Data]) -> _Data:
+    """Return what the head of a queue or a schedule says. Raises `CorruptLog`."""
+    try:
+        return msgspec.convert(head.data, type)
+    except msgspec.ValidationError:
+        raise CorruptLog(f"{head.kind} '{head.name}'", f"its head is none of a {head.kind}") from None
 
 
 def check_queue(name: str, limits: dict[str, Any]) -> None:
@@ -230,14 +238,23 @@ class Schedules:
     def all(self) -> list[Schedule]:
         return [self._schedule(head) for head in all_heads(self._store, HeadQuery(SCHEDULE, order="id"))]
 
-    def fire(self, queues: Collection[str], start: Callable[[Schedule, float], object]) -> None:
+    def fire(
+        self,
+        queues: Collection[str],
+        start: Callable[[Schedule, float], object],
+        skip: Callable[[str, str], object],
+    ) -> None:
         """Call ``start`` with each schedule that is due and has no queue or one of ``queues``, and its time.
 
         Of several times that have passed, it is the last one. The run's id names it: so whoever else notices,
-        too, starts the same run.
+        too, starts the same run. ``skip`` gets what can't be read, and why.
         """
         for head in all_heads(self._store, HeadQuery(SCHEDULE, order="id")):
-            found = msgspec.convert(head.data, ScheduleHead)
+            try:
+                found = _read_head(head, ScheduleHead)
+            except CorruptLog as error:
+                skip(f"{SCHEDULE} {head.name}", error.reason)
+                continue
             if found.next is None or found.next > self._now() or found.agent not in ("", *queues):
                 continue
             times = (head.name, found.cron, found.timezone)
@@ -251,7 +268,7 @@ class Schedules:
                 continue  # it is another one by now
 
     def _schedule(self, head: Head) -> Schedule:
-        found = msgspec.convert(head.data, ScheduleHead)
+        found = _read_head(head, ScheduleHead)
         row = self._store.stream(SCHEDULE, head.name, CODEC).last()
         assert row is not None
         job = read_job(msgspec.json.decode(row.data)["job"])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from harnpy.storage.contract import Row
+from harnpy.storage.contract import Apart, Row, all_heads
 from harnpy.storage.errors import CorruptLog
 from harnpy.workflow.engines.contract import DELAYED, QUEUED, Job, RunInfo, Step, StepInfo
 from harnpy.workflow.engines.errors import RunError
@@ -24,7 +24,7 @@ from harnpy.workflow.engines.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harnpy.storage.contract import Head, Store
+    from harnpy.storage.contract import Head, HeadQuery, Store
     from harnpy.storage.leases import Lease
     from harnpy.workflow.engines.contract import Json
 
@@ -40,7 +40,7 @@ _TEXT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", "
 _ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
-class RowCodec:
+class RowCodec(Apart):
     """Records that are rows already, so that one in memory shares nothing with whoever wrote it."""
 
     def encode(self, records: Sequence[Row]) -> list[Row]:
@@ -136,6 +136,20 @@ def read_head(head: Head) -> RunHead:
         return msgspec.convert(head.data, RunHead)
     except msgspec.ValidationError:
         raise CorruptLog(f"run '{head.name}'", "its head is none of a run") from None
+
+
+def run_heads(
+    store: Store, query: HeadQuery, skip: Callable[[str, str], object]
+) -> Iterator[tuple[Head, RunHead]]:
+    """Yield the heads of runs that ``query`` asks for; ``skip`` gets the ids of those that can't be read,
+    and why."""
+    for head in all_heads(store, query, skip):
+        try:
+            found = read_head(head)
+        except CorruptLog as error:
+            skip(head.name, error.reason)
+        else:
+            yield head, found
 
 
 class Outcome(NamedTuple):

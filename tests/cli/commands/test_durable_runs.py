@@ -8,13 +8,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnpy.storage import open_store
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import CANCELLED, COMPLETED, DELAYED, QUEUED, Engine
+from harnpy.workflow.engines.contract import (
+    CANCELLED,
+    COMPLETED,
+    DELAYED,
+    QUEUED,
+    Engine,
+    Job,
+    Json,
+    RunContext,
+)
+from harnpy.workflow.engines.errors import RunFailed
+from harnpy.workflow.engines.run_log import CODEC, KIND, rows
 from harnpy.workflow.records import record_files
 from tests.cli.commands.test_runs import RUN
 from tests.support import ROOT, Command, Popen, wait_until
@@ -137,8 +150,55 @@ def test_another_process_may_still_work_on_it(
 ) -> None:
     started("run", "--durable", program, "--run-id", "one", "--", "x")
     wait_until(has_printed(engine, "one"))
-    done = harnpy("run", "--resume", "one")
-    assert done.stderr.startswith("error: run:one is held by ")
+    for command in (("run", "--resume", "one"), ("runs", "resume", "one")):
+        done = harnpy(*command, "--engine", "local")
+        assert done.stderr.startswith("error: run 'one' is at work in ")
+        assert done.stderr.endswith(": wait for its end, or `harnpy runs cancel one --engine local`\n")
+        assert done.returncode == 1
+
+
+def test_advice_repeats_where_the_run_is(
+    harnpy: Command, started: Started, program: str, write: Write, tmp_path: Path
+) -> None:
+    where = ("--engine", "local", "--store", f"sqlite:{tmp_path}/my runs.db")
+    shown = f"--engine local --store 'sqlite:{tmp_path}/my runs.db'"
+    engine = open_engine("local", where[-1], bodies={})
+    first = started("run", "--durable", program, "--run-id", "one", *where, "--", "x")
+    wait_until(has_printed(engine, "one"))
+    engine.close()
+    first.send_signal(signal.SIGINT)
+    assert f"run 'one' goes on with `harnpy run --resume one {shown}`\n" in first.communicate()[1]
+    unknown = harnpy("run", "--durable", program, "--queue", "q", *where)
+    assert f"`harnpy worker {shown} --queue q` makes it" in unknown.stderr
+    other = write("other.harn", "pipeline main(task) { println(1) }")
+    taken = harnpy("run", "--durable", other, "--run-id", "one", *where)
+    assert taken.stderr.endswith(
+        f"take another id, or go on with it: `harnpy run --resume one {shown} {other}`\n"
+    )
+    refused = harnpy("run", "--resume", "one", "--accept-changes", "a", *where)
+    assert refused.stderr.startswith(
+        "error: run 'one' does a program: `--accept-changes` is for the stages of"
+    )
+    write("go", "")
+    assert harnpy("run", "--resume", "one", *where).returncode == 7
+    over = harnpy("run", "--resume", "one", other, *where)
+    assert (over.stdout, over.returncode) == ("", 0)
+    assert over.stderr == f"run 'one' is completed: {other} wasn't run\n"
+
+
+def test_changes_of_an_unknown_stage_are_refused(harnpy: Command, engine: Engine) -> None:
+    class Failing(Exception):
+        pass
+
+    def body(job: Job, run: RunContext) -> Json:
+        run.step("stage:plan:1", dict)
+        raise Failing
+
+    own = open_engine("local", engine.store, bodies={"graph": body})  # type: ignore[attr-defined]
+    with pytest.raises(RunFailed):
+        own.start(Job("graph", "g", {"graph": {"nodes": {"review": {}}}}, ""), id="g").result()
+    done = harnpy("run", "--resume", "g", "--accept-changes", "pln")
+    assert done.stderr == "error: run 'g' has no stage 'pln': did you mean `plan`?\n"
     assert done.returncode == 1
 
 
@@ -356,6 +416,38 @@ def test_a_run_is_cancelled_resumed_and_forked(
     assert harnpy("runs", "fork", "one").returncode == 2
     assert harnpy("runs", "delete", "one", "two").stdout == "deleted one\ndeleted two\n"
     assert engine.runs() == []
+
+
+def test_a_run_that_can_t_be_read_is_left_out_and_said(
+    harnpy: Command, program: str, engine: Engine, started: Started, tmp_path: Path
+) -> None:
+    (tmp_path / "go").touch()
+    harnpy("run", "--durable", "--run-id", "good", program, "--", "a")
+    with closing(open_store(f"sqlite:{tmp_path}/.harn/sessions.db")) as store:
+        stream = store.stream(KIND, "bad", CODEC)
+        stream.append(rows([("run_created", {})], 0, 1), 0, head={"name": 5, "status": "running"})
+    warning = "warning: bad: its head is none of a run\n"
+    listed = harnpy("runs", "list", "--json")
+    assert ([run["id"] for run in json.loads(listed.stdout)], listed.stderr) == (["good"], warning)
+    assert harnpy("runs", "show", "bad").stderr.startswith("error: Invalid session file [run 'bad']")
+    engine.queue("q")
+    harnpy("run", "--durable", "--run-id", "next", "--queue", "q", program, "--", "a")
+    worker = started("worker", "--queue", "q")
+    wait_until(lambda: engine.get("next").status == COMPLETED)  # type: ignore[union-attr]
+    worker.send_signal(signal.SIGTERM)
+    assert worker.communicate()[1].count(warning) == 1
+    assert worker.returncode == 0
+
+
+def test_a_store_that_is_garbage_is_said(harnpy: Command, tmp_path: Path, write: Write) -> None:
+    write(".harn/sessions.db", "garbage " * 1000)
+    for verb in ("show", "steps"):
+        asked = harnpy("runs", verb, "r1")
+        assert asked.returncode == 1
+        assert "sessions.db" in asked.stderr
+        assert "unknown run" not in asked.stderr
+    write(".harn-runs/r1.json", json.dumps({**RUN, "id": "r1"}))
+    assert harnpy("runs", "show", "r1").returncode == 0
 
 
 def test_a_run_that_is_unknown(harnpy: Command, tmp_path: Path) -> None:

@@ -349,13 +349,29 @@ engine.close()
                 "`attributes` that begin with harn. are the engine's own: rename 'harn.x'",
             ),
             (lambda engine: engine.start(job("nan"), priority=2**30), "`priority` must be an int between"),
-            (lambda engine: engine.work(queues=["nigth"]), "unknown queue 'nigth': engine.queue"),
+            (
+                lambda engine: engine.start(job("nan"), queue="nigth"),
+                "unknown queue 'nigth': `harnpy worker --engine dbos --queue nigth` makes it",
+            ),
+            (
+                lambda engine: engine.work(queues=["harn.any"]),
+                "queues that begin with harn. are the engine's",
+            ),
             (lambda engine: engine.work(concurrency=0), "`concurrency` must be an int >= 1, got 0"),
         ],
     )
     def test_what_can_t_be_asked_for(self, engine: Any, call: Callable[[Any], Any], message: str) -> None:
         with pytest.raises(RunError, match=message.replace("?", r"\?")):
             call(engine)
+
+    def test_a_worker_makes_its_queues_and_leaves_their_limits(self, engine: Any) -> None:
+        engine.queue("limited", concurrency=1)
+        stop = Event()
+        stop.set()
+        engine.work(queues=["new", "limited"], stop=stop)
+        found = {queue.name: queue for queue in engine._database.client.list_queues()}
+        assert "new" in found
+        assert found["limited"].concurrency == 1
 
     def test_a_run_that_is_at_work_is_not_resumed(self, engine: Any, journal: Journal) -> None:
         handle = engine.start(job("hang", journal))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import Any
 
@@ -11,10 +12,11 @@ import msgspec
 import pytest
 
 from harnpy.storage import open_store
-from harnpy.storage.contract import Store
-from harnpy.storage.errors import StoreBusy
+from harnpy.storage.contract import HeadQuery, Page, Store
+from harnpy.storage.errors import LeaseHeld, LeaseLost, NoStore, StoreBusy
 from harnpy.storage.leases import Machine
 from harnpy.workflow.engines import open_engine
+from harnpy.workflow.engines.attempt import Attempt
 from harnpy.workflow.engines.contract import (
     COMPLETED,
     DEAD,
@@ -22,6 +24,7 @@ from harnpy.workflow.engines.contract import (
     QUEUED,
     RUNNING,
     Body,
+    Engine,
     Job,
     Json,
     RunContext,
@@ -304,6 +307,50 @@ def test_a_step_that_takes_too_long_is_another_worker_s(engines: Open) -> None:
     assert [step.key for step in engine.steps("one")] == ["first", "second"]
 
 
+def test_who_has_lost_a_run_does_not_wait_for_it(engines: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, other = Stoppable(), Stoppable()
+    engine = engines(bodies=bodies(body), ttl=0.3)
+    with monkeypatch.context() as still:
+        still.setattr(Attempt, "look", lambda attempt: None)  # a process that stands still renews nothing
+        handle = engine.start(Job("stoppable", "j", {}), id="one")
+        body.begun.wait()
+        second = engines(bodies=bodies(other), grace=0.0)
+        wait_until(lambda: taken(second))
+        second.close()
+    with pytest.raises(LeaseLost, match="lease on run:one was lost"):
+        handle.result(10.0)
+    with pytest.raises(LeaseLost):
+        list(handle.events())
+    body.end.set()
+    other.end.set()
+
+
+def taken(engine: Engine) -> bool:
+    """Whether the run could be taken."""
+    try:
+        engine.resume("one")
+    except LeaseHeld:
+        return False
+    return True
+
+
+def test_a_store_that_was_deleted_is_noticed(tmp_path: Path, kind: str) -> None:
+    if "sqlite" not in kind:
+        pytest.skip("is about a file")
+    body = Stoppable()
+    engine = LocalEngine(f"sqlite:{tmp_path}/runs.db", bodies(body), ttl=0.3)
+    handle = engine.start(Job("stoppable", "j", {}), id="one")
+    body.begun.wait()
+    (tmp_path / "runs.db").unlink()
+    with pytest.raises(
+        NoStore, match=r"runs\.db any more: its file was deleted or replaced while it was open"
+    ):
+        handle.result(10.0)
+    assert body.over.wait(5.0)
+    body.end.set()
+    engine.close()
+
+
 # What it costs.
 
 
@@ -335,6 +382,23 @@ def test_a_step_is_one_append_and_no_look(
     monkeypatch.setattr(RunLog, "append_steps", append)
     engine.start(job("steps", journal, count=20)).result()
     assert asked == ["append"] * 20
+
+
+def test_a_long_list_is_a_few_pages(engines: Open, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engines()
+    for number in range(5):
+        engine.start(job("steps", journal), id=f"run{number}").result()
+    monkeypatch.setattr("harnpy.workflow.engines.local.PAGE", 1)
+    pages: list[int] = []
+    real = engine.store.heads
+
+    def heads(query: HeadQuery) -> Page:
+        pages.append(query.limit)
+        return real(query)
+
+    monkeypatch.setattr(engine.store, "heads", heads)
+    assert len(engine.runs(RunQuery(limit=5))) == 5
+    assert pages == [5]
 
 
 def test_an_engine_opens_its_store_and_closes_it(url: str, kind: str, journal: Journal) -> None:
