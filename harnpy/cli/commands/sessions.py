@@ -328,8 +328,9 @@ def redo(store: Store, as_json: bool, id: str) -> int:
 def delete(store: Store, as_json: bool, ids: tuple[str, ...], hard: bool, everywhere: bool) -> int:
     """Delete sessions. Forks keep what they share with them.
 
-    --everywhere also cleans the store's free space, index and logs, artifacts, records of runs and workers,
-    checkpoints and logs of the project. It refuses while there are forks that hold the text and aren't named.
+    --everywhere also cleans the store's free space, index and logs, durable runs, artifacts, records of runs
+    and workers, checkpoints and logs of the project. It refuses while there are forks that hold the text and
+    aren't named, or runs that hold it and haven't ended.
     """
     if everywhere and not hard:
         raise click.UsageError("--everywhere is for good: add --hard")
@@ -360,7 +361,13 @@ def _erase(store: Store, as_json: bool, ids: tuple[str, ...]) -> int:
     if as_json:
         say(compact_json(erased._asdict()))
         return OK
-    for what, names in (("session", erased.sessions), ("artifact", erased.artifacts), ("file", erased.files)):
+    kinds = {
+        "session": erased.sessions,
+        "run": erased.runs,
+        "artifact": erased.artifacts,
+        "file": erased.files,
+    }
+    for what, names in kinds.items():
         for name in names:
             say(one_line(f"erased {what} {name}"))
     for note in erased.notes:

@@ -15,8 +15,8 @@ import click
 
 from harnpy.cli.console import complain
 from harnpy.faults import MisuseError
-from harnpy.formats.dicts import Dict
-from harnpy.formats.json import JsonError, parse_json
+from harnpy.formats.dicts import Dict, errors_after
+from harnpy.formats.json import JsonError
 from harnpy.syntax import ast
 from harnpy.syntax.ast import Block, Node
 from harnpy.syntax.diagnostic import SourceFault
@@ -25,6 +25,7 @@ from harnpy.workflow.chart import Chart, mermaid
 from harnpy.workflow.chart_svg import svg
 from harnpy.workflow.graph import normalise_graph
 from harnpy.workflow.graph_charts import graph_chart, run_chart
+from harnpy.workflow.records.record_lines import parsed, unfolded
 from harnpy.world import World
 
 _MAKERS = ("workflow_graph", "workflow")
@@ -380,7 +381,9 @@ def command(file: Path, output: Path | None, style: str | None, workflow: bool, 
 def _chart(file: Path, workflow: bool, name: str | None) -> Chart:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
-        return _data_chart(parse_json(text))
+        with errors_after("run_record parse error at "):
+            data = unfolded(parsed(text))
+        return _data_chart(data)
     program = parse(text, file=str(file))
     if not workflow:
         return program_chart(program, text)

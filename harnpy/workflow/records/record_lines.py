@@ -14,6 +14,7 @@ from bisect import bisect_left, insort
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from harnpy.formats.dicts import read_fields
 from harnpy.formats.json import parse_json
 from harnpy.workflow.records.record_shapes import encoded
 from harnpy.workflow.records.replay_fixture import fixture_made
@@ -41,6 +42,17 @@ _OF_STAGE = ("consumed_artifact_ids", "produced_artifact_ids")
 DERIVED = "_derived"
 #: Lists that only grow. `artifacts` grows by those of the stages.
 GROWING = ("transitions", "checkpoints", "trace_spans", "tool_recordings", "hitl_questions")
+#: What is needed to make the whole of it; the reader of the record looks at the rest.
+_PARTS = dict.fromkeys((*GROWING, "artifacts"), "list of dicts")
+_OF_HEAD = {**_PARTS, _BEGUN: "dict", _THEN: "dict", "stages": "list of dicts"}
+_OF_LINE = {
+    "node_id": "string",
+    "consumed_artifact_ids": "list of strings",
+    "artifacts": "list of dicts",
+    "metadata": "dict",
+    _SAME: "list",
+    _THEN: "dict",
+}
 #: What follows from the rest.
 _DERIVED = ("stages", "transcript", "completed_nodes", "observability")
 #: What the end says.
@@ -173,21 +185,22 @@ def closed(text: str) -> str:
 def unfolded(given: Any) -> Any:
     """Return the whole record of a file in lines; anything else as it is.
 
-    A replay fixture that follows from the record is left as it is, and what isn't as `head`, `stage_line` and
-    `end` wrote it for the reader of the record to refuse.
+    A replay fixture that follows from the record is left as it is. Raise `FieldError` for what isn't as
+    `head`, `stage_line` and `end` wrote it, as far as it matters here.
     """
     if not isinstance(given, dict) or LAYOUT not in given:
         return given
+    read_fields(given, _OF_HEAD, "")
+    read_fields(given.get(_BEGUN) or {}, {"completed_nodes": "list of strings"}, _BEGUN)
+    read_fields(given.get(_THEN) or {}, _PARTS, _THEN)
     run = {key: value for key, value in given.items() if key not in (LAYOUT, _BEGUN, _THEN)}
     state: Dict = {**_dict(given.get(_BEGUN))}
     lists = {key: [*_list(run.get(key))] for key in (*GROWING, "artifacts")}
     completed = sorted(_list(state.get("completed_nodes")))
     stages: list[Any] = []
     consumed: list[Any] = []
-    for line in _list(run.get("stages")):
-        if not isinstance(line, dict):
-            stages.append(line)
-            continue
+    for place, line in enumerate(_list(run.get("stages"))):
+        _check_line(line, f"stages[{place}]")
         stage = _whole(line, consumed)
         consumed = _list(stage.get("consumed_artifact_ids"))
         stages.append(stage)
@@ -196,7 +209,7 @@ def unfolded(given: Any) -> Any:
             continue  # of an earlier process: the head has the rest
         if stage.get("transcript") is not None and stage.get("branch") != _ERROR:
             state["transcript"] = stage["transcript"]
-        _add_sorted(completed, stage.get("node_id"))
+        _add_sorted(completed, stage.get("node_id") or "")
         lists["artifacts"] += _list(stage.get("artifacts"))
         _take(then, lists, state, completed)
     _take(_dict(given.get(_THEN)), lists, state, completed)
@@ -204,6 +217,15 @@ def unfolded(given: Any) -> Any:
     state["completed_nodes"] = completed
     ending = {key: run[key] for key in _ENDING if key in run}
     return {**run, **lists, **state, **ending, "stages": stages}
+
+
+def _check_line(line: Dict, path: str) -> None:
+    """Raise `FieldError` for a stage that `stage_line` didn't write."""
+    read_fields(line, _OF_LINE, path)
+    read_fields(line.get(_THEN) or {}, _PARTS, f"{path}.{_THEN}")
+    for place, keys in enumerate(line.get(_SAME) or ()):
+        here = f"{_SAME}[{place}]"
+        read_fields({here: keys}, {here: "list of strings"}, path)
 
 
 def _take(then: Dict, lists: dict[str, list[Any]], state: Dict, completed: list[str]) -> None:

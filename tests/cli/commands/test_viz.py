@@ -286,6 +286,24 @@ def test_a_run_from_json(harnpy: Command, write) -> None:
     assert '["act<br/>stage: success"]' in harnpy("viz", "r.json").stdout
 
 
+def test_a_run_that_was_killed(harnpy: Command, write) -> None:
+    head = '{"_layout":1,"_type":"run_record","transitions":[],"_begun":{"pending_nodes":[]},"stages":[\n'
+    then = {
+        "checkpoints": [{"ready_nodes": ["check"]}],
+        "transitions": [{"from_node_id": "act", "to_node_id": "check", "branch": "yes"}],
+    }
+    stage = {"id": "s", "node_id": "act", "kind": "stage", "status": "completed", "_then": then}
+    write("r.json", f'{head}{json.dumps(stage)}\n,{{"id": "t", "node')
+    text = harnpy("viz", "r.json").stdout
+    assert ('["act<br/>stage: completed"]' in text, "check<br/>pending" in text, "yes" in text) == (True,) * 3
+
+    then["checkpoints"] = [1]
+    write("r.json", f"{head}{json.dumps(stage)}\n")
+    assert harnpy("viz", "r.json").stderr.startswith(
+        "error: failed to visualize r.json: run_record parse error at stages[0]._then.checkpoints: expected"
+    )
+
+
 def test_a_picture_in_a_file(harnpy: Command, write, tmp_path: Path) -> None:
     write("g.json", json.dumps({"act": {"task_label": "<&>"}}))
     done = harnpy("viz", "g.json", "-o", "g.svg")
