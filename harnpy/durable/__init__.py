@@ -13,7 +13,7 @@ from harnpy.workflow.engines.contract import GRAPH, PROGRAM
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harnpy import Vm
+    from harnpy.embedding import Vm
     from harnpy.workflow.engines.contract import Body, Job, Json, RunContext, Step
 
 
