@@ -15,7 +15,7 @@ from collections import defaultdict
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnpy.formats.json import to_json
+from harnpy.formats.json import parse_json, to_json
 from harnpy.project import RUNS_VARIABLE, STATE_VARIABLE, project_root, runs_directory, state_directory
 from harnpy.session.artifacts import FileArtifactStore, beside
 from harnpy.session.errors import SessionError, SessionNotFound
@@ -260,8 +260,8 @@ def _documents(text: str) -> Iterator[Any]:
         part = part.removeprefix("data:").strip()
         if part.startswith(("{", "[", '"')):
             try:
-                document = json.loads(part)
-            except (ValueError, RecursionError):
+                document = parse_json(part)
+            except ValueError:  # it only looks like one, or is too deep
                 continue
             yield document
             if part == text:

@@ -68,6 +68,7 @@ UNTOLD: dict[str, Any] = {
     "a part of the text": {"ok": SAID[:20]},
     "no Base64": {"ok": {"$bytes": "ä"}},
     "no JSON": {"ok": "{[" * 5000},
+    "deep JSON": {"ok": "[" * 5000 + "]" * 5000},
     "a number": {"ok": {"$bytes": 5}},
 }
 
