@@ -43,7 +43,8 @@ LATENCY = 0.05
 OVERHEAD = 1.5
 #: A stage among 200 against one among 20, and one among 1,000 against one among 100.
 GROWTH, LONG_GROWTH = 1.5, 1.1
-LONG = 1000
+#: A long workflow has so many times the stages of a large one.
+LONGER = 5
 #: A stage against LangGraph's: its record in memory, and on SQLite.
 IN_MEMORY, ON_SQLITE = 0.5, 0.3
 #: MB that a run of 1,000 stages holds.
@@ -267,7 +268,7 @@ def beside_langgraph(present: list[Any], rounds: int, stages: int) -> bool:
     met = True
     for side in present:
         side.on_sqlite("chain", FEW)  # imports, caches
-    for count in (stages, LONG):
+    for count in (stages, LONGER * stages):
         for how, budget in (("measure", IN_MEMORY), ("on_sqlite", ON_SQLITE)):
             taken = [[getattr(side, how)("chain", count) / count for side in present] for _ in range(rounds)]
             costs = "   ".join(
@@ -297,6 +298,7 @@ def main() -> None:
     arguments.add_argument("--stages", type=int, default=200, help="of a large workflow")
     options = arguments.parse_args()
     stages, met = options.stages, True
+    long = LONGER * stages
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with TemporaryDirectory(dir=memory) as directory:
         present = sides(directory)
@@ -319,13 +321,13 @@ def main() -> None:
         met &= beside_langgraph(present, options.rounds, stages)
         ours = present[0]
         pairs = [
-            (ours.measure("chain", 100) / 100, ours.measure("chain", LONG) / LONG)
+            (ours.measure("chain", stages // 2) / (stages // 2), ours.measure("chain", long) / long)
             for _ in range(options.rounds)
         ]
         growth = median(long / short for short, long in pairs)
-        print(f"\na stage among {LONG} beside one among 100: × {growth:.2f} (budget {LONG_GROWTH})")
-        held = ours.held("chain", LONG)
-        print(f"a run of {LONG} stages holds {held:.1f} MB (budget {HELD})")
+        print(f"\na stage among {long} beside one among {stages // 2}: × {growth:.2f} (budget {LONG_GROWTH})")
+        held = ours.held("chain", long)
+        print(f"a run of {long} stages holds {held:.1f} MB (budget {HELD})")
         met &= growth <= LONG_GROWTH and held < HELD
         ideal = stages / WIDTH * LATENCY
         ratios = [ours.slow("fan", stages) / ideal for _ in range(options.rounds)]

@@ -101,7 +101,8 @@ def test_a_record_that_can_not_be_written_ends_the_run(tmp_path: Path) -> None:
 
 
 ENDLESS = """
-let nodes = {a: {kind: "escalation"}, b: {kind: "escalation"}}
+let stage = {kind: "verify", verify: {command: "sleep 0.002"}}
+let nodes = {a: stage, b: stage}
 let g = {entry: "a", nodes: nodes, edges: [{from: "a", to: "b"}, {from: "b", to: "a"}]}
 workflow_execute("t", g, nil, {persist_path: "run.json", resume_path: RESUME, max_steps: 100000})
 """
