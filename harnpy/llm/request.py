@@ -155,46 +155,31 @@ def read_request(
     given = options.value("messages")
     messages = given if isinstance(given, list) else [{"role": "user", "content": prompt}]
     provider, model = route.first
-    if options.given.keys() <= _OF_ROUTE:  # a stage's call has no others, and there are many of those
-        sampling = known_models.sampling(model)
-        temperature = options.number("temperature")
-        return Request(
-            messages=request_messages(messages),
-            system=system,
-            provider=provider,
-            model=model,
-            max_tokens=options.count("max_tokens", MAX_TOKENS),
-            retries=retries,
-            backoff_ms=backoff_ms,
-            sampling=sampling if temperature is None else {**sampling, "temperature": temperature},
-            output=_default_output(schema_retries),
-            price=known_models.price(model, provider),
-            tool_format=known_models.tool_format(model, provider),
-            style=style,
-            route=route,
-        )
-    return Request(
+    is_short = options.given.keys() <= _OF_ROUTE  # as a stage's are, and there are many of those
+    request = Request(
         messages=request_messages(messages),
         system=system,
         provider=provider,
         model=model,
         max_tokens=options.count("max_tokens", MAX_TOKENS),
-        tools=native_tools(tool_entries(options.value("tools")), style) or None,
-        tool_choice=options.value("tool_choice"),
-        thinking=read_thinking(options),
-        cache=options.flag("cache"),
-        prefill=options.string("prefill"),
         retries=options.count("llm_retries", retries),
         backoff_ms=options.count("llm_backoff_ms", backoff_ms),
-        budget=read_budget(options),
         sampling={**known_models.sampling(model), **_sampling(options)},
-        output=read_output(options, schema_retries),
+        output=_default_output(schema_retries) if is_short else read_output(options, schema_retries),
         price=known_models.price(model, provider),
         tool_format=options.string("tool_format") or known_models.tool_format(model, provider),
         style=style,
         route=route,
-        betas=_betas(options),
     )
+    if not is_short:
+        request.tools = native_tools(tool_entries(options.value("tools")), style) or None
+        request.tool_choice = options.value("tool_choice")
+        request.thinking = read_thinking(options)
+        request.cache = options.flag("cache")
+        request.prefill = options.string("prefill")
+        request.budget = read_budget(options)
+        request.betas = _betas(options)
+    return request
 
 
 def not_yet(caller: str, option: str, what: str) -> str:
