@@ -9,6 +9,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from contextlib import aclosing, closing
+from copy import copy
 from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -26,6 +27,7 @@ from harnpy.storage.errors import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
+    from typing import Self
 
     from harnpy.session.agent_turn import Sink
     from harnpy.session.agents import Budget
@@ -115,6 +117,15 @@ RETRIES: Final = "overflow_retries"
 class AgentFactory(ABC):
     """Makes what runs a definition: an object with ``run(turn)``, for one turn."""
 
+    #: What it runs in the place of a session's own definition.
+    definition: AgentDef | None = None
+
+    def running(self, definition: AgentDef) -> Self:
+        """Return the same factory, which runs that definition in whatever session."""
+        factory = copy(self)
+        factory.definition = definition
+        return factory
+
     @abstractmethod
     def __call__(self, definition: AgentDef, session: Any) -> Any:
         """Return what runs the definition in the session's next turn.
@@ -160,7 +171,7 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
     if agent is None:
         agent = agents if agents is not None else session.agent_facts().get("definition")
     if isinstance(agent, AgentFactory):
-        agents, agent = agent, session.agent_facts().get("definition")
+        agents, agent = agent, agent.definition or session.agent_facts().get("definition")
     if isinstance(agent, dict):
         agent = AgentDef.stored(agent)
     check_send(agent, session.id, options)
