@@ -14,6 +14,7 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from harnpy import telemetry
 from harnpy.session import arguments, clients
 from harnpy.session import events as kinds
 from harnpy.session.agent_turn import NO_GUARDS, Turn
@@ -246,7 +247,8 @@ class Send:
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
         waiting = None
-        with within(self._timeout, session.caller, session.id):
+        span = telemetry.OFF if is_loop else telemetry.agent_span(turn.agent, session.id)
+        with within(self._timeout, session.caller, session.id), span:
             try:
                 _run(agent, turn, retries)
             except Waiting as wait:
