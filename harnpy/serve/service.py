@@ -234,6 +234,7 @@ class Service:
     async def close(self) -> None:
         """Let go of everything but the runtime, whose owner closes it."""
         await self.drain(0.0)
+        self.feeds.close()
         self.people.close()
         await in_thread(self._runs.close)
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -455,7 +456,8 @@ class Service:
 
         Raises `Refused` with the code ``gone`` once the session is deleted.
         """
-        await self.opened(caller, id, after)
+        head = await self.opened(caller, id, after)
+        after = head.version if after is None else after
         wanted = None if types is None else frozenset(types)
         try:
             async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet):

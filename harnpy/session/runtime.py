@@ -759,6 +759,13 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
             return session.watch_live(buffer=buffer, after=after, types=types)
         return session.watch(buffer=buffer, after=after, types=types)
 
+    def hand_on(self, id: str) -> bool:
+        """Leave a session's running turn to the next process that gets its lease: here it stops, with
+        `LeaseLost`, and its log shows no end. Return False where nothing is to be left, or nobody to leave
+        it to: a store in memory has no leases."""
+        leases = self._live.leases
+        return leases is not None and leases.hand_on(arguments.session_id(id))
+
     # Who descends from whom, and what was said.
 
     def parent(self, id: str) -> SessionInfo | None:
