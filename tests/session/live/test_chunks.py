@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event as Flag
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from harnpy import AgentDef, LoopFactory
 from harnpy.llm.errors import CallError
 from harnpy.session import Chunk, LiveWatch, SessionRuntime
 from harnpy.session.chunks import KIND
-from harnpy.storage import Store, open_store
+from harnpy.storage import Store
 from tests.agent.factory.agents import Provider
 from tests.agent.factory.agents import said as replied
 from tests.counts import COUNT
@@ -73,7 +72,9 @@ def session_on(url: str, **options: Any) -> Iterator[SessionRuntime]:
 
 ANSWERS = st.lists(st.lists(st.sampled_from(["a", "b ", "ça", "\nd"]), max_size=4), min_size=1, max_size=3)
 #: What else happens between two pieces: who reads, who begins to watch, what others append.
-MEANWHILE = st.sampled_from(["", "", "read 0", "read 1", "watch", "watch from 0", "attach", "inject", "again"])
+MEANWHILE = st.sampled_from(
+    ["", "", "read 0", "read 1", "watch", "watch from 0", "attach", "inject", "again"]
+)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -133,7 +134,9 @@ def test_who_reads_slowly_keeps_nobody_waiting_and_gets_all_of_it() -> None:
         def agent(messages: Any, turn: Any) -> Iterator[str]:
             return map(str, range(2000))
 
-        text = runtime.send("s", "go", agent=lambda messages, turn: (each for each in agent(messages, turn))).text
+        text = runtime.send(
+            "s", "go", agent=lambda messages, turn: (each for each in agent(messages, turn))
+        ).text
         found = list(iter(lambda: slow.next(0), None))
         assert [each for each in found if isinstance(each, Chunk)] == [Chunk(2, text, True)]
         assert slow.dropped == runtime.get("s").seq - 3
@@ -232,9 +235,14 @@ class TestLoops:
             return replied(request, "Well, yes")
 
         loops = LoopFactory(providers={"mine": Provider(answer)})
-        agent = AgentDef("a", model="mine/m", options={"tool_format": "native", "llm_retries": 1, "llm_backoff_ms": 0})
+        agent = AgentDef(
+            "a", model="mine/m", options={"tool_format": "native", "llm_retries": 1, "llm_backoff_ms": 0}
+        )
         with SessionRuntime("memory:", agents=loops) as runtime:
             runtime.create(agent, id="s")
             watch = runtime.watch("s", types=[], chunks=True)
             assert runtime.send("s", "go").text == "Well, yes"
-            assert list(iter(lambda: watch.next(0), None)) == [Chunk(2, "Well", True), Chunk(2, "Well, yes", True)]
+            assert list(iter(lambda: watch.next(0), None)) == [
+                Chunk(2, "Well", True),
+                Chunk(2, "Well, yes", True),
+            ]
