@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """Who calls. ``scopes`` as in 11 §1.2."""
+    """Who calls. ``scopes`` as in 11 §1.2; without ``limits`` there are none."""
 
     principal: str
     scopes: frozenset[str]
+    limits: t.Limits | None = None
 
 
 class Refused(Fault):

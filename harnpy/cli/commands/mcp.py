@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp.server.lowlevel import Server
 
-    from harnpy.serve.mcp_http import Site
+    from harnpy.serve.site import Site
 
     Transport = Callable[[Server[Any]], Awaitable[None]]
 
@@ -100,7 +100,7 @@ def serve(
         return FAILED
     if transport == "stdio":
         return _serve(file, _stdio(), sessions, debug)
-    from harnpy.serve.mcp_http import Site
+    from harnpy.serve.site import Site
 
     if not path.startswith("/"):
         raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
