@@ -48,20 +48,21 @@ FORMATS = {"json": Line.json, "text": Line.text}
 
 
 class Journal:
-    """``write`` gets a line for each request, in one of `FORMATS` (None: no lines), and what fails."""
+    """``log`` gets a line for each request, in one of `FORMATS` (None: no lines), ``say`` what fails."""
 
     def __init__(
         self,
         app: Application,
         metrics: Metrics,
-        write: Callable[[str], object],
         now: Callable[[], float],
+        say: Callable[[str], object],
+        log: Callable[[str], object],
         format: str | None = None,
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._write = write
         self._now = now
+        self._say, self._log = say, log
         self._shown = None if format is None else FORMATS[format]
         self._watchers = 0
         metrics.gauge("watchers", lambda: self._watchers)
@@ -100,14 +101,14 @@ class Journal:
                 ms = round((perf_counter() - begin) * 1000, 1)
                 who = caller and caller.principal
                 line = Line(rfc3339(self._now()), method, route, status, ms, size, who)
-                self._write(self._shown(line))
+                self._log(self._shown(line))
 
     def failed(self, scope: AsgiMessage, error: Exception) -> None:
         """Say that something failed that nobody expected, and where; its text may tell what was said."""
         place = traceback.extract_tb(error.__traceback__)[-1]
         route = scope[_NOTES].get("route", _UNKNOWN)
         where = f"{place.filename}:{place.lineno}"
-        self._write(f"error: {scope['type']} {route}: {type(error).__name__} at {where}")
+        self._say(f"error: {scope['type']} {route}: {type(error).__name__} at {where}")
 
 
 class Routed:
