@@ -39,6 +39,7 @@ _MODULES = {
     "serve": "harnpy.cli.commands.serve",
     "portal": "harnpy.cli.commands.serve:portal",
     "mcp": "harnpy.cli.commands.mcp",
+    "acp": "harnpy.cli.commands.acp",
     "trust": "harnpy.cli.commands.trust",
     "doctor": "harnpy.cli.commands.doctor",
     "builtins": "harnpy.cli.commands.builtins",
