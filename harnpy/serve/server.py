@@ -15,16 +15,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, Router
 
+from harnpy.client import types as t
 from harnpy.eventlog.bearer import BearerSessions
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
 from harnpy.net.admission import CALLER
-from harnpy.serve import api, portal
 from harnpy.serve.agents import Agents
 from harnpy.serve.budgets import Spending
 from harnpy.serve.door import LONGEST_BODY, Door
 from harnpy.serve.journal import Journal, Routed
 from harnpy.serve.metrics import CONTENT_TYPE, Metrics
 from harnpy.serve.service import Caller, Service
+from harnpy.session.aio import AsyncSessionRuntime
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.stores import store_settings
 from harnpy.storage.opening import open_store, shown
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from harnpy import Vm
     from harnpy.serve.site import Site
-    from harnpy.session.agents import TurnResult
+    from harnpy.session.agents import AgentDef, TurnResult
     from harnpy.storage.contract import Store
     from harnpy.world.connections import Application, AsgiMessage, Listener, Receive, Send
     from harnpy.world.http import Listening
@@ -138,19 +139,28 @@ def _plain(router: Router) -> Application:
     return routed
 
 
-class _Counted:
-    """Agents, whose turns are counted."""
+class Answering:
+    """The agents of a server as a service has them answer: their turns are counted."""
 
-    def __init__(self, agents: Any, metrics: Metrics) -> None:
+    def __init__(self, agents: Agents, metrics: Metrics) -> None:
         self._agents = agents
         self._metrics = metrics
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._agents, name)
+    def listed(self) -> list[t.Agent]:
+        found = self._agents
+        return [
+            t.Agent(name=name, kind=found.kind(name), description=found.description(name))
+            for name in found.names
+        ]
 
-    async def prompt(self, *given: Any, **options: Any) -> TurnResult:
+    def definition(self, name: str) -> AgentDef | None:
+        return self._agents.definition(name)
+
+    async def prompt(
+        self, runtime: SessionRuntime, session_id: str, prompt: Any, **options: Any
+    ) -> TurnResult:
         try:
-            result: TurnResult = await self._agents.prompt(*given, **options)
+            result = await self._agents.prompt(AsyncSessionRuntime(runtime), session_id, prompt, **options)
         except Exception:
             self._metrics.count("turns_total", "failed")
             raise
@@ -195,6 +205,8 @@ async def serve(
     for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store or loading
     an agent raises.
     """
+    from harnpy.serve import api, portal
+
     world, site = World(), options.site
     async with AsyncExitStack() as stack:
         url = options.store or store_settings(world).url
@@ -208,7 +220,7 @@ async def serve(
             if caller.limits is not None and caller.limits.cost_per_day is not None:
                 await service.blocking(lambda: spending.check(caller))
 
-        service = Service(runtime, _Counted(agents, metrics), log=log, before_send=within_budget)
+        service = Service(runtime, Answering(agents, metrics), log=log, before_send=within_budget)
         stack.push_async_callback(service.close)
         routes = [*api.routes(service), *portal.routes(service)]
         server = Server(service, routes, site, BearerSessions(tokens), output, metrics)
