@@ -37,6 +37,7 @@ _MODULES = {
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
     "mcp": "harnpy.cli.commands.mcp",
+    "attach": "harnpy.cli.commands.attach",
     "trust": "harnpy.cli.commands.trust",
     "doctor": "harnpy.cli.commands.doctor",
     "builtins": "harnpy.cli.commands.builtins",

@@ -100,6 +100,8 @@ class Verbs:
         self._server = server_at(url, token, timeout, patience)
         #: The server has answered: when it can't be reached, it may come back.
         self._met = False
+        #: Whether it could be reached at the last try.
+        self.reachable = True
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._server.url!r})"
@@ -109,8 +111,16 @@ class Verbs:
 
     def _read(self, call: Call[R], response: httpx2.Response) -> R:
         reply = reply_of(call, response, self._server)
-        self._met = True
+        self._found()
         return reply
+
+    def _found(self) -> None:
+        self._met = self.reachable = True
+
+    def _lost(self, attempts: Attempts, error: httpx2.RequestError) -> float:
+        """Return the seconds until the next attempt. Raises `ApiError`."""
+        self.reachable = False
+        return attempts.broken(error)
 
     def _answer(self, call: Call[t.Turn], after: int) -> tuple[Pieces, Following[t.Event | t.Chunk]]:
         following = Following(call, self._server, _OF_SESSIONS, self._met, after)
@@ -150,7 +160,7 @@ class Client(Verbs):
             try:
                 response = self._http.request(**request_of(call, self._server))
             except httpx2.RequestError as error:
-                pause = attempts.broken(error)
+                pause = self._lost(attempts, error)
             else:
                 later = attempts.answered(response)
                 if later is None:
@@ -204,7 +214,7 @@ class Client(Verbs):
             try:
                 with self._http.stream(**following.request()) as response:
                     if following.opened(response):
-                        self._met = True
+                        self._found()
                         for data in response.iter_bytes():
                             yield from following.feed(data)
                             if following.over:
@@ -213,7 +223,7 @@ class Client(Verbs):
                     response.read()
                     pause = following.attempts.answered(response) or 0.0
             except httpx2.RequestError as error:
-                pause = following.attempts.broken(error)
+                pause = self._lost(following.attempts, error)
             time.sleep(pause)
 
     def disconnect(self) -> None:
@@ -252,7 +262,7 @@ class AsyncClient(Verbs):
             try:
                 response = await self._http.request(**request_of(call, self._server))
             except httpx2.RequestError as error:
-                pause = attempts.broken(error)
+                pause = self._lost(attempts, error)
             else:
                 later = attempts.answered(response)
                 if later is None:
@@ -305,7 +315,7 @@ class AsyncClient(Verbs):
             try:
                 async with self._http.stream(**following.request()) as response:
                     if following.opened(response):
-                        self._met = True
+                        self._found()
                         async for data in response.aiter_bytes():
                             for item in following.feed(data):
                                 yield item
@@ -315,7 +325,7 @@ class AsyncClient(Verbs):
                     await response.aread()
                     pause = following.attempts.answered(response) or 0.0
             except httpx2.RequestError as error:
-                pause = following.attempts.broken(error)
+                pause = self._lost(following.attempts, error)
             await asyncio.sleep(pause)
 
     async def disconnect(self) -> None:

@@ -74,7 +74,7 @@ class Following(Generic[Item]):
 
     def feed(self, data: bytes) -> Iterator[Item]:
         """Yield what ``data`` completes. Raise `ApiError` for what no harnpy server sends."""
-        self.attempts.succeeded()
+        self.attempts.came(news=False)
         try:
             for event in self._decoder.feed(data):
                 if event.event == _GONE:
@@ -89,6 +89,7 @@ class Following(Generic[Item]):
                     if self._last is not None and number <= self._last:
                         continue
                     self._last = number
+                self.attempts.came()
                 yield item
         except (msgspec.MsgspecError, ValueError, EventTooLong):
             raise ApiError(200, "not_harnpy", f"{self._server.url} sends events that can't be read") from None

@@ -75,7 +75,8 @@ class Info(Reply):
     #: The number of the parent's event behind which it goes on; None without a parent.
     fork_seq: int | None
     depth: int
-    messages: int
+    #: How many there are in the window; None in lists.
+    messages: int | None
     cost: float
     created_at: str
     updated_at: str
