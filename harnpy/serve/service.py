@@ -1,19 +1,70 @@
 """`Service`: what callers may do with the sessions and runs of a store, whoever carries it to them.
 
 The HTTP API, its WebSocket, and the portal's pages are faces of it. It knows scopes and owners, and no HTTP.
-Spec: 11 §1.2, §1.3.
+Who may do what is decided in one place, the decorators `needs` and `on_session`. Spec: 11 §1.2, §1.3.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from datetime import UTC, datetime
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from harnpy.client import types as t
+from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
+from harnpy.serve import refusals, shown
+from harnpy.serve.feeds import QUIET, Feeds, Gone
+from harnpy.serve.people import Cancel, People, open_requests
+from harnpy.serve.refusals import Refused as Refused
+from harnpy.serve.runs import Runs
+from harnpy.serve.sends import Sends
+from harnpy.session.actions import Complete
+from harnpy.session.aio import AsyncSessionRuntime, in_thread
+from harnpy.session.compaction import estimate_tokens
+from harnpy.session.events import LEAF_MOVED
+from harnpy.session.info import info_of
+from harnpy.session.log import KIND
+from harnpy.session.registers import DELETED
+from harnpy.session.runtime import SessionQuery
+from harnpy.storage.contract import PAGE, position
+from harnpy.storage.errors import StorageError
+from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Sequence
 
-    from harnpy.client import types as t
+    from harnpy.eventlog.contract import EventLog
+    from harnpy.session.agents import AgentDef, TurnResult
+    from harnpy.session.info import SessionInfo
+    from harnpy.session.live import LiveSession
+    from harnpy.session.runtime import SessionRuntime
+    from harnpy.storage.contract import Head
+    from harnpy.workflow.engines.contract import Engine
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+#: The most that one page of a list, of events or of hits holds.
+MOST: Final = 1000
+#: Threads for what may wait for the store, but for turns, which have their own.
+THREADS: Final = 16
+#: Sessions above one that are asked for its owner, at most.
+_DEEP: Final = 64
+_MOVES: Final = frozenset({LEAF_MOVED})
+
+#: What each scope holds. Spec: 11 §1.2.
+HOLDS: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset({"read"}),
+    "write": frozenset({"read", "write"}),
+    "approve": frozenset({"read", "approve"}),
+    "admin": frozenset({"read", "write", "approve", "admin"}),
+    "all": frozenset({"read", "write", "approve", "admin", "all"}),
+}
 
 
 class Caller(NamedTuple):
@@ -21,22 +72,213 @@ class Caller(NamedTuple):
 
     principal: str
     scopes: frozenset[str]
+    limits: t.Limits | None = None
+
+    def may(self, scope: str) -> bool:
+        return any(scope in HOLDS[own] for own in self.scopes)
 
 
-class Refused(Fault):
-    """A request that isn't carried out: an HTTP ``status``, a stable ``code``, one sentence."""
+class Prompted(Protocol):
+    """The agents of a server, and what has them answer: `harnpy.serve.agents.Agents`."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
+    def listed(self) -> Sequence[t.Agent]: ...
+
+    def definition(self, name: str) -> AgentDef | None:
+        """Return the definition of an agent; None of one that is a program. Raises `Fault` for no agent."""
+
+    async def prompt(
+        self, runtime: SessionRuntime, session_id: str, prompt: Any, **options: Any
+    ) -> TurnResult:
+        """Run a turn of the session, and return what became of it."""
+
+
+class Definitions:
+    """The agents of a server without AGENTs: sessions are answered by their own definitions."""
+
+    def listed(self) -> Sequence[t.Agent]:
+        return ()
+
+    def definition(self, name: str) -> AgentDef | None:
+        raise Refused(422, "invalid", f"there is no agent `{name}`: this server has none")
+
+    async def prompt(
+        self, runtime: SessionRuntime, session_id: str, prompt: Any, **options: Any
+    ) -> TurnResult:
+        agent, client, sink, key = (options.pop(name, None) for name in ("agent", "client", "sink", "key"))
+        if agent is not None:
+            self.definition(agent)
+        if client is not None:
+            options["client"] = client
+        face = AsyncSessionRuntime(runtime)
+        return await face.send(session_id, prompt, stream=sink, idempotency_key=key, **options)
+
+
+def needs(
+    scope: str,
+) -> Callable[
+    [Callable[Concatenate[Service, Caller, P], Awaitable[R]]],
+    Callable[Concatenate[Service, Caller, P], Awaitable[R]],
+]:
+    """Have a method refuse callers without a scope, and raise `Refused` for what fails in it."""
+
+    def decorate(
+        method: Callable[Concatenate[Service, Caller, P], Awaitable[R]],
+    ) -> Callable[Concatenate[Service, Caller, P], Awaitable[R]]:
+        @wraps(method)
+        async def checked(self: Service, caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            self.check(caller, scope)
+            with refusals.refusing():
+                return await method(self, caller, *args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def on_session(
+    scope: str,
+) -> Callable[
+    [Callable[Concatenate[Service, Caller, str, P], Awaitable[R]]],
+    Callable[Concatenate[Service, Caller, str, P], Awaitable[R]],
+]:
+    """`needs` for a method of a session, which somebody else's callers don't find."""
+
+    def decorate(
+        method: Callable[Concatenate[Service, Caller, str, P], Awaitable[R]],
+    ) -> Callable[Concatenate[Service, Caller, str, P], Awaitable[R]]:
+        @wraps(method)
+        async def checked(self: Service, caller: Caller, id: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            self.check(caller, scope)
+            with refusals.refusing():
+                await self.seen(caller, id)
+                return await method(self, caller, id, *args, **kwargs)
+
+        return checked
+
+    return decorate
 
 
 class Service:
-    """Every method raises `Refused`, also for what the runtime raises."""
+    """Every method raises `Refused`, also for what the runtime raises.
 
-    async def me(self, caller: Caller) -> t.Me: ...
-    async def agents(self, caller: Caller) -> t.AgentList: ...
+    ``agents`` answer prompts (None: the definitions of the sessions), ``log`` is the event log of people's
+    answers and waitpoints (None: that of the runtime's store), ``engine`` runs programs (None: opened on the
+    store by the first run). ``before_send(caller)`` may refuse a send.
+    """
+
+    def __init__(
+        self,
+        runtime: SessionRuntime,
+        agents: Prompted | None = None,
+        *,
+        log: EventLog | None = None,
+        engine: Engine | None = None,
+        before_send: Callable[[Caller], Awaitable[object]] | None = None,
+    ) -> None:
+        self.runtime = runtime
+        self.store = runtime.store
+        self.prompted: Prompted = Definitions() if agents is None else agents
+        self.log = StoreEventLog(self.store) if log is None else log
+        #: Whether a look at the store is over at once: then it needs no thread.
+        self._is_near = "many_machines" not in self.store.features
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
+        self._before_send = before_send
+        self._is_draining = False
+        self._ids = RealIds()
+        self.feeds = Feeds(runtime, self.blocking)
+        self.sends = Sends(runtime, self.feeds, self._prompt, self.blocking)
+        self.people = People(runtime, self.log)
+        self.people.on_cancel(lambda cancel: self.feeds.on_loop(self.sends.cancel, *cancel))
+        self._runs = Runs(self.store, self.log, engine)
+
+    # The service itself.
+
+    async def recover(self) -> int:
+        """Enter the turns again whose server is gone. Return how many those are."""
+        return await self.sends.recover()
+
+    def keep_recovering(self) -> None:
+        """`recover` now, and whenever another server is gone, until `drain`."""
+        self.sends.keep_recovering()
+
+    @property
+    def is_draining(self) -> bool:
+        return self._is_draining
+
+    async def drain(self, grace: float = 30.0) -> int:
+        """Take no more sends, and let running turns end, within ``grace`` seconds. Return how many haven't:
+        those are the next server's."""
+        self._is_draining = True
+        return await self.sends.drain(grace)
+
+    async def close(self) -> None:
+        """Let go of everything but the runtime, whose owner closes it."""
+        await self.drain(0.0)
+        self.people.close()
+        await in_thread(self._runs.close)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def blocking(self, work: Callable[[], R]) -> R:
+        """Return what ``work`` returns, in a thread of the pool."""
+        run = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: run(work))
+
+    # Who may do what.
+
+    def check(self, caller: Caller, scope: str) -> None:
+        if not caller.may(scope):
+            raise Refused(403, "forbidden", f"this needs the scope `{scope}`")
+
+    async def seen(self, caller: Caller, id: str) -> Head:
+        """Return the head of a session that the caller may see."""
+        head = (
+            self.store.head(KIND, id)
+            if self._is_near
+            else await self.blocking(partial(self.store.head, KIND, id))
+        )
+        if head is None or head.data.get("status") == DELETED:
+            raise refusals.no_session(id)
+        if not caller.may("all"):
+            owner = head.data.get("metadata", {}).get(shown.OWNER)
+            if owner is None:
+                owner = await self.blocking(lambda: self._owner(info_of(head)))
+            if owner != caller.principal:
+                raise refusals.no_session(id)
+        return head
+
+    def _owner(self, of: SessionInfo) -> str | None:
+        """Return whom a session belongs to: who created it, or the one above it."""
+        above: SessionInfo | None = of
+        for _ in range(_DEEP):
+            if above is None:
+                return None
+            owner = above.metadata.get(shown.OWNER)
+            if isinstance(owner, str):
+                return owner
+            head = None if above.parent_id is None else self.store.head(KIND, above.parent_id)
+            above = None if head is None else info_of(head)
+        return None
+
+    def _info(self, of: SessionInfo) -> t.Info:
+        return shown.info(of, self._owner(of))
+
+    def _sees(self, caller: Caller, of: SessionInfo) -> bool:
+        return caller.may("all") or self._owner(of) == caller.principal
+
+    # Callers and agents.
+
+    @needs("read")
+    async def me(self, caller: Caller) -> t.Me:
+        scopes: Any = sorted(caller.scopes)
+        return t.Me(principal=caller.principal, scopes=scopes, limits=caller.limits or t.Limits())
+
+    @needs("read")
+    async def agents(self, caller: Caller) -> t.AgentList:
+        return t.AgentList(agents=list(self.prompted.listed()))
+
+    # Sessions.
+
+    @needs("read")
     async def sessions(
         self,
         caller: Caller,
@@ -45,40 +287,214 @@ class Service:
         agent: str | None = None,
         parent: str | None = None,
         order: str = "updated",
-        limit: int = 100,
+        limit: int = PAGE,
         after: str | None = None,
-    ) -> t.SessionList: ...
-    async def create(self, caller: Caller, body: t.CreateSession) -> t.Session: ...
-    async def session(self, caller: Caller, id: str) -> t.Session: ...
-    async def window(self, caller: Caller, id: str) -> t.Window: ...
-    async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History: ...
+    ) -> t.SessionList:
+        _bounded("limit", limit)
+        if order not in ("updated", "created", "id"):
+            raise Refused(422, "invalid", "`order` must be `updated`, `created` or `id`")
+        if status == DELETED:
+            raise Refused(422, "invalid", "deleted sessions aren't listed")
+        if after is not None:
+            try:
+                position(after)
+            except StorageError as error:
+                raise Refused(400, "bad_request", error.message) from None
+        query = SessionQuery(status, agent, parent, order, limit, after)
+        return await self.blocking(lambda: self._listed(caller, query))
+
+    def _listed(self, caller: Caller, query: SessionQuery) -> t.SessionList:
+        found: list[t.Info] = []
+        while True:
+            page = self.runtime.list(query._replace(limit=query.limit - len(found)))
+            found += [self._info(each) for each in page.items if self._sees(caller, each)]
+            if page.next is None or len(found) >= query.limit:
+                return t.SessionList(sessions=found, next=page.next)
+            query = query._replace(after=page.next)
+
+    @needs("write")
+    async def create(self, caller: Caller, body: t.CreateSession) -> t.Session:
+        if shown.OWNER in body.metadata or any(key.startswith(shown.OWN) for key in body.metadata):
+            raise Refused(
+                422, "invalid", f"`metadata.{shown.OWNER}` and `metadata.{shown.OWN}…` are the server's"
+            )
+        metadata = {**body.metadata, shown.OWNER: caller.principal}
+        agent: AgentDef | str = body.agent or ""
+        if body.agent is not None:
+            definition = self.prompted.definition(body.agent)
+            agent = body.agent if definition is None else shown.owned(definition, caller.principal)
+        live = await in_thread(
+            lambda: self.runtime.create(
+                agent,
+                id=body.id,
+                seed=body.seed,
+                metadata=metadata,
+                label=body.label,
+                system_prompt=body.system,
+            )
+        )
+        return await self.blocking(lambda: self._session(live.id))
+
+    @on_session("read")
+    async def session(self, caller: Caller, id: str) -> t.Session:
+        return await self.blocking(lambda: self._session(id))
+
+    def _session(self, id: str) -> t.Session:
+        live = self.runtime.get(id)
+        of = live.info
+        running = next((shown.key_of(turn) or turn.id for turn in live.view.open_turns.values()), None)
+        return shown.session(
+            of,
+            self._owner(of),
+            messages=live.length,
+            clients=self._clients(live),
+            running=running,
+            requests=[each for each in self._open_requests(live) if not self.people.is_answered(each.id)],
+            lineage=[self._info(each) for each in self.runtime.lineage(id)[:-1]],
+            children=[self._info(each) for each in self.runtime.children(id) if each.status != DELETED],
+        )
+
+    def _open_requests(self, live: LiveSession) -> list[t.Request]:
+        found = {each.id: each for each in open_requests(live)}
+        found |= {
+            each.id: each for each in self.people.asked() if each.session == live.id and each.id not in found
+        }
+        return list(found.values())
+
+    @on_session("read")
+    async def window(self, caller: Caller, id: str) -> t.Window:
+        return await self.blocking(lambda: self._window(id))
+
+    def _window(self, id: str) -> t.Window:
+        live = self.runtime.get(id)
+        with live.lock:
+            messages, seq = live.window(), live.seq
+        return t.Window(messages=messages, tokens=estimate_tokens(messages), seq=seq)
+
+    @on_session("read")
+    async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
+        _bounded("limit", limit)
+        return await self.blocking(lambda: self._history(id, after, limit))
+
+    def _history(self, id: str, after: int, limit: int) -> t.History:
+        live = self.runtime.get(id)
+        branch = shown.Branch(live.read(types=_MOVES), live.version)
+        found: list[t.Entry] = []
+        while len(found) <= limit:
+            events = live.read(after=after, types=shown.SAID, limit=limit + 1)
+            if not events:
+                return t.History(entries=found)
+            found += [shown.entry(event) for event in events if branch.has(event.seq)]
+            after = events[-1].seq
+        return t.History(entries=found[:limit], next=found[limit - 1].seq)
+
+    @on_session("read")
     async def events(
         self, caller: Caller, id: str, *, after: int = 0, limit: int = 200, types: list[str] | None = None
-    ) -> t.EventList: ...
-    def watch(
-        self, caller: Caller, id: str, *, after: int | None = None, types: list[str] | None = None
+    ) -> t.EventList:
+        _bounded("limit", limit)
+        wanted = None if types is None else frozenset(types)
+        read = lambda: self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)  # noqa: E731
+        found = await self.blocking(lambda: [shown.event(event) for event in read()])
+        more = len(found) > limit
+        return t.EventList(events=found[:limit], next=found[limit - 1].seq if more else None)
+
+    async def watch(
+        self,
+        caller: Caller,
+        id: str,
+        *,
+        after: int | None = None,
+        types: list[str] | None = None,
+        quiet: float = QUIET,
     ) -> AsyncIterator[t.Event | t.Chunk | None]:
-        """Events behind ``after`` (None: from now on) and chunks as they come, None every 15 s without any."""
+        """Events behind ``after`` (None: from now on) and chunks as they come, None every 15 s without any.
 
-    async def inject(self, caller: Caller, id: str, body: t.Inject) -> t.Event: ...
-    async def send(self, caller: Caller, id: str, body: t.Send, key: str | None) -> t.Turn:
-        """Begin a turn; with ``body.wait`` return it once it has ended."""
+        Raises `Refused` with the code ``gone`` once the session is deleted.
+        """
+        head = await self.opened(caller, id)
+        if after is not None and after > head.version:
+            raise Refused(
+                400, "bad_request", f"session '{id}' has no event {after}: it ends with {head.version}"
+            )
+        wanted = None if types is None else frozenset(types)
+        try:
+            async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet):
+                yield item
+        except Gone:
+            raise Refused(404, "gone", f"session '{id}' was deleted") from None
+        except Fault as error:
+            raise refusals.refused(error) from error
 
-    async def turn(self, caller: Caller, id: str, key: str) -> t.Turn: ...
-    async def cancel(self, caller: Caller, id: str) -> bool: ...
-    async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session: ...
-    async def rewind(self, caller: Caller, id: str, body: t.Rewind) -> t.Session: ...
-    async def compact(self, caller: Caller, id: str, body: t.Compact) -> dict[str, Any] | None: ...
-    async def close_session(self, caller: Caller, id: str) -> t.Session: ...
-    async def delete(self, caller: Caller, id: str) -> None: ...
-    async def clients(self, caller: Caller, id: str) -> t.ClientList: ...
-    async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]: ...
-    async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]: ...
-    async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]: ...
-    async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]: ...
-    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison: ...
-    async def requests(self, caller: Caller, id: str | None = None) -> t.RequestList: ...
-    async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request: ...
+    async def opened(self, caller: Caller, id: str) -> Head:
+        """Return the head of a session that the caller may read."""
+        self.check(caller, "read")
+        with refusals.refusing():
+            return await self.seen(caller, id)
+
+    @on_session("write")
+    async def inject(self, caller: Caller, id: str, body: t.Inject) -> t.Event:
+        message = {"role": body.role, "content": body.content}
+        return await self.blocking(lambda: self._injected(id, message, body.client))
+
+    def _injected(self, id: str, message: dict[str, Any], client: str | None) -> t.Event:
+        live = self.runtime.get(id)
+        return shown.event(live.append_message(message))
+
+    @on_session("write")
+    async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
+        forked = await in_thread(lambda: self.runtime.get(id).fork(body.id, at=body.at, label=body.label))
+        return await self.blocking(lambda: self._session(forked.id))
+
+    @on_session("write")
+    async def rewind(self, caller: Caller, id: str, body: t.Rewind) -> t.Session:
+        def rewind() -> t.Session:
+            live = self.runtime.get(id)
+            to = (
+                live.event(body.to).id
+                if isinstance(body.to, int) and 0 < body.to <= live.version
+                else body.to
+            )
+            if isinstance(to, int):
+                raise Refused(
+                    422, "invalid", f"`to`: session '{id}' has no event {to}, it ends with {live.version}"
+                )
+            live.move_leaf(to)
+            return self._session(id)
+
+        return await in_thread(rewind)
+
+    @on_session("write")
+    async def compact(self, caller: Caller, id: str, body: t.Compact) -> dict[str, Any] | None:
+        report = await asyncio.wrap_future(self.runtime.compact_in_background(id, body.strategy))
+        return None if report is None else report.data()
+
+    @on_session("write")
+    async def close_session(self, caller: Caller, id: str) -> t.Session:
+        await in_thread(lambda: self.runtime.execute(id, Complete()))
+        return await self.blocking(lambda: self._session(id))
+
+    @on_session("admin")
+    async def delete(self, caller: Caller, id: str) -> None:
+        await in_thread(lambda: self.runtime.delete(id))
+
+    @on_session("read")
+    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison:
+        await self.seen(caller, other)
+        return await self.blocking(lambda: self._compared(id, other))
+
+    def _compared(self, id: str, other: str) -> t.Comparison:
+        left, right = self.runtime.get(id), self.runtime.get(other)
+        common = shown.common(left.origin, right.origin, left.version, right.version)
+        point = left.event(common) if common else None
+        return t.Comparison(
+            common_seq=common,
+            common_id=None if point is None else left.origin.own(point).id,
+            left=self._history(id, common, left.version).entries,
+            right=self._history(other, common, right.version).entries,
+        )
+
+    @needs("read")
     async def search(
         self,
         caller: Caller,
@@ -87,15 +503,273 @@ class Service:
         session: str | None = None,
         types: list[str] | None = None,
         limit: int = 50,
-    ) -> t.HitList: ...
+    ) -> t.HitList:
+        _bounded("limit", limit)
+        if session is not None:
+            await self.seen(caller, session)
+        return await self.blocking(lambda: self._found(caller, query, session, types, limit))
+
+    def _found(
+        self, caller: Caller, query: str, session: str | None, types: list[str] | None, limit: int
+    ) -> t.HitList:
+        visible: dict[str, bool] = {}
+
+        def sees(name: str) -> bool:
+            if name not in visible:
+                head = self.store.head(KIND, name)
+                if head is None or head.data.get("status") == DELETED:
+                    visible[name] = False
+                else:
+                    visible[name] = session is not None or self._sees(caller, info_of(head))
+            return visible[name]
+
+        asked = limit
+        while True:
+            hits = self.runtime.search(query, session, types=types, limit=asked)
+            seen = [each for each in hits if sees(each.name)]
+            if len(seen) >= limit or len(hits) < asked:
+                break
+            asked *= 4
+        return t.HitList(
+            hits=[
+                t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text)
+                for each in seen[:limit]
+            ]
+        )
+
+    # Turns.
+
+    @on_session("write")
+    async def send(self, caller: Caller, id: str, body: t.Send, key: str | None) -> t.Turn:
+        """Begin a turn; with ``body.wait`` return it once it has ended."""
+        if self._is_draining:
+            raise Refused(503, "draining", "this server is about to stop: send to another one")
+        if self._before_send is not None:
+            await self._before_send(caller)
+        key = self._ids.new() if key is None else key
+        options: dict[str, Any] = {
+            name: value
+            for name in ("agent", "client", "timeout", "budget")
+            if (value := getattr(body, name)) is not None
+        }
+        if body.agent is not None:
+            self.prompted.definition(body.agent)
+        sending = await self.sends.begin(id, body.prompt, key, options)
+        if body.wait:
+            await self._wait(id, key)
+        elif sending is not None and sending.is_running:
+            return t.Turn(key=key, status="running")
+        return await self._turn(id, key)
+
+    async def _wait(self, id: str, key: str) -> None:
+        """Wait until a turn has ended, in whatever process."""
+        sending = self.sends.running(id)
+        if sending is not None and sending.key == key:
+            await self.sends.wait(sending)
+            return
+        async for _ in self.feeds.watch(id, chunks=False, quiet=1.0):
+            if (await self._turn(id, key)).status != "running":
+                return
+
+    async def _turn(self, id: str, key: str) -> t.Turn:
+        def find() -> t.Turn:
+            live = self.runtime.get(id)
+            started = shown.find_turn(live, key)
+            if started is None:
+                raise Refused(404, "not_found", f"session '{id}' has no turn of the key '{key}'")
+            return shown.turn(live, started)
+
+        return await self.blocking(find)
+
+    async def _prompt(
+        self, id: str, prompt: Any, key: str, sink: Callable[[str], Any], options: dict[str, Any]
+    ) -> TurnResult:
+        self.people.follow()
+        try:
+            return await self.prompted.prompt(
+                self.runtime,
+                id,
+                prompt,
+                key=key,
+                sink=sink,
+                approvals=self.people.approvals,
+                inputs=self.people.inputs(id),
+                **options,
+            )
+        finally:
+            self.people.leave()
+
+    @on_session("read")
+    async def turn(self, caller: Caller, id: str, key: str) -> t.Turn:
+        return await self._turn(id, key)
+
+    @on_session("write")
+    async def cancel(self, caller: Caller, id: str) -> bool:
+        running = self.sends.running(id)
+        if running is not None:
+            return self.sends.cancel(id)
+
+        def cancel() -> bool:
+            live = self.runtime.get(id)
+            keys = [shown.key_of(turn) for turn in live.view.open_turns.values()]
+            for key in filter(None, keys):
+                self.people.cancel(Cancel(id, key), caller.principal)
+            return bool(keys)
+
+        return await self.blocking(cancel)
+
+    # Clients.
+
+    @on_session("read")
+    async def clients(self, caller: Caller, id: str) -> t.ClientList:
+        return await self.blocking(lambda: self._clients(self.runtime.get(id)))
+
+    def _clients(self, live: LiveSession) -> t.ClientList:
+        view, now = live.view, live.clock.now()
+        timeout = getattr(self.runtime, "controller_timeout", 30.0)
+
+        def is_stale(record: dict[str, Any]) -> bool:
+            seen = datetime.fromisoformat(record["last_seen_at"]).astimezone(UTC).timestamp()
+            return now - seen > timeout
+
+        return shown.clients(view.clients.values(), view.controller_id(), is_stale)
+
+    @on_session("read")
+    async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]:
+        if body.mode != "observer" or body.takeover:
+            self.check(caller, "write")
+        attach = partial(self.runtime.attach, id, body.client, mode=body.mode, takeover=body.takeover)
+        found: dict[str, Any] = await in_thread(partial(attach, metadata=body.metadata))
+        return found
+
+    @on_session("write")
+    async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        found: dict[str, Any] = await in_thread(lambda: self.runtime.takeover(id, client))
+        return found
+
+    @on_session("read")
+    async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        found: dict[str, Any] = await in_thread(lambda: self.runtime.heartbeat(id, client))
+        return found
+
+    @on_session("read")
+    async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
+        return found
+
+    # People.
+
+    @needs("read")
+    async def requests(self, caller: Caller, id: str | None = None) -> t.RequestList:
+        if id is not None:
+            await self.seen(caller, id)
+        return t.RequestList(requests=await self.blocking(lambda: self._requests(caller, id)))
+
+    def _requests(self, caller: Caller, id: str | None) -> list[t.Request]:
+        sessions = self.sends.open_sessions() if id is None else [id]
+        found = self.people.listed(sessions)
+        visible: dict[str | None, bool] = {None: caller.may("all")}
+        for request in found:
+            if request.session is not None and request.session not in visible:
+                head = self.store.head(KIND, request.session)
+                visible[request.session] = head is not None and self._sees(caller, info_of(head))
+        return [each for each in found if visible[each.session] and id in (None, each.session)]
+
+    @needs("approve")
+    async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request:
+        found = await self.blocking(lambda: self._requests(caller, None))
+        request = next((each for each in found if each.id == request_id), None)
+        if request is None:
+            if await self.blocking(lambda: self.people.is_answered(request_id)):
+                raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+            raise Refused(404, "not_found", f"no open request has the id '{request_id}'")
+        refusals.check_answer(request, body)
+        if not await self.blocking(lambda: self.people.answer(request, body, caller.principal)):
+            raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+        return request
+
+    # Runs and waitpoints.
+
+    @needs("read")
     async def runs(
-        self, caller: Caller, *, status: str | None = None, limit: int = 100, after: str | None = None
-    ) -> t.RunList: ...
-    async def start(self, caller: Caller, body: t.StartRun) -> t.Run: ...
-    async def run(self, caller: Caller, id: str) -> t.Run: ...
-    def run_events(self, caller: Caller, id: str) -> AsyncIterator[t.RunStep | None]: ...
-    async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run: ...
-    async def cancel_run(self, caller: Caller, id: str) -> t.Run: ...
-    async def resume(self, caller: Caller, id: str) -> t.Run: ...
-    async def waitpoints(self, caller: Caller) -> t.WaitpointList: ...
-    async def complete_waitpoint(self, caller: Caller, id: str, body: t.CompleteWaitpoint) -> t.Waitpoint: ...
+        self, caller: Caller, *, status: str | None = None, limit: int = PAGE, after: str | None = None
+    ) -> t.RunList:
+        _bounded("limit", limit)
+        return await self.blocking(lambda: self._runs.listed(_principal(caller), status, limit, after))
+
+    @needs("write")
+    async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
+        if self._is_draining:
+            raise Refused(503, "draining", "this server is about to stop: start the run at another one")
+        job = self._runs.job(self.prompted, body)
+        return await in_thread(lambda: self._runs.start(job, body.id, caller.principal))
+
+    @needs("read")
+    async def run(self, caller: Caller, id: str) -> t.Run:
+        return await self.blocking(lambda: self._runs.get(_principal(caller), id))
+
+    async def run_events(
+        self, caller: Caller, id: str, *, quiet: float = QUIET
+    ) -> AsyncIterator[t.RunStep | None]:
+        """The run's steps as they are recorded, until it ends; None every 15 s without any."""
+        await self.run(caller, id)
+        after, waited = 0, 0.0
+        while True:
+            began = asyncio.get_running_loop().time()
+            steps, is_over = await in_thread(lambda after=after: self._runs.news(id, after))  # type: ignore[misc]
+            for step in steps:
+                after = step.n
+                yield step
+            if is_over:
+                return
+            waited = 0.0 if steps else waited + asyncio.get_running_loop().time() - began
+            if waited >= quiet:
+                waited = 0.0
+                yield None
+
+    @needs("write")
+    async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run:
+        def steer() -> t.Run:
+            run = self._runs.get(_principal(caller), id)
+            found = [
+                live
+                for live in map(self.runtime.get, self.sends.open_sessions())
+                if shown.works_for(live, id)
+            ]
+            for live in found:
+                live.append_message({"role": "user", "content": body.message})
+            if not found:
+                raise Refused(409, "conflict", f"run '{id}' can't be steered now: no agent of it is at work")
+            return run
+
+        return await self.blocking(steer)
+
+    @needs("write")
+    async def cancel_run(self, caller: Caller, id: str) -> t.Run:
+        return await self.blocking(lambda: self._runs.cancel(_principal(caller), id))
+
+    @needs("write")
+    async def resume(self, caller: Caller, id: str) -> t.Run:
+        return await in_thread(lambda: self._runs.resume(_principal(caller), id))
+
+    @needs("read")
+    async def waitpoints(self, caller: Caller) -> t.WaitpointList:
+        return t.WaitpointList(
+            waitpoints=await self.blocking(lambda: self._runs.waitpoints(_principal(caller)))
+        )
+
+    @needs("approve")
+    async def complete_waitpoint(self, caller: Caller, id: str, body: t.CompleteWaitpoint) -> t.Waitpoint:
+        return await self.blocking(
+            lambda: self._runs.complete(_principal(caller), id, body.value, caller.principal)
+        )
+
+
+def _principal(caller: Caller) -> str | None:
+    """Return whose runs a caller sees; None: everybody's."""
+    return None if caller.may("all") else caller.principal
+
+
+def _bounded(name: str, value: int) -> None:
+    if not 1 <= value <= MOST:
+        raise Refused(422, "invalid", f"`{name}` must be 1 to {MOST}, got {value}")
