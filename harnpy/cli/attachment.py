@@ -33,6 +33,7 @@ _EARLIER = 200
 _FOLDED = 100
 
 _YES, _NO = ("y", "yes"), ("n", "no")
+_URGENT = ("/allow", "/deny", "/answer", "/cancel")
 
 
 # What is shown, line by line.
@@ -326,13 +327,21 @@ class Attachment:
             if command is None:
                 raise Refused(f"there is no command /{name}: /help shows those that there are")
             await command.carry_out(self, rest.strip())
-        elif self.open_request("approval") is not None and line.lower() in (*_YES, *_NO):
+        elif self._decides(line):
             await (_allow if line.lower() in _YES else _deny)(self, "")
         elif line:
             if not self.in_control:
                 raise Refused("you observe: /take takes control")
             await self.client.send(self.id, line, client=self.name, wait=wait)
         self._news.set()
+
+    def is_urgent(self, line: str) -> bool:
+        """Return whether what was typed is for the turn that runs, and must not wait for its end."""
+        word = line.strip().partition(" ")[0]
+        return word in _URGENT or self._decides(line.strip())
+
+    def _decides(self, line: str) -> bool:
+        return line.lower() in (*_YES, *_NO) and self.open_request("approval") is not None
 
     def find(self, kind: str, rest: str) -> tuple[Request, str]:
         """Return the request that is meant, and what else was typed."""
@@ -400,9 +409,9 @@ async def _help(attachment: Attachment, rest: str) -> None:
 COMMANDS = {
     "take": _Command("", "take control: what you type is sent", _take),
     "release": _Command("", "give control up, and observe", _release),
-    "allow": _Command("[ID]", "approve what a tool asks for; y does, too", _allow),
-    "deny": _Command("[ID] REASON", "refuse it; n does, too", _deny),
-    "answer": _Command("TEXT", "answer a question", _answer),
+    "allow": _Command("[ID]", "approve what a tool asks for; so does y", _allow),
+    "deny": _Command("[ID] REASON", "refuse it; so does n", _deny),
+    "answer": _Command("[ID] TEXT", "answer a question", _answer),
     "cancel": _Command("", "cancel the turn that runs", _cancel),
     "fork": _Command("[SEQ]", "fork the session, here or at an event", _fork),
     "quit": _Command("", "leave; so do Ctrl+C and Ctrl+D", _quit),

@@ -138,20 +138,32 @@ async def _piped(attachment: Attachment) -> int:
 
 async def _send_lines(attachment: Attachment) -> int | None:
     """Return how many lines were refused; None when there were no lines."""
-    from harnpy.cli.attachment import Refused
-    from harnpy.client import ApiError
+    refused = count = 0
 
-    lines = _lines_of_stdin()
-    count = refused = 0
-    while (line := await lines.get()) is not None:
-        if not line.strip():
-            continue
-        count += 1
+    async def enter(line: str) -> None:
+        nonlocal refused
+        from harnpy.cli.attachment import Refused
+        from harnpy.client import ApiError
+
         try:
             await attachment.enter(line, wait=True)
         except (Refused, ApiError) as error:
             refused += 1
             complain(f"error: {harmless(str(error))}")
+
+    async def enter_others() -> None:
+        while (line := await others.get()) is not None:
+            await enter(line)
+
+    others: asyncio.Queue[str | None] = asyncio.Queue()
+    lines = _lines_of_stdin()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(enter_others())
+        while (line := await lines.get()) is not None:
+            if line.strip():
+                count += 1
+                await (enter(line) if attachment.is_urgent(line) else others.put(line))
+        others.put_nowait(None)
     if not count:
         return None
     await attachment.catch_up(_LATE)
