@@ -42,7 +42,7 @@ _REFRESH = 1.0
 
 
 class Screen:
-    """The terminal of an attachment. Its `show` and `changed` are the attachment's."""
+    """The terminal of an attachment, which is made with its `show`, `changed` and `width`."""
 
     def __init__(self) -> None:
         self._attachment: Attachment | None = None
@@ -64,6 +64,10 @@ class Screen:
     def changed(self) -> None:
         """Draw again what doesn't scroll."""
         self._app.invalidate()
+
+    def width(self) -> int:
+        """Return how many columns there are."""
+        return self._app.output.get_size().columns
 
     async def run(self, attachment: Attachment) -> None:
         """Show an attachment that has begun, until it is over or the person leaves. Raises `ApiError`."""
@@ -158,8 +162,7 @@ class Screen:
         return "> " if attachment.in_control else "observing> "
 
     def _status(self) -> str:
-        width = self._app.output.get_size().columns
-        return "" if self._attachment is None else self._attachment.status(width).ljust(width)
+        return "" if self._attachment is None else self._attachment.status(self.width()).ljust(self.width())
 
 
 def last_rows(text: str, width: int, most: int) -> list[str]:

@@ -16,6 +16,7 @@ from harnpy.client import ApiError
 from harnpy.client.streams import text_of
 from harnpy.client.types import Chunk, Event
 from harnpy.formats.json import compact_json
+from harnpy.formats.visible import cells
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,7 +30,7 @@ _BEAT, _GLANCE = 10.0, 1.0
 _GOODBYE = 2.0
 #: Messages that are shown of what was said before.
 _EARLIER = 200
-#: Characters of a folded line.
+#: Columns of a folded line where there is no terminal.
 _FOLDED = 100
 
 _YES, _NO = ("y", "yes"), ("n", "no")
@@ -39,45 +40,47 @@ _URGENT = ("/allow", "/deny", "/answer", "/cancel")
 # What is shown, line by line.
 
 
-def message_text(message: dict[str, Any]) -> str:
-    """A message: its role and text; calls of tools and what they returned are folded to a line each."""
+def message_text(message: dict[str, Any], width: int) -> str:
+    """A message: its role and text; calls of tools and what they returned take a line of ``width`` each."""
     role, text = str(message.get("role", "")), text_of(message.get("content"))
     if role in ("tool", "tool_result"):
-        return paint(f"  <- {_folded(text)}", "dim", sys.stdout)
-    calls = message.get("tool_calls")
-    lines = [_said(role, text)] if text else []
-    lines += [
-        paint(f"  -> {_call(each)}", "dim", sys.stdout) for each in calls or () if isinstance(each, dict)
-    ]
-    return "\n".join(lines) or _said(role, "")
+        return _on_a_line(f"  <- {text}", width)
+    calls = [each for each in message.get("tool_calls") or () if isinstance(each, dict)]
+    lines = [_said(role, text)] if text or not calls else []
+    return "\n".join([*lines, *(_on_a_line(f"  -> {_call(each)}", width) for each in calls)])
 
 
 def _said(role: str, text: str) -> str:
     first, *others = harmless(text).split("\n")
-    return "\n".join(
-        [f"{paint(one_line(role), 'bold', sys.stdout)}: {first}", *(f"  {line}" for line in others)]
-    )
+    said = f"{paint(one_line(role), 'bold', sys.stdout)}: {first}"
+    return "\n".join([said, *(f"  {line}".rstrip() for line in others)])
 
 
 def _call(call: dict[str, Any]) -> str:
     function = call.get("function", call)
     arguments = function.get("arguments", function.get("input", ""))
-    return _folded(
+    return (
         f"{function.get('name', '')} {arguments if isinstance(arguments, str) else compact_json(arguments)}"
     )
 
 
-def _folded(text: str) -> str:
+def _on_a_line(text: str, width: int) -> str:
+    """The beginning of a text, on a line of that width."""
     line = one_line(text)
-    return line if len(line) <= _FOLDED else line[: _FOLDED - 1] + "…"
+    if cells(line) > width:
+        line = line[:width]
+        while cells(line) >= width:
+            line = line[:-1]
+        line += "…"
+    return paint(line, "dim", sys.stdout)
 
 
-def event_text(event: Event) -> str | None:
+def event_text(event: Event, width: int) -> str | None:
     """What an event adds to the transcript; None for one that people needn't see."""
     data = event.data
     match event.type:
         case "message_added":
-            return message_text(data)
+            return message_text(data, width)
         case "context_added":
             return _said("context", str(data.get("content", "")))
         case "turn_completed" if data.get("error"):
@@ -114,7 +117,7 @@ def _about_client(data: dict[str, Any]) -> str | None:
 
 
 def _note(text: str, style: str = "dim") -> str:
-    return paint(f"({_folded(text)})", style, sys.stdout)
+    return paint(f"({one_line(text)})", style, sys.stdout)
 
 
 def request_text(request: Request) -> str:
@@ -141,7 +144,7 @@ class Refused(Exception):
 class Attachment:
     """``name`` is this client's. ``show`` is called with lines that stay, ``changed`` when anything else has.
 
-    ``answer`` is the text of the answer that is being made.
+    ``width`` returns how long folded lines may be. ``answer`` is the text of the answer that is being made.
     """
 
     def __init__(
@@ -151,6 +154,7 @@ class Attachment:
         name: str,
         show: Callable[[str], object],
         changed: Callable[[], object] = lambda: None,
+        width: Callable[[], int] = lambda: _FOLDED,
     ) -> None:
         self.client = client
         self.id = id
@@ -160,6 +164,7 @@ class Attachment:
         self.seen = 0
         self.show = show
         self._changed = changed
+        self._width = width
         self._news, self._came, self._left = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._asked: set[str] = set()
 
@@ -179,7 +184,7 @@ class Attachment:
         if earlier > 0:
             self.show(_note(f"{earlier} earlier messages"))
         for message in window.messages[-_EARLIER:]:
-            self.show(message_text(message))
+            self.show(message_text(message, self._width()))
         await self._look()
         if control and not self.in_control and self.session is not None:
             self.show(_note(f"{self.session.controller} is in control: /take takes it"))
@@ -241,7 +246,7 @@ class Attachment:
         self.seen = event.seq
         if event.type == "turn_completed" or event.data.get("role") == "assistant":
             self.answer = ""
-        text = event_text(event)
+        text = event_text(event, self._width())
         if text is not None:
             self.show(text)
         self._news.set()
@@ -407,13 +412,13 @@ async def _help(attachment: Attachment, rest: str) -> None:
 
 
 COMMANDS = {
-    "take": _Command("", "take control: what you type is sent", _take),
-    "release": _Command("", "give control up, and observe", _release),
-    "allow": _Command("[ID]", "approve what a tool asks for; so does y", _allow),
-    "deny": _Command("[ID] REASON", "refuse it; so does n", _deny),
+    "take": _Command("", "have what you type sent", _take),
+    "release": _Command("", "give control up", _release),
+    "allow": _Command("[ID]", "approve a call (or: y)", _allow),
+    "deny": _Command("[ID] REASON", "refuse it (or: n)", _deny),
     "answer": _Command("[ID] TEXT", "answer a question", _answer),
-    "cancel": _Command("", "cancel the turn that runs", _cancel),
-    "fork": _Command("[SEQ]", "fork the session, here or at an event", _fork),
-    "quit": _Command("", "leave; so do Ctrl+C and Ctrl+D", _quit),
+    "cancel": _Command("", "end the running turn", _cancel),
+    "fork": _Command("[SEQ]", "fork here, or at an event", _fork),
+    "quit": _Command("", "leave (or: Ctrl+C)", _quit),
     "help": _Command("", "show this", _help),
 }

@@ -94,7 +94,7 @@ async def _work(client: AsyncClient, session: str, name: str, control: bool) -> 
         from harnpy.cli.attach_screen import Screen
 
         screen = Screen()
-        attachment = Attachment(client, session, name, screen.show, screen.changed)
+        attachment = Attachment(client, session, name, screen.show, screen.changed, screen.width)
         await attachment.begin(control)
         try:
             await screen.run(attachment)
