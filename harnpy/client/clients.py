@@ -25,6 +25,7 @@ R = TypeVar("R")
 Item = TypeVar("Item", bound=t.Reply)
 
 _OF_SESSIONS: dict[str, type[t.Event | t.Chunk]] = {"event": t.Event, "chunk": t.Chunk}
+_OF_SENDS: dict[str, type[t.Event | t.Chunk | t.Turn]] = {**_OF_SESSIONS, "turn": t.Turn}
 _OF_RUNS: dict[str, type[t.RunStep]] = {"step": t.RunStep}
 
 
@@ -90,6 +91,7 @@ class Verbs:
     runs = Verb(calls.runs)
     start = Verb(calls.start)
     run = Verb(calls.run)
+    steps = Verb(calls.steps)
     steer = Verb(calls.steer)
     cancel_run = Verb(calls.cancel_run)
     resume = Verb(calls.resume)
@@ -122,15 +124,14 @@ class Verbs:
         self.reachable = False
         return attempts.broken(error)
 
-    def _answer(self, call: Call[t.Turn], after: int) -> tuple[Pieces, Following[t.Event | t.Chunk]]:
-        following = Following(call, self._server, _OF_SESSIONS, self._met, after)
-        return Pieces(call.key or ""), following
+    def _answer(self, call: Call[t.Turn]) -> Following[t.Event | t.Chunk | t.Turn]:
+        return Following(call, self._server, _OF_SENDS, self._met)
 
     def _events(self, id: str, after: int) -> Following[t.Event | t.Chunk]:
         return Following(calls.events(id), self._server, _OF_SESSIONS, self._met, after)
 
     def _steps(self, id: str) -> Following[t.RunStep]:
-        return Following(calls.run_events(id), self._server, _OF_RUNS, self._met)
+        return Following(calls.steps(id), self._server, _OF_RUNS, self._met)
 
 
 class Client(Verbs):
@@ -174,16 +175,15 @@ class Client(Verbs):
         ``options`` are those of `send`. The turn goes on, and `cancel` ends it, when nobody reads any more.
         """
         call = calls.send(id, prompt, **{**options, "wait": False})
-        pieces, following = self._answer(call, self.info(id).seq)
+        pieces, following = Pieces(call.key), self._answer(call)
         while True:
             for item in self._connection(following):
+                if isinstance(item, t.Turn):
+                    yield item
+                    return
                 if piece := pieces.of(item):
                     yield piece
-            turn = self.turn(id, pieces.key)
-            if turn.status != "running":
-                break
             time.sleep(following.attempts.ended())
-        yield turn
 
     def watch(self, id: str, after: int | None = None, chunks: bool = False) -> Iterator[t.Event | t.Chunk]:
         """Yield the events of a session behind the number ``after`` (None: from now on), as they come.
@@ -273,17 +273,16 @@ class AsyncClient(Verbs):
     async def stream(self, id: str, prompt: t.Json, **options: Any) -> AsyncGenerator[str | t.Turn, None]:
         """As `Client.stream`."""
         call = calls.send(id, prompt, **{**options, "wait": False})
-        pieces, following = self._answer(call, (await self.info(id)).seq)
+        pieces, following = Pieces(call.key), self._answer(call)
         while True:
             async with aclosing(self._connection(following)) as items:
                 async for item in items:
+                    if isinstance(item, t.Turn):
+                        yield item
+                        return
                     if piece := pieces.of(item):
                         yield piece
-            turn = await self.turn(id, pieces.key)
-            if turn.status != "running":
-                break
             await asyncio.sleep(following.attempts.ended())
-        yield turn
 
     async def watch(
         self, id: str, after: int | None = None, chunks: bool = False

@@ -12,7 +12,7 @@ import msgspec
 
 from harnpy.client.attempts import Attempts, Server, not_harnpy, request_of
 from harnpy.client.errors import ApiError
-from harnpy.client.types import Chunk, Event, Reply
+from harnpy.client.types import Chunk, Event, Reply, Turn
 from harnpy.net.sse import Decoder, EventTooLong
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Following(Generic[Item]):
                 if kind is None:
                     continue
                 item = msgspec.json.decode(event.data, type=kind)
-                if event.id is not None and not isinstance(item, Chunk):
+                if event.id is not None and not isinstance(item, Chunk | Turn):
                     number = int(event.id)
                     if self._last is not None and number <= self._last:
                         continue
@@ -98,8 +98,8 @@ class Following(Generic[Item]):
 class Pieces:
     """The answer of the turn ``key`` as it grows: each piece of its text once, over reconnects and steps."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self, key: str | None) -> None:
+        self._key = key
         self._turn: int | None = None
         self._shown = ""
 
@@ -107,7 +107,7 @@ class Pieces:
         """Return the text that an item adds."""
         if isinstance(item, Event):
             # A server marks the turns that it has begun.
-            if item.type == "turn_started" and item.data.get("key") in (self.key, f"serve:{self.key}"):
+            if item.type == "turn_started" and item.data.get("key") in (self._key, f"serve:{self._key}"):
                 self._turn = item.seq
             if item.type != "message_added" or item.data.get("role") != "assistant" or self._is_foreign(item):
                 return ""

@@ -191,6 +191,18 @@ class ClientList(Reply):
     controller: str | None = None
 
 
+class Attached(Reply):
+    """What an attach, takeover, heartbeat or detach has come to (08 §1.10)."""
+
+    ok: bool
+    session_id: str
+    client_id: str
+    mode: Mode
+    client: dict[str, Json]
+    live_controller_id: str | None
+    previous_controller_id: str | None
+
+
 class RequestList(Reply):
     requests: list[Request]
 

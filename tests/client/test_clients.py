@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.client import ApiError, Client, calls
+from harnpy.client import ApiError, Client
 from harnpy.client.clients import Verb, Verbs
 from harnpy.client.types import Chunk, Event, Turn
 from tests.client.scripted import Answer, Asked, problem, stream
@@ -24,7 +24,13 @@ TURN = {"key": "k", "status": "completed", "text": "Hello there."}
 INFO = {
     **dict.fromkeys(("agent", "label", "created_at", "updated_at"), ""),
     **dict.fromkeys(("owner", "parent", "fork_seq", "messages"), None),
-    "id": "s", "status": "active", "execution": "idle", "depth": 0, "cost": 0.0, "seq": 3, "revision": 1,
+    "id": "s",
+    "status": "active",
+    "execution": "idle",
+    "depth": 0,
+    "cost": 0.0,
+    "seq": 3,
+    "revision": 1,
 }
 
 
@@ -65,7 +71,7 @@ def specified() -> set[tuple[str, str]]:
 def test_every_request_of_the_api_is_a_verb() -> None:
     verbs = [verb.call for verb in vars(Verbs).values() if isinstance(verb, Verb)]
     made = set()
-    for make in (*verbs, calls.run_events):
+    for make in verbs:
         needed = [p for p in inspect.signature(make).parameters.values() if p.default is p.empty]
         call = make(*["X"] * len(needed))
         made.add((call.method, call.path))
@@ -216,23 +222,21 @@ def test_a_watch_without_a_place_begins_with_what_comes(serve: Any, connect: Any
 
 def test_a_stream_yields_each_piece_once(serve: Any, connect: Any) -> None:
     """Over connections that break, steps, and what others say meanwhile; then the turn."""
-    begun = event(4, "turn_started", 4, key="k") + event(5, turn=4, role="user", content="hi")
+    begun = event(4, "turn_started", 4, key="serve:k") + event(5, turn=4, role="user", content="hi")
     foreign = event(6, role="assistant", content="an aside")
     calls = event(8, turn=4, role="assistant", content="Let me look.", tool_calls=[{}])
     server = serve([
-        Answer(body=INFO),
+        stream("", cut=True),
         stream(begun + chunk("Let ", start=True) + foreign + chunk("me "), cut=True),
         # What came meanwhile is in the log.
         stream(calls + chunk("Hello ", start=True), cut=True),
         stream(chunk("Hello th", start=True)),
-        Answer(body={**TURN, "status": "running"}),
-        stream(chunk("Hello there", start=True) + event(9, turn=4, role="assistant", content="Hello there.")),
-        Answer(body=TURN),
+        stream(chunk("Hello there", start=True) + event(9, turn=4, role="assistant", content="Hello there.")
+        + f"event: turn\ndata: {json.dumps(TURN)}\n\n"),
     ])  # fmt: skip
     *pieces, turn = connect(server.url).items("stream", "s", "hi", key="k")
     assert pieces == ["Let ", "me ", "look.", "Hello ", "th", "ere", "."]
     assert isinstance(turn, Turn)
-    posts = [asked for asked in server.asked if asked.method == "POST"]
-    assert [asked.headers["idempotency-key"] for asked in posts] == ["k"] * 4
-    assert [asked.headers["last-event-id"] for asked in posts] == ["3", "6", "8", "8"]
-    assert not posts[0].body["wait"]
+    assert {asked.headers["idempotency-key"] for asked in server.asked} == {"k"}
+    assert [asked.headers.get("last-event-id") for asked in server.asked] == [None, None, "6", "8", "8"]
+    assert not server.asked[0].body["wait"]
