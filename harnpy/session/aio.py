@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     Infos = list[SessionInfo]
     Hits = list[Hit]
     Message = dict[str, Any]
+    Records = list[dict[str, Any]]
 
 # Waiting on a loop for what a thread does.
 
@@ -480,6 +481,30 @@ class AsyncSessionRuntime:
 
     async def evict(self, id: str) -> bool:
         return await in_thread(partial(self.runtime.evict, id))
+
+    async def attach(self, id: str, client_id: str, **options: Any) -> dict[str, Any]:
+        """Attach a client, or change an attached one. ``options``: mode, takeover, metadata."""
+        return await in_thread(partial(self.runtime.attach, id, client_id, **options))
+
+    async def takeover(
+        self, id: str, client_id: str, *, metadata: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Attach a client as the controller. The former one becomes an observer."""
+        return await in_thread(partial(self.runtime.takeover, id, client_id, metadata=metadata))
+
+    async def detach(self, id: str, client_id: str, *, reason: str | None = None) -> dict[str, Any]:
+        """Remove a client."""
+        return await in_thread(partial(self.runtime.detach, id, client_id, reason=reason))
+
+    async def heartbeat(
+        self, id: str, client_id: str, *, metadata: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Record that a client is still there."""
+        return await in_thread(partial(self.runtime.heartbeat, id, client_id, metadata=metadata))
+
+    async def clients(self, id: str) -> Records:
+        """Return the records of the attached clients, in the order in which they came."""
+        return await in_thread(partial(self.runtime.clients, id))
 
     async def parent(self, id: str) -> SessionInfo | None:
         return await in_thread(partial(self.runtime.parent, id))

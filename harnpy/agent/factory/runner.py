@@ -166,6 +166,7 @@ class LoopRunner:
         is_native = options.tool_format == "native"
         self._settings.request.shown = _Shown(turn, is_native)
         loop = loop_of(self._runtime, self._settings, conversation)
+        loop.agent = self.name
         loop.offer.instructions = self._instructions
         loop.offer.asks_for_end = options.persistent
         if self._seconds is not None:

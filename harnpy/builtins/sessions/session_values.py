@@ -35,6 +35,7 @@ _CATEGORIES: Final[Mapping[str, str]] = {
     "version_conflict": "conflict",
     "exists": "conflict",
     "tool_ambiguous": "conflict",
+    "not_controller": "conflict",
     "not_found": "not_found",
     "event_not_found": "not_found",
     "busy": "busy",
