@@ -27,7 +27,7 @@ from harnpy.serve.mcp_tools import Tool as FunctionTool
 from harnpy.serve.program import NotServed, Program
 from harnpy.session.agents import AgentDef, Budget
 from harnpy.session.errors import AgentError, ExecutionTimeout, InvalidArgument, SessionError
-from harnpy.session.events import TURN_COMPLETED, TURN_STARTED
+from harnpy.session.events import TURN_COMPLETED
 from harnpy.session.guards import ALLOW, ApprovalRequest
 from harnpy.session.send import AgentFactory, result_of
 from harnpy.session.turns import events_of
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
+    from harnpy.agent.factory.build import AgentBuild
     from harnpy.agent.factory.runner import LoopRunner
     from harnpy.formats.dicts import Dict
     from harnpy.llm.call import Models
@@ -159,9 +160,16 @@ class Loops(AgentFactory):
     def __init__(self, world: World) -> None:
         self._known: dict[str, LoopFactory] = {}
         self._usual = LoopFactory(host=_with_person(world))
+        self._tools: tuple[Tool, ...] = ()
 
     def add(self, agent: Definition) -> None:
         self._known[agent.name] = agent.loop
+
+    def beside(self, tools: Sequence[Tool]) -> Loops:
+        """Return the same, whose definitions all have these tools, too."""
+        loops = copy(self)
+        loops._tools = (*self._tools, *tools)
+        return loops
 
     def check(self, definition: AgentDef) -> None:
         self._of(definition).check(definition)
@@ -171,7 +179,14 @@ class Loops(AgentFactory):
             loop.close(call)
 
     def __call__(self, definition: AgentDef, session: Txn) -> LoopRunner:
-        return self._of(definition)(definition, session)
+        loop = self._of(definition)
+        if self._tools:
+            loop = loop.with_capability(self._bring)
+        return loop(definition, session)
+
+    def _bring(self, build: AgentBuild) -> None:
+        for tool in self._tools:
+            build.add_tool(tool)
 
     def _of(self, definition: AgentDef) -> LoopFactory:
         return self._known.get(definition.name, self._usual)
@@ -271,15 +286,16 @@ class PipelineAgent:
         self._source = source
         self._new_vm = new_vm
 
-    async def run(self, session_id: str, prompt: str, store: Store, person: Person) -> Any:
-        """Return what the pipeline returns. Raises VmError. Cancelling this ends it."""
+    async def run(self, session_id: str, store: Store, person: Person, **given: Any) -> Any:
+        """Return what the pipeline returns; ``given`` are its globals. Raises VmError. Cancelling this ends
+        it."""
         from harnpy.builtins.bridge.live_sessions import sessions_of
 
         vm = self._new_vm(self._file)
         sessions_of(vm).stores.lend(store)
         vm.unguarded.people = People(person.ask)
-        vm.set_global("prompt", prompt)
-        vm.set_global("session_id", session_id)
+        for name, value in {"session_id": session_id, **given}.items():
+            vm.set_global(name, value)
         try:
             return await vm.run_async(self._source, file=self._file)
         except ExitRequest as request:
@@ -290,11 +306,12 @@ def _text_of(prompt: Prompt, name: str) -> str:
     """Return a prompt as the text that a program gets. Raises `InvalidArgument`."""
     if isinstance(prompt, str):
         return prompt
-    if isinstance(prompt, dict) and isinstance(prompt.get("content"), str):
-        return str(prompt["content"])
-    raise InvalidArgument(
-        f"agent '{name}' is a program: its prompt is a text, or a message whose content is one"
-    )
+    content = prompt.get("content") if isinstance(prompt, dict) else None
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(block.get("type") == "text" for block in content):
+        return "\n".join(block["text"] for block in content)
+    raise InvalidArgument(f"agent '{name}' is a program: its prompt is a text, or a message of texts")
 
 
 # All of them.
@@ -371,26 +388,40 @@ class Agents:
         inputs: InputGate | None = None,
         timeout: float | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        mcp_servers: Sequence[Dict] = (),
     ) -> TurnResult:
         """Have an agent answer a prompt, as a turn of the session, and return what became of it.
 
         Without an ``agent`` it is the session's own definition, else the agent that the session names, else
         the first one. ``approvals`` are asked for what its approval policy or a program wants approved,
         ``inputs`` for what a program or the model wants to know. A program's ``sink`` gets the answer as one
-        piece. Raises `InvalidArgument` for an unknown agent, and for a ``key``, a ``budget`` or messages that
-        are for a program; what `SessionRuntime.send` does, and VmError for a program that fails.
+        piece. ``tools`` are there for a definition beside its own, ``mcp_servers`` (as of `agent_loop`) for a
+        program, as the global of that name.
+
+        Raises `InvalidArgument` for an unknown agent, and for a ``key``, a ``budget``, ``tools`` or messages
+        that are for a program; what `SessionRuntime.send` does, and VmError for a program that fails.
         """
         session = await runtime.get(session_id)
         found = self._for(session, agent)
         person = Person(session_id, approvals, inputs)
         if isinstance(found, PipelineAgent):
-            if key is not None or budget is not None:
-                what = "key" if key is not None else "budget"
+            refused = {"key": key, "budget": budget, "tools": tools or None}
+            what = next((name for name, value in refused.items() if value is not None), None)
+            if what is not None:
                 raise InvalidArgument(
                     f"agent '{found.name}' is a program: its turns take no `{what}`", session_id
                 )
-            return await self._run(found, runtime, session_id, prompt, person, client, sink, timeout)
-        loops = self.loops if found is None else self.loops.running(found.definition)
+            text = _text_of(prompt, found.name)
+            told = await self._run(
+                found, runtime, session, timeout, person, prompt=text, mcp_servers=list(mcp_servers)
+            )
+            if sink is not None and told.text:
+                sink(told.text)
+            return told
+        loops = self.loops.beside(tools)
+        if found is not None:
+            loops = loops.running(found.definition)
         more: dict[str, Any] = {} if client is None else {"client": client}
         with _asking(person):
             return await runtime.send(
@@ -409,30 +440,28 @@ class Agents:
         self,
         agent: PipelineAgent,
         runtime: AsyncSessionRuntime,
-        session_id: str,
-        prompt: Prompt,
-        person: Person,
-        client: str | None,
-        sink: Sink | None,
+        session: AsyncSession,
         timeout: float | None,
+        person: Person,
+        **given: Any,
     ) -> TurnResult:
-        text = _text_of(prompt, agent.name)
-        before = (await runtime.get(session_id)).session.version
+        """Run a program. Return its last turn in the session, or one of the prompt and what it returned."""
+        before, id = session.version, session.id
         try:
             async with asyncio.timeout(timeout):
-                value = await agent.run(session_id, text, runtime.store, person)
+                value = await agent.run(id, runtime.store, person, **given)
         except TimeoutError:
-            raise ExecutionTimeout(session_id, timeout or 0.0) from None
-        session = (await runtime.get(session_id)).session
-        ended = next(session.stream.read(before, types=frozenset({TURN_COMPLETED}), reverse=True), None)
-        if ended is None:
+            raise ExecutionTimeout(id, timeout or 0.0) from None
+        session = await runtime.get(id)
+        stream = session.session.stream
+        ended = next(stream.read(before, types=frozenset({TURN_COMPLETED}), reverse=True), None)
+        if ended is None or ended.turn is None:
             answer = "" if value is None else display(value)
-            return await runtime.send(session_id, text, agent=lambda messages: answer, stream=sink)
-        begun = next(session.stream.read(types=frozenset({TURN_STARTED}), until=ended.seq, reverse=True))
-        result = result_of(session, [begun, *events_of(session, begun)])
-        if sink is not None and result.text:
-            sink(result.text)
-        return replace(result, session=await runtime.get(session_id))
+            return await runtime.send(id, given["prompt"], agent=lambda messages: answer)
+        begun = next(stream.read(ended.turn.seq - 1, ended.turn.seq))
+        return replace(
+            result_of(session.session, [begun, *events_of(session.session, begun)]), session=session
+        )
 
     def _for(self, session: AsyncSession, name: str | None) -> Definition | PipelineAgent | None:
         """Return the agent that answers in a session; None: its own definition does."""
