@@ -11,6 +11,7 @@ look at the store for all sessions that are watched.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from functools import partial
 from time import monotonic
@@ -21,6 +22,7 @@ from harnpy.serve import shown
 from harnpy.session import events as kinds
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
+from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from harnpy.session.runtime import SessionRuntime
 
     Blocking = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+_log = logging.getLogger(__name__)
 
 #: How many events of a session are at hand for its readers, and how many are read from the log at once.
 RECENT: Final = 256
@@ -210,10 +214,13 @@ class Feeds:
         after: int | None = None,
         types: frozenset[str] | None = None,
         chunks: bool = True,
+        until: Callable[[], bool] = lambda: False,
         quiet: float = QUIET,
     ) -> AsyncIterator[t.Event | t.Chunk | None]:
         """Yield the events behind ``after`` (None: those to come) and pieces of answers, and None after each
-        ``quiet`` seconds without any. Raises `SessionNotFound`, and `Gone` once the session is deleted."""
+        ``quiet`` seconds without any. It ends once all is read and ``until`` says so.
+
+        Raises `SessionNotFound`, and `Gone` once the session is deleted."""
         feed = await self.open(id)
         try:
             reader = Reader(feed, feed.version if after is None else after, types, chunks=chunks)
@@ -230,6 +237,8 @@ class Feeds:
                     continue
                 if feed.is_gone:
                     raise Gone
+                if until():
+                    return
                 if not await feed.news(quiet):
                     yield None
         finally:
@@ -292,23 +301,28 @@ class Feeds:
             await asyncio.sleep(pause)
             began = monotonic()
             feeds = list(self._feeds.items())
-            for id, feed, events in await self._blocking(partial(self._news, feeds)):
+            try:
+                news = await self._blocking(partial(self._news, feeds))
+            except StorageError as error:  # it may be back by the next look
+                _log.warning("looking for what others have appended failed: %s", error)
+                news = []
+            for feed, events in news:
                 if events is None:
                     feed.is_gone = True
                     feed.wake()
-                elif self._feeds.get(id) is feed:
+                else:
                     feed.take(events)
             pause = max(LOOK, SHARE * (monotonic() - began))
 
-    def _news(self, feeds: list[tuple[str, Feed]]) -> list[tuple[str, Feed, list[t.Event] | None]]:
-        found: list[tuple[str, Feed, list[t.Event] | None]] = []
+    def _news(self, feeds: list[tuple[str, Feed]]) -> list[tuple[Feed, list[t.Event] | None]]:
+        found: list[tuple[Feed, list[t.Event] | None]] = []
         for id, feed in feeds:
             head = self._store.head(KIND, id)
             if head is None:
-                found.append((id, feed, None))
+                found.append((feed, None))
             elif head.version > feed.version:
                 feed.live.refresh()  # which tells its listeners, so this session's memory is up to date
-                found.append((id, feed, self._read_all(feed)))
+                found.append((feed, self._read_all(feed)))
         return found
 
     def _read_all(self, feed: Feed) -> list[t.Event]:

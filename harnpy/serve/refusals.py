@@ -1,14 +1,16 @@
-"""`Refused`: a request that isn't carried out, and what each error of the rooms below becomes. Spec: 11 §1.3."""
+"""`Refused`: a request that isn't carried out, and what each error of the rooms below becomes.
+
+Spec: 11 §1.3.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
+from harnpy.eventlog.errors import LogError
 from harnpy.eventlog.waitpoints import UnknownWaitpoint
 from harnpy.faults import Fault
 from harnpy.session import errors as session
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harnpy.client import types as t
-
-_log = logging.getLogger(__name__)
 
 
 class Refused(Fault):
@@ -52,33 +52,26 @@ _KINDS: Final[tuple[tuple[type[BaseException] | tuple[type[BaseException], ...],
     (session.BudgetExceeded, (402, "over_budget")),
     ((session.ExecutionTimeout,), (409, "timeout")),
     (storage.Unsupported, INVALID),
-    (storage.StorageError, UNAVAILABLE),
-    (Fault, INVALID),
+    ((storage.StorageError, LogError), UNAVAILABLE),
 )
 
 
-def refused(error: Exception) -> Refused:
+def refused(error: Fault) -> Refused:
     """Return what a caller is told of an error of the rooms below."""
     if isinstance(error, Refused):
         return error
-    controls = getattr(session, "NotController", None)
-    if controls is not None and isinstance(error, controls):
-        return Refused(409, "not_controller", str(error))
     for kinds, (status, code) in _KINDS:
         if isinstance(error, kinds):
             return Refused(status, code, _sentence(str(error)))
-    _log.error("a request failed", exc_info=error)
-    return Refused(500, "internal", "the server failed at this: its log says why")
+    return Refused(*INVALID, _sentence(str(error)))
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Raise `Refused` for what fails inside."""
+    """Raise `Refused` for what fails inside, but for mistakes of ours."""
     try:
         yield
-    except (Refused, asyncio.CancelledError):
-        raise
-    except Exception as error:
+    except Fault as error:
         raise refused(error) from error
 
 

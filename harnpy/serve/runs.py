@@ -85,8 +85,12 @@ class Runs:
             raise RunNotFound(id)
         return info
 
+    def steps(self, owner: str | None, id: str, after: int) -> list[t.RunStep]:
+        self._info(owner, id)
+        return [shown.step(step) for step in self.engine.steps(id)[after:]]
+
     def news(self, id: str, after: int) -> tuple[list[t.RunStep], bool]:
-        """Return the steps behind number ``after``, waiting a moment for some, and whether the run is over."""
+        """Return the steps behind number ``after``, after a moment's wait, and whether the run is over."""
         head = self._store.head(KIND, id)
         info = self.engine.get(id)
         steps = [shown.step(step) for step in self.engine.steps(id)[after:]]

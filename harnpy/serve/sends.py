@@ -146,7 +146,7 @@ class Sends:
 
     def _holder(self, id: str) -> str | None:
         """Return the other process that works on a session with an open turn; None if there is none."""
-        if not self._runtime.get(id).view.open_turns:
+        if not shown.open_turns(self._runtime.get(id)):
             return None
         try:
             self._runtime.store.lease(f"{KIND}:{id}").release()
@@ -184,6 +184,7 @@ class Sends:
 
     def _ended(self, sending: Sending, task: asyncio.Task[TurnResult]) -> None:
         sending.feed.observers.remove(sending.look_at)
+        sending.feed.wake()  # whoever waits for the end
         self._feeds.leave(sending.id, sending.feed)
         if self._running.get(sending.id) is sending:
             del self._running[sending.id]
@@ -237,9 +238,7 @@ class Sends:
             self._open.discard(id)
             return None
         live = self._runtime.get(id)
-        turns = [
-            turn for turn in live.view.open_turns.values() if str(turn.body.get("key", "")).startswith(KEYS)
-        ]
+        turns = [turn for turn in shown.open_turns(live) if str(turn.body.get("key", "")).startswith(KEYS)]
         if len(turns) != 1 or turns[0].seq <= live.view.linked_at:
             return None
         try:

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
-from harnpy.serve import refusals, shown
+from harnpy.serve import refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.refusals import Refused as Refused
@@ -26,7 +26,7 @@ from harnpy.serve.sends import Sends
 from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
-from harnpy.session.events import LEAF_MOVED
+from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harnpy.eventlog.contract import EventLog
+    from harnpy.serve.sends import Sending
     from harnpy.session.agents import AgentDef, TurnResult
     from harnpy.session.info import SessionInfo
     from harnpy.session.live import LiveSession
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 #: Threads for what may wait for the store, but for turns, which have their own.
 THREADS: Final = 16
+#: How many windows are kept as text.
+WINDOWS: Final = 256
 #: Sessions above one that are asked for its owner, at most.
 _DEEP: Final = 64
 _MOVES: Final = frozenset({LEAF_MOVED})
@@ -81,13 +84,18 @@ class Caller(NamedTuple):
 class Prompted(Protocol):
     """The agents of a server, and what has them answer: `harnpy.serve.agents.Agents`."""
 
-    def listed(self) -> Sequence[t.Agent]: ...
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def kind(self, name: str) -> Literal["definition", "program"]: ...
+
+    def description(self, name: str) -> str: ...
 
     def definition(self, name: str) -> AgentDef | None:
         """Return the definition of an agent; None of one that is a program. Raises `Fault` for no agent."""
 
     async def prompt(
-        self, runtime: SessionRuntime, session_id: str, prompt: Any, **options: Any
+        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
     ) -> TurnResult:
         """Run a turn of the session, and return what became of it."""
 
@@ -95,22 +103,30 @@ class Prompted(Protocol):
 class Definitions:
     """The agents of a server without AGENTs: sessions are answered by their own definitions."""
 
-    def listed(self) -> Sequence[t.Agent]:
-        return ()
+    names: Sequence[str] = ()
+
+    def kind(self, name: str) -> Literal["definition", "program"]:
+        raise _no_agent(name)
+
+    def description(self, name: str) -> str:
+        raise _no_agent(name)
 
     def definition(self, name: str) -> AgentDef | None:
-        raise Refused(422, "invalid", f"there is no agent `{name}`: this server has none")
+        raise _no_agent(name)
 
     async def prompt(
-        self, runtime: SessionRuntime, session_id: str, prompt: Any, **options: Any
+        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
     ) -> TurnResult:
         agent, client, sink, key = (options.pop(name, None) for name in ("agent", "client", "sink", "key"))
         if agent is not None:
             self.definition(agent)
         if client is not None:
             options["client"] = client
-        face = AsyncSessionRuntime(runtime)
-        return await face.send(session_id, prompt, stream=sink, idempotency_key=key, **options)
+        return await runtime.send(session_id, prompt, stream=sink, idempotency_key=key, **options)
+
+
+def _no_agent(name: str) -> Refused:
+    return Refused(422, "invalid", f"there is no agent `{name}`: this server has none")
 
 
 def needs(
@@ -177,6 +193,7 @@ class Service:
     ) -> None:
         self.runtime = runtime
         self.store = runtime.store
+        self._face = AsyncSessionRuntime(runtime)
         self.prompted: Prompted = Definitions() if agents is None else agents
         self.log = StoreEventLog(self.store) if log is None else log
         #: Whether a look at the store is over at once: then it needs no thread.
@@ -184,6 +201,8 @@ class Service:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
         self._before_send = before_send
         self._is_draining = False
+        #: Windows as text, by the ids of their sessions, with the event that each ends with.
+        self._windows: dict[str, tuple[int, bytes]] = {}
         self._ids = RealIds()
         self.feeds = Feeds(runtime, self.blocking)
         self.sends = Sends(runtime, self.feeds, self._prompt, self.blocking)
@@ -274,7 +293,11 @@ class Service:
 
     @needs("read")
     async def agents(self, caller: Caller) -> t.AgentList:
-        return t.AgentList(agents=list(self.prompted.listed()))
+        of = self.prompted
+        found = [
+            t.Agent(name=name, kind=of.kind(name), description=of.description(name)) for name in of.names
+        ]
+        return t.AgentList(agents=found)
 
     # Sessions.
 
@@ -342,7 +365,7 @@ class Service:
     def _session(self, id: str) -> t.Session:
         live = self.runtime.get(id)
         of = live.info
-        running = next((shown.key_of(turn) or turn.id for turn in live.view.open_turns.values()), None)
+        running = next((shown.key_of(turn) or turn.id for turn in shown.open_turns(live)), None)
         return shown.session(
             of,
             self._owner(of),
@@ -370,6 +393,21 @@ class Service:
         with live.lock:
             messages, seq = live.window(), live.seq
         return t.Window(messages=messages, tokens=estimate_tokens(messages), seq=seq)
+
+    async def window_text(self, caller: Caller, id: str) -> bytes:
+        """Return the window as JSON text: the same one as long as nobody appends to the session."""
+        self.check(caller, "read")
+        with refusals.refusing():
+            head = await self.seen(caller, id)
+            known = self._windows.get(id)
+            if known is None or known[0] != head.version:
+                shown_window = await self.blocking(lambda: self._window(id))
+                known = shown_window.seq, streams.encoded(shown_window)
+                self._windows.pop(id, None)
+                self._windows[id] = known
+                if len(self._windows) > WINDOWS:
+                    del self._windows[next(iter(self._windows))]
+            return known[1]
 
     @on_session("read")
     async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
@@ -412,11 +450,7 @@ class Service:
 
         Raises `Refused` with the code ``gone`` once the session is deleted.
         """
-        head = await self.opened(caller, id)
-        if after is not None and after > head.version:
-            raise Refused(
-                400, "bad_request", f"session '{id}' has no event {after}: it ends with {head.version}"
-            )
+        await self.opened(caller, id, after)
         wanted = None if types is None else frozenset(types)
         try:
             async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet):
@@ -426,11 +460,15 @@ class Service:
         except Fault as error:
             raise refusals.refused(error) from error
 
-    async def opened(self, caller: Caller, id: str) -> Head:
-        """Return the head of a session that the caller may read."""
+    async def opened(self, caller: Caller, id: str, after: int | None = None) -> Head:
+        """Return the head of a session that the caller may watch, behind event ``after``."""
         self.check(caller, "read")
         with refusals.refusing():
-            return await self.seen(caller, id)
+            head = await self.seen(caller, id)
+        if after is not None and after > head.version:
+            what = f"session '{id}' has no event {after}: it ends with {head.version}"
+            raise Refused(400, "bad_request", what)
+        return head
 
     @on_session("write")
     async def inject(self, caller: Caller, id: str, body: t.Inject) -> t.Event:
@@ -542,6 +580,32 @@ class Service:
     @on_session("write")
     async def send(self, caller: Caller, id: str, body: t.Send, key: str | None) -> t.Turn:
         """Begin a turn; with ``body.wait`` return it once it has ended."""
+        key, sending = await self._begun(caller, id, body, key)
+        if body.wait:
+            async for _ in self._until_ended(id, key, sending, chunks=False):
+                continue
+        elif sending is not None and sending.is_running:
+            return t.Turn(key=key, status="running")
+        return await self._turn(id, key)
+
+    @on_session("write")
+    async def send_watched(
+        self, caller: Caller, id: str, body: t.Send, key: str | None, *, after: int | None = None
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Begin a turn, and return its events and chunks as they come, and in the end itself.
+
+        Who has seen event ``after`` gets those behind it; else they begin with the turn.
+        """
+        head = await self.opened(caller, id, after)
+        key, sending = await self._begun(caller, id, body, key)
+        if after is None:
+            known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
+            after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
+        return self._until_ended(id, key, sending, after=after)
+
+    async def _begun(
+        self, caller: Caller, id: str, body: t.Send, key: str | None
+    ) -> tuple[str, Sending | None]:
         if self._is_draining:
             raise Refused(503, "draining", "this server is about to stop: send to another one")
         if self._before_send is not None:
@@ -552,24 +616,24 @@ class Service:
             for name in ("agent", "client", "timeout", "budget")
             if (value := getattr(body, name)) is not None
         }
-        if body.agent is not None:
-            self.prompted.definition(body.agent)
-        sending = await self.sends.begin(id, body.prompt, key, options)
-        if body.wait:
-            await self._wait(id, key)
-        elif sending is not None and sending.is_running:
-            return t.Turn(key=key, status="running")
-        return await self._turn(id, key)
+        return key, await self.sends.begin(id, body.prompt, key, options)
 
-    async def _wait(self, id: str, key: str) -> None:
-        """Wait until a turn has ended, in whatever process."""
-        sending = self.sends.running(id)
-        if sending is not None and sending.key == key:
-            await self.sends.wait(sending)
-            return
-        async for _ in self.feeds.watch(id, chunks=False, quiet=1.0):
-            if (await self._turn(id, key)).status != "running":
-                return
+    async def _until_ended(
+        self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Yield what comes until a turn has ended, in whatever process, and then the turn."""
+        is_over = sending is None and (await self._turn(id, key)).status != "running"
+
+        def ends() -> bool:
+            return is_over or (sending is not None and not sending.is_running)
+
+        async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
+            yield item
+            # Another server says only in the log that it is done.
+            ended = isinstance(item, t.Event) and item.type == TURN_COMPLETED
+            if sending is None and (ended or item is None):
+                is_over = (await self._turn(id, key)).status != "running"
+        yield await self._turn(id, key)
 
     async def _turn(self, id: str, key: str) -> t.Turn:
         def find() -> t.Turn:
@@ -587,7 +651,7 @@ class Service:
         self.people.follow()
         try:
             return await self.prompted.prompt(
-                self.runtime,
+                self._face,
                 id,
                 prompt,
                 key=key,
@@ -611,7 +675,7 @@ class Service:
 
         def cancel() -> bool:
             live = self.runtime.get(id)
-            keys = [shown.key_of(turn) for turn in live.view.open_turns.values()]
+            keys = [shown.key_of(turn) for turn in shown.open_turns(live)]
             for key in filter(None, keys):
                 self.people.cancel(Cancel(id, key), caller.principal)
             return bool(keys)
@@ -708,23 +772,26 @@ class Service:
     async def run(self, caller: Caller, id: str) -> t.Run:
         return await self.blocking(lambda: self._runs.get(_principal(caller), id))
 
+    @needs("read")
+    async def run_steps(self, caller: Caller, id: str, *, after: int = 0) -> list[t.RunStep]:
+        return await self.blocking(lambda: self._runs.steps(_principal(caller), id, after))
+
     async def run_events(
-        self, caller: Caller, id: str, *, quiet: float = QUIET
+        self, caller: Caller, id: str, *, after: int = 0, quiet: float = QUIET
     ) -> AsyncIterator[t.RunStep | None]:
         """The run's steps as they are recorded, until it ends; None every 15 s without any."""
         await self.run(caller, id)
-        after, waited = 0, 0.0
+        now = asyncio.get_running_loop().time
+        said = now()
         while True:
-            began = asyncio.get_running_loop().time()
-            steps, is_over = await in_thread(lambda after=after: self._runs.news(id, after))  # type: ignore[misc]
+            steps, is_over = await in_thread(partial(self._runs.news, id, after))
             for step in steps:
-                after = step.n
+                after, said = step.n, now()
                 yield step
             if is_over:
                 return
-            waited = 0.0 if steps else waited + asyncio.get_running_loop().time() - began
-            if waited >= quiet:
-                waited = 0.0
+            if now() - said >= quiet:
+                said = now()
                 yield None
 
     @needs("write")
