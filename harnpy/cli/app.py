@@ -38,6 +38,7 @@ _MODULES = {
     "session": "harnpy.cli.commands.bundle:alias",
     "serve": "harnpy.cli.commands.serve",
     "portal": "harnpy.cli.commands.serve:portal",
+    "attach": "harnpy.cli.commands.attach",
     "mcp": "harnpy.cli.commands.mcp",
     "acp": "harnpy.cli.commands.acp",
     "trust": "harnpy.cli.commands.trust",
