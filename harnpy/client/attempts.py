@@ -117,8 +117,9 @@ class Attempts:
         self._call = call
         self._server = server
         self._met = met
+        #: Failures in a row, and since when nothing has come.
         self._failures = 0
-        self._since = 0.0
+        self._since: float | None = None
 
     def broken(self, error: httpx2.RequestError) -> float:
         """Return the seconds until the next attempt, after one without a response. Raise `ApiError`."""
@@ -134,7 +135,7 @@ class Attempts:
             return self._pause(problem)
         if isinstance(error, httpx2.ReadTimeout):
             if self._call.waits:
-                self._failures = 0
+                self.came()
                 return 0.0
             problem = ApiError(0, "broken", f"{url} didn't answer within {self._server.timeout:g} s")
         elif isinstance(error, httpx2.TransportError):
@@ -156,20 +157,26 @@ class Attempts:
             raise problem
         return self._pause(problem, retry_after(response.headers.get("retry-after"), time.time()))
 
-    def succeeded(self) -> None:
-        """Note that there is a connection: what fails from now on is another matter."""
+    def came(self, *, news: bool = True) -> None:
+        """Note that the server is there; without ``news`` that ends no row of failures."""
         self._met = True
-        self._failures = 0
+        self._since = None
+        if news:
+            self._failures = 0
 
     def _pause(self, problem: ApiError, asked: float | None = None) -> float:
+        """Return how long to wait: after a first failure not at all. Raise ``problem`` at patience's end."""
         now = time.monotonic()
-        if not self._failures:
+        if self._since is None:
             self._since = now
-        pause = min(_PAUSES.pause(self._failures, random()), _LONGEST_PAUSE) if asked is None else asked
+        if asked is None:
+            asked = (
+                min(_PAUSES.pause(self._failures - 1, random()), _LONGEST_PAUSE) if self._failures else 0.0
+            )
         self._failures += 1
-        if now + pause > self._since + self._server.patience:
+        if now + asked > self._since + self._server.patience:
             raise problem from None
-        return pause
+        return asked
 
     def ended(self) -> float:
         """Return the seconds until the next connection, after one that ended before the stream was over."""
