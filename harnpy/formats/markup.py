@@ -45,7 +45,12 @@ def joined(*children: Child) -> Markup:
 
 
 def text(given: str) -> Markup:
-    return Markup(escape(_UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", given)))
+    return Markup(escape(writable(given)))
+
+
+def writable(given: str) -> str:
+    """Return a text without the characters that HTML can't contain."""
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", given)
 
 
 def _written(child: Child) -> str:
