@@ -11,6 +11,7 @@ import asyncio
 import json
 import os.path
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
@@ -50,6 +51,8 @@ _INVALID_PARAMS: Final = -32602
 _INTERNAL: Final = -32603
 _PARSE_ERROR: Final = -32700
 
+#: Seconds that a client which has closed its end leaves for what it has asked already.
+_GRACE: Final = 1.0
 #: How many sessions a page of `session/list` has.
 _PAGE: Final = 50
 #: How much of a session's first prompt is its title.
@@ -65,8 +68,19 @@ class Stdio:
         self._lines = Lines(reader)
         self._writer = LineWriter(writer)
         self._is_gone = False
+        #: The requests that have no answer yet.
+        self._due: set[str] = set()
+        self._paid = asyncio.Event()
 
     async def send(self, message: dict[str, Any]) -> None:
+        try:
+            await self._send(message)
+        finally:
+            if "method" not in message:
+                self._due.discard(_key(message))
+                self._paid.set()
+
+    async def _send(self, message: dict[str, Any]) -> None:
         if self._is_gone:
             return
         text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -91,14 +105,30 @@ class Stdio:
             if isinstance(params, dict):
                 # The SDK would pass its keys as arguments, over those that have the same name.
                 params.pop("_meta", None)
+            if "method" in message and "id" in message:
+                self._due.add(_key(message))
             return message
+        await self._settled()
         return None
+
+    async def _settled(self) -> None:
+        """Wait, not for long, for the answers to what a client has asked that has closed its end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                while self._due:
+                    self._paid.clear()
+                    await self._paid.wait()
 
     async def close(self) -> None:
         self._writer.close()
 
     async def _refuse(self, code: int, why: str) -> None:
         await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": why}})
+
+
+def _key(message: dict[str, Any]) -> str:
+    """Return what an id is known by: it may be anything, and an answer has the one of its request."""
+    return json.dumps(message.get("id"), default=str)
 
 
 # Errors.

@@ -147,7 +147,9 @@ def _results(message: Message) -> Iterator[tuple[str, Any, bool]]:
     held = [message] if message.get("role") != "user" else _blocks(message.get("content"))
     results = [each for each in held if each is message or each.get("type") == "tool_result"]
     for id, result in zip(ids, results, strict=True):
-        yield str(id), result.get("content"), result.get("is_error") is True
+        content = result.get("content")
+        is_failure = result.get("is_error") is True or str(content).startswith("Error:")
+        yield str(id), content, is_failure
 
 
 def _read(arguments: Any) -> Any:

@@ -499,7 +499,7 @@ class Agents:
         if not given.endswith(_EXTENSION) and not files.is_file(given):
             return self._of_table(given)
         source = files.read_text(given, "replace")
-        items = parse_cached(source).items
+        items = parse_cached(source, given).items
         if any(isinstance(item, ast.FnDecl) and item.pub and item.name == _ENTRY for item in items):
             vm = self._new_vm(given)
             self._lend(vm)

@@ -14,6 +14,7 @@ import msgspec
 from starlette.routing import BaseRoute, Match
 
 from harnpy.client import types as t
+from harnpy.formats.json import JsonError, parse_json
 from harnpy.formats.mismatch import mismatch, unread
 from harnpy.net.admission import CALLER
 from harnpy.serve import streams
@@ -269,10 +270,13 @@ def _decoded(text: bytes, headers: dict[bytes, bytes], kind: type[t.Body]) -> An
             raise Refused(415, "unsupported_type", "the body must be application/json")
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.ValidationError:
-        raise Refused(422, "invalid", unread(text, kind)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Refused(400, "bad_request", f"the body is no JSON: {unread(text, Any)}") from None
+        pass
+    try:
+        value = parse_json(text.decode())
+    except (JsonError, UnicodeDecodeError):
+        raise Refused(400, "bad_request", f"the body is no JSON: {unread(text, kind)}") from None
+    raise Refused(422, "invalid", mismatch(value, kind))
 
 
 def _key(given: bytes | None) -> str | None:

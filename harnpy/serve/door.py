@@ -21,6 +21,7 @@ from harnpy.formats.json import compact_json
 from harnpy.net import admission
 from harnpy.net.admission import CALLER, LEAVE, Bounds, Incoming
 from harnpy.serve import signin
+from harnpy.serve.journal import note_route
 from harnpy.serve.service import Caller, Refused
 from harnpy.serve.site import given_key, host_name, is_local_name
 
@@ -166,6 +167,7 @@ class Door:
             await _pass_over(receive, scope)
             raise _too_large()
         if path in (signin.PATH, signin.OUT) and (answer := await self._sign(scope, asking, receive)):
+            note_route(scope, path)
             await send.answer(*answer)
         elif self._is_open(path, asking):
             await self._app(scope, _Body(receive, scope), send)

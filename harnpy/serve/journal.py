@@ -111,6 +111,12 @@ class Journal:
         self._say(f"error: {scope['type']} {route}: {type(error).__name__} at {where}")
 
 
+def note_route(scope: AsgiMessage, path: str) -> None:
+    """Have the journal call the route of a request by its template."""
+    if _NOTES in scope:
+        scope[_NOTES]["route"] = path
+
+
 class Routed:
     """A router, of whose routes the journal knows the templates."""
 
@@ -125,7 +131,7 @@ class Routed:
             # Starlette before 1.10 doesn't say which route it took, but whom it led to.
             path = getattr(scope.get("route"), "path", None) or self._templates.get(scope.get("endpoint"))
             if path is not None:
-                scope[_NOTES]["route"] = path
+                note_route(scope, path)
 
 
 def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,7 +60,7 @@ class Metrics:
             classes = self._classes[name].get(labels)
             if classes is None:
                 classes = self._classes[name][labels] = [0] * (len(BUCKETS) + 1)
-            classes[sum(bound < value for bound in BUCKETS)] += 1
+            classes[bisect_left(BUCKETS, value)] += 1
             self._sums[name, labels] = self._sums.get((name, labels), 0.0) + value
 
     def gauge(self, name: str, read: Callable[[], float]) -> None:

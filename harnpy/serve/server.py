@@ -15,17 +15,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, Router
 
-from harnpy.client import types as t
 from harnpy.eventlog.bearer import BearerSessions
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
 from harnpy.net.admission import CALLER
+from harnpy.serve import api, portal
 from harnpy.serve.agents import Agents
 from harnpy.serve.budgets import Spending
 from harnpy.serve.door import LONGEST_BODY, Door
 from harnpy.serve.journal import Journal, Routed
 from harnpy.serve.metrics import CONTENT_TYPE, Metrics
 from harnpy.serve.service import Caller, Service
-from harnpy.session.aio import AsyncSessionRuntime
 from harnpy.session.runtime import SessionRuntime
 from harnpy.session.stores import store_settings
 from harnpy.storage.opening import open_store, shown
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from harnpy import Vm
     from harnpy.serve.site import Site
-    from harnpy.session.agents import AgentDef, TurnResult
+    from harnpy.session.agents import TurnResult
     from harnpy.storage.contract import Store
     from harnpy.world.connections import Application, AsgiMessage, Listener, Receive, Send
     from harnpy.world.http import Listening
@@ -139,37 +138,23 @@ def _plain(router: Router) -> Application:
     return routed
 
 
-class Answering:
-    """The agents of a server as a service has them answer: their turns are counted."""
+class CountedAgents(Agents):
+    """Agents whose turns are counted."""
 
-    def __init__(self, agents: Agents, metrics: Metrics) -> None:
-        self._agents = agents
-        self._metrics = metrics
+    metrics: Metrics
 
-    def listed(self) -> list[t.Agent]:
-        found = self._agents
-        return [
-            t.Agent(name=name, kind=found.kind(name), description=found.description(name))
-            for name in found.names
-        ]
-
-    def definition(self, name: str) -> AgentDef | None:
-        return self._agents.definition(name)
-
-    async def prompt(
-        self, runtime: SessionRuntime, session_id: str, prompt: Any, **options: Any
-    ) -> TurnResult:
+    async def prompt(self, *given: Any, **options: Any) -> TurnResult:
         try:
-            result = await self._agents.prompt(AsyncSessionRuntime(runtime), session_id, prompt, **options)
+            result = await super().prompt(*given, **options)
         except Exception:
-            self._metrics.count("turns_total", "failed")
+            self.metrics.count("turns_total", "failed")
             raise
-        self._metrics.count("turns_total", result.status)
-        self._metrics.count("cost_usd_total", by=result.cost)
+        self.metrics.count("turns_total", result.status)
+        self.metrics.count("cost_usd_total", by=result.cost)
         for kind in ("input", "output"):
             number = (result.usage or {}).get(f"{kind}_tokens")
             if isinstance(number, int):
-                self._metrics.count("tokens_total", kind, by=number)
+                self.metrics.count("tokens_total", kind, by=number)
         return result
 
 
@@ -205,22 +190,21 @@ async def serve(
     for they must neither go on here nor be cancelled. Raises NotServed, and what opening the store or loading
     an agent raises.
     """
-    from harnpy.serve import api, portal
-
     world, site = World(), options.site
     async with AsyncExitStack() as stack:
         url = options.store or store_settings(world).url
         store = stack.enter_context(closing(open_store(url)))
         log, tokens = _logs(world, options, store, stack)
-        agents = await stack.enter_async_context(Agents(options.agents, store, new_vm=new_vm))
+        agents = await stack.enter_async_context(CountedAgents(options.agents, store, new_vm=new_vm))
         runtime = stack.enter_context(closing(SessionRuntime(store, agents=agents.loops, share_chunks=True)))
-        metrics, spending = Metrics(), Spending(runtime, world.clock.now)
+        agents.metrics = metrics = Metrics()
+        spending = Spending(runtime, world.clock.now)
 
         async def within_budget(caller: Caller) -> None:
             if caller.limits is not None and caller.limits.cost_per_day is not None:
                 await service.blocking(lambda: spending.check(caller))
 
-        service = Service(runtime, Answering(agents, metrics), log=log, before_send=within_budget)
+        service = Service(runtime, agents, log=log, before_send=within_budget)
         stack.push_async_callback(service.close)
         routes = [*api.routes(service), *portal.routes(service)]
         server = Server(service, routes, site, BearerSessions(tokens), output, metrics)

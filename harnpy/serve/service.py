@@ -31,7 +31,7 @@ from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
 from harnpy.session.runtime import SessionQuery
-from harnpy.storage.contract import PAGE, position
+from harnpy.storage.contract import PAGE, position, terms
 from harnpy.storage.errors import StorageError
 from harnpy.world.ids import RealIds
 
@@ -472,6 +472,8 @@ class Service:
 
     @on_session("write")
     async def inject(self, caller: Caller, id: str, body: t.Inject) -> t.Event:
+        if not body.content or not isinstance(body.content, str | list):
+            raise Refused(422, "invalid", "`content` must be a text, or a list of blocks, that isn't empty")
         message = {"role": body.role, "content": body.content}
         return await self.blocking(lambda: self._injected(id, message, body.client))
 
@@ -543,6 +545,10 @@ class Service:
         limit: int = 50,
     ) -> t.HitList:
         _bounded("limit", limit)
+        try:
+            terms(query)
+        except StorageError as error:
+            raise Refused(422, "invalid", f"`q`: {error.message}") from None
         if session is not None:
             await self.seen(caller, session)
         return await self.blocking(lambda: self._found(caller, query, session, types, limit))

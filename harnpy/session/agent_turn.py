@@ -476,6 +476,8 @@ class Turn:
         for."""
         if not isinstance(text, str):
             raise unexpected(self.agent, "emitted", text, "text")
+        if not self.session.is_replaying:
+            self.session.live.show(self.events[0].seq, text)
         if self._sink is None:
             return None
         told = self._sink(text)
@@ -483,6 +485,11 @@ class Turn:
             told.close()
             raise InvalidArgument("`stream` must be a plain function: `aio` has `stream()` for loops")
         return told if isinstance(told, Future) else None
+
+    def start_answer(self) -> None:
+        """Have the next text that is shown take the place of what was shown of the answer: a model that
+        failed is asked again."""
+        self.session.live.end_answer(self.events[0].seq)
 
     def _take_pieces(self) -> None:
         messages = messages_of(self.agent, "".join(self._pieces))

@@ -38,12 +38,13 @@ def command(agent: str, store: str | None, debug: bool) -> int:
     from harnpy.cli.console import report_failure
     from harnpy.cli.process import take_streams
     from harnpy.serve.program import NotServed
+    from harnpy.storage.errors import StorageError
     from harnpy.vm.errors import ExitRequest
 
     reader, writer = take_streams()
     try:
         asyncio.run(_serve(agent, store, reader, writer))
-    except NotServed as error:
+    except (NotServed, StorageError) as error:
         complain(f"error: {error}")
         return FAILED
     except ExitRequest as request:
