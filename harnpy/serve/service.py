@@ -23,9 +23,11 @@ from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.refusals import Refused as Refused
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
+from harnpy.session import clients
 from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
+from harnpy.session.errors import SessionConflict
 from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
@@ -117,12 +119,12 @@ class Definitions:
     async def prompt(
         self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
     ) -> TurnResult:
-        agent, client, sink, key = (options.pop(name, None) for name in ("agent", "client", "sink", "key"))
+        agent, client, key = (options.pop(name, None) for name in ("agent", "client", "key"))
         if agent is not None:
             self.definition(agent)
         if client is not None:
             options["client"] = client
-        return await runtime.send(session_id, prompt, stream=sink, idempotency_key=key, **options)
+        return await runtime.send(session_id, prompt, idempotency_key=key, **options)
 
 
 def _no_agent(name: str) -> Refused:
@@ -205,9 +207,8 @@ class Service:
         self._windows: dict[str, tuple[int, bytes]] = {}
         self._ids = RealIds()
         self.feeds = Feeds(runtime, self.blocking)
-        self.sends = Sends(runtime, self.feeds, self._prompt, self.blocking)
+        self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
         self.people = People(runtime, self.log)
-        self.people.on_cancel(lambda cancel: self.feeds.on_loop(self.sends.cancel, *cancel))
         self._runs = Runs(self.store, self.log, engine)
 
     # The service itself.
@@ -432,8 +433,12 @@ class Service:
     ) -> t.EventList:
         _bounded("limit", limit)
         wanted = None if types is None else frozenset(types)
-        read = lambda: self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)  # noqa: E731
-        found = await self.blocking(lambda: [shown.event(event) for event in read()])
+
+        def read() -> list[t.Event]:
+            events = self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)
+            return [shown.event(event) for event in events]
+
+        found = await self.blocking(read)
         more = len(found) > limit
         return t.EventList(events=found[:limit], next=found[limit - 1].seq if more else None)
 
@@ -478,8 +483,15 @@ class Service:
         return await self.blocking(lambda: self._injected(id, message, body.client))
 
     def _injected(self, id: str, message: dict[str, Any], client: str | None) -> t.Event:
-        live = self.runtime.get(id)
-        return shown.event(live.append_message(message))
+        while True:
+            live = self.runtime.get(id)
+            try:
+                with live.lock:
+                    if client is not None:
+                        clients.admit(live, client, self.runtime.controller_timeout)
+                    return shown.event(live.append_message(message))
+            except SessionConflict:
+                continue  # somebody else was attached just now
 
     @on_session("write")
     async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
@@ -642,32 +654,30 @@ class Service:
         yield await self._turn(id, key)
 
     async def _turn(self, id: str, key: str) -> t.Turn:
-        def find() -> t.Turn:
-            live = self.runtime.get(id)
-            started = shown.find_turn(live, key)
-            if started is None:
-                raise Refused(404, "not_found", f"session '{id}' has no turn of the key '{key}'")
-            return shown.turn(live, started)
+        found = await self.blocking(partial(self.sends.known, id, key))
+        if found is None:
+            raise Refused(404, "not_found", f"session '{id}' has no turn of the key '{key}'")
+        return found
 
-        return await self.blocking(find)
-
-    async def _prompt(
-        self, id: str, prompt: Any, key: str, sink: Callable[[str], Any], options: dict[str, Any]
-    ) -> TurnResult:
-        self.people.follow()
+    async def _prompt(self, id: str, prompt: Any, key: str | None, options: dict[str, Any]) -> TurnResult:
+        loop = asyncio.get_running_loop()
+        self.people.follow(lambda cancel: loop.call_soon_threadsafe(self.sends.cancel, *cancel))
+        people = {"approvals": self.people.approvals, "inputs": self.people.inputs(id)}
         try:
-            return await self.prompted.prompt(
-                self._face,
-                id,
-                prompt,
-                key=key,
-                sink=sink,
-                approvals=self.people.approvals,
-                inputs=self.people.inputs(id),
-                **options,
-            )
+            return await self.prompted.prompt(self._face, id, prompt, key=key, **people, **options)
         finally:
             self.people.leave()
+
+    def _takes_keys(self, id: str, agent: str | None) -> bool:
+        """Return whether the turns of whoever answers in a session have keys: those of programs have none."""
+        names = self.prompted.names
+        if agent is None:
+            facts = self.runtime.get(id).agent_facts()
+            if facts.get("definition") or not names:
+                return True
+            name = facts.get("agent_name", "")
+            agent = name if name in names else names[0]
+        return self.prompted.kind(agent) == "definition"
 
     @on_session("read")
     async def turn(self, caller: Caller, id: str, key: str) -> t.Turn:
@@ -696,7 +706,7 @@ class Service:
 
     def _clients(self, live: LiveSession) -> t.ClientList:
         view, now = live.view, live.clock.now()
-        timeout = getattr(self.runtime, "controller_timeout", 30.0)
+        timeout = self.runtime.controller_timeout
 
         def is_stale(record: dict[str, Any]) -> bool:
             seen = datetime.fromisoformat(record["last_seen_at"]).astimezone(UTC).timestamp()

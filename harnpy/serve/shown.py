@@ -179,9 +179,8 @@ def find_turn(log: Session, key: str) -> Event | None:
     return None
 
 
-def turn(log: Session, started: Event) -> t.Turn:
+def turn(log: Session, started: Event, key: str) -> t.Turn:
     """Return what became of a turn so far."""
-    key = key_of(started) or ""
     events = [log.origin.own(each) for each in (started, *events_of(log, started))]
     end = next((each for each in events if each.type == kinds.TURN_COMPLETED), None)
     if end is None:

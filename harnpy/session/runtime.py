@@ -361,6 +361,11 @@ class ClientsMixin:
 
     _controller_timeout: float
 
+    @property
+    def controller_timeout(self) -> float:
+        """Return after how many seconds a controller that isn't heard of doesn't count."""
+        return self._controller_timeout
+
     def get(self, id: str) -> LiveSession:
         raise NotImplementedError
 

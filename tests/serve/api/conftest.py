@@ -37,7 +37,7 @@ class Answering:
     async def prompt(self, runtime: Any, id: str, prompt: Any, **options: Any) -> Any:
         text = str(prompt)
         self.runs += 1
-        agent, key, sink = (options.pop(name, None) for name in ("agent", "key", "sink"))
+        agent, key = (options.pop(name, None) for name in ("agent", "key"))
 
         async def answer(messages: Any, turn: Any) -> Any:
             if "tool" in text:
@@ -51,7 +51,7 @@ class Answering:
             for word in ("one ", "two ", "three"):
                 yield word
 
-        return await runtime.send(id, prompt, agent=answer, stream=sink, idempotency_key=key, **options)
+        return await runtime.send(id, prompt, agent=answer, idempotency_key=key, **options)
 
 
 class Api:
