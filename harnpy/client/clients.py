@@ -240,7 +240,7 @@ class Client(Verbs):
 class AsyncClient(Verbs):
     """A client whose verbs are awaited. Use it in an ``async with`` block, or `disconnect` it when done.
 
-    The arguments are those of `Client`.
+    The arguments are those of `Client`. Who doesn't read an iterator to its end closes it (`aclosing`).
     """
 
     def __init__(
