@@ -43,7 +43,8 @@ class Slow:
         text = ANSWER if last["role"] == "tool" else f"You said: {last['content']}"
         for number, word in enumerate(text.split(" ")):
             await asyncio.sleep(WORD)
-            request.shown.piece(" " * bool(number) + word)
+            if request.shown is not None:
+                request.shown.piece(" " * bool(number) + word)
         return said(request, text, [])
 
 
