@@ -24,7 +24,7 @@ Popen = Callable[..., "subprocess.Popen[Any]"]
 
 #: Seconds after which a wait for another process or for a thread is given up: a last resort against
 #: hanging, longer than anything takes on the busiest machine.
-PATIENCE = 300
+PATIENCE = 12
 
 
 @contextmanager
