@@ -6,6 +6,7 @@ A campaign takes another seed each time, which the head of the run shows; `--cam
 
 from __future__ import annotations
 
+import faulthandler
 from random import randrange
 from typing import Any
 
@@ -174,6 +175,13 @@ def pytest_configure(config: pytest.Config) -> None:
     COUNT.seed = seed
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = seed
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let a campaign's tests take as long as they do."""
+    if COUNT.campaign:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(optionalhook=True)
