@@ -6,9 +6,13 @@ A campaign takes another seed each time, which the head of the run shows; `--cam
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+=======
+import faulthandler
+>>>>>>> engines
 from random import randrange
 from typing import Any
 from zlib import crc32
@@ -185,6 +189,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = seed
 
 
+<<<<<<< HEAD
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave each test above the stores on one of them, now this and now that; on all of them in a campaign."""
     if COUNT.campaign:
@@ -212,6 +217,13 @@ def _on_other_stores(items: Iterable[pytest.Item]) -> Iterable[pytest.Item]:
 
 def _is_store(value: object) -> bool:
     return isinstance(value, str) and _ON.fullmatch(value) is not None
+=======
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let a campaign's tests take as long as they do."""
+    if COUNT.campaign:
+        faulthandler.cancel_dump_traceback_later()
+>>>>>>> engines
 
 
 @pytest.hookimpl(optionalhook=True)
