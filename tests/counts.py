@@ -6,13 +6,10 @@ A campaign takes another seed each time, which the head of the run shows; `--cam
 
 from __future__ import annotations
 
-<<<<<<< HEAD
+import faulthandler
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-=======
-import faulthandler
->>>>>>> engines
 from random import randrange
 from typing import Any
 from zlib import crc32
@@ -24,7 +21,7 @@ _EXAMPLES = 100
 
 #: The parameters that say on which store a test is: a kind, or a URL with a place for the test's directory.
 _ON = re.compile("(memory|jsonl|sqlite|postgres)|memory:|(jsonl|sqlite):{.*")
-#: Whose tests need no more than a store: all four keep one contract, for which `storage` and `guarantees` stand.
+#: Whose tests need just a store: all four keep one contract, for which `storage` and `guarantees` stand.
 _ABOVE_STORES = ("adapters", "agent", "cli/commands", "eventlog", "session")
 
 
@@ -189,9 +186,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = seed
 
 
-<<<<<<< HEAD
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave each test above the stores on one of them, now this and now that; on all of them in a campaign."""
+    """Leave each test above the stores on one of them, now this and now that; in a campaign on all."""
     if COUNT.campaign:
         return
     above = tuple(f"tests/{folder}/" for folder in _ABOVE_STORES)
@@ -217,13 +213,13 @@ def _on_other_stores(items: Iterable[pytest.Item]) -> Iterable[pytest.Item]:
 
 def _is_store(value: object) -> bool:
     return isinstance(value, str) and _ON.fullmatch(value) is not None
-=======
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Let a campaign's tests take as long as they do."""
     if COUNT.campaign:
         faulthandler.cancel_dump_traceback_later()
->>>>>>> engines
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -22,14 +22,9 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Popen = Callable[..., "subprocess.Popen[Any]"]
 
 #: Seconds after which a wait for another process or for a thread is given up: a last resort against
-<<<<<<< HEAD
-#: hanging, longer than anything takes on the busiest machine.
-PATIENCE = 12
-=======
 #: hanging, longer than anything takes on the busiest machine, and shorter than what pytest gives a test
 #: (``faulthandler_timeout``).
 PATIENCE = 240
->>>>>>> engines
 
 
 @contextmanager
