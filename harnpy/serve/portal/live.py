@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harnpy.client import types as t
 from harnpy.serve.portal.runs import requests_of, run_regions
 from harnpy.serve.portal.session import regions_of, stretch
-from harnpy.serve.portal.transcript import PAGE, Reader, entries, learn
+from harnpy.serve.portal.transcript import PAGE, STEP_TYPES, Reader, entries, learn, with_steps
 from harnpy.serve.refusals import Refused
 from harnpy.serve.shown import SAID, entry
 from harnpy.serve.streams import ALIVE, encoded
@@ -51,6 +51,7 @@ async def session_stream(
     learn((each for each in earlier.entries if each.seq <= after), reader.names)
     tokens = (await service.window(caller, id)).tokens
     ended = 0
+    steps: list[t.Event] = []
     sent: dict[str, Markup] = {}
     for part in _changed(regions_of(session, tokens, caller, client), sent):
         yield part
@@ -70,7 +71,11 @@ async def session_stream(
                     shown, _ = await stretch(service, caller, id, event.seq + 1)
                     yield frame("all", {"html": str(await to_thread(entries, shown, reader))}, event.seq)
                 elif event.type in SAID:
-                    yield frame("entries", {"html": str(entries([entry(event)], reader))}, event.seq)
+                    said = with_steps([entry(event)], steps)
+                    yield frame("entries", {"html": str(entries(said, reader))}, event.seq)
+                    steps = []
+                elif event.type in STEP_TYPES:
+                    steps.append(event)
                 if event.type in _RESIZING:
                     tokens = (await service.window(caller, id)).tokens
                 if event.type not in _QUIET:
