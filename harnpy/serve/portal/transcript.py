@@ -56,6 +56,12 @@ def entries(shown: Iterable[t.Entry], reader: Reader) -> Markup:
 
 #: What a step leaves in the log beside the message that it makes, which comes behind.
 STEP_TYPES = (kinds.STEP_COMPLETED, kinds.TRANSCRIPT_EVENT)
+_THOUGHT = "private_reasoning"
+
+
+def is_of_step(event: t.Event) -> bool:
+    """Return whether it says what a step has cost, used or thought."""
+    return event.type == kinds.STEP_COMPLETED or event.data.get("kind") == _THOUGHT
 
 
 def with_steps(said: Sequence[t.Entry], steps: Iterable[t.Event]) -> list[t.Entry]:
@@ -75,9 +81,7 @@ def with_steps(said: Sequence[t.Entry], steps: Iterable[t.Event]) -> list[t.Entr
 
 def _with(entry: t.Entry, steps: Sequence[t.Event]) -> t.Entry:
     done = [step for step in steps if step.type == kinds.STEP_COMPLETED]
-    thoughts = [
-        str(step.data.get("text") or "") for step in steps if step.data.get("kind") == "private_reasoning"
-    ]
+    thoughts = [str(step.data.get("text") or "") for step in steps if step.data.get("kind") == _THOUGHT]
     usage = done[-1].data.get("usage") if done else None
     return replace(
         entry,
