@@ -454,7 +454,7 @@ class Service:
             events = live.read(after=after, types=shown.SAID, limit=limit + 1)
             if not events:
                 return t.History(entries=found)
-            found += [shown.entry(event) for event in events if branch.has(event.seq)]
+            found += [shown.entry(shown.event(event)) for event in events if branch.has(event.seq)]
             after = events[-1].seq
         return t.History(entries=found[:limit], next=found[limit - 1].seq)
 
