@@ -115,6 +115,9 @@ class Prompted(Protocol):
 
     def description(self, name: str) -> str: ...
 
+    def file(self, name: str) -> str | None:
+        """Return the file of a program; None for a definition."""
+
     def definition(self, name: str) -> AgentDef | None:
         """Return the definition of an agent; None of one that is a program. Raises `Fault` for no agent."""
 
@@ -133,6 +136,9 @@ class Definitions:
         raise _no_agent(name)
 
     def description(self, name: str) -> str:
+        raise _no_agent(name)
+
+    def file(self, name: str) -> str | None:
         raise _no_agent(name)
 
     def definition(self, name: str) -> AgentDef | None:
@@ -785,19 +791,22 @@ class Service:
             if request.session is not None and request.session not in visible:
                 head = self.store.head(KIND, request.session)
                 visible[request.session] = head is not None and self._sees(caller, info_of(head))
-        return [each for each in found if visible[each.session] and id in (None, each.session)]
+        found = [each for each in found if visible[each.session] and id in (None, each.session)]
+        return found if id is not None else [*found, *self._runs.requests(_principal(caller))]
 
     @needs("approve")
     async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request:
         found = await self.blocking(lambda: self._requests(caller, None))
         request = next((each for each in found if each.id == request_id), None)
+        taken = Refused(409, "conflict", f"request '{request_id}' is answered already")
         if request is None:
             if await self.blocking(lambda: self.people.is_answered(request_id)):
-                raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+                raise taken
             raise Refused(404, "not_found", f"no open request has the id '{request_id}'")
         refusals.check_answer(request, body)
-        if not await self.blocking(lambda: self.people.answer(request, body, caller.principal)):
-            raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+        of = self.people if request.run is None else self._runs
+        if not await self.blocking(lambda: of.answer(request, body, caller.principal)):
+            raise taken
         return request
 
     # Runs and waitpoints.
@@ -813,8 +822,11 @@ class Service:
     async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
         if self._is_draining:
             raise Refused(503, "draining", "this server is about to stop: start the run at another one")
-        job = self._runs.job(self.prompted, body)
-        return await in_thread(lambda: self._runs.start(job, body.id, caller.principal))
+
+        def start() -> t.Run:
+            return self._runs.start(self._runs.job(self.prompted, body), body.id, caller.principal)
+
+        return await in_thread(start)
 
     @needs("read")
     async def run(self, caller: Caller, id: str) -> t.Run:
