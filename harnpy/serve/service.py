@@ -767,13 +767,22 @@ class Service:
 
     @on_session("read")
     async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.heartbeat(id, client))
         return found
 
     @on_session("read")
     async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
         return found
+
+    async def _check_client(self, caller: Caller, id: str, client: str) -> None:
+        """Have callers who may only look leave the controller alone."""
+        if not caller.may("write"):
+            known = await self.blocking(lambda: self.runtime.get(id).view.controller_id())
+            if known == client:
+                self.check(caller, "write")
 
     # People.
 
