@@ -18,7 +18,7 @@ from harnpy.workflow.engines.run_log import KIND, RunLog
 
 if TYPE_CHECKING:
     from harnpy.eventlog.contract import EventLog
-    from harnpy.serve.service import Prompted
+    from harnpy.serve.prompted import Prompted
     from harnpy.storage.contract import Store
     from harnpy.workflow.engines.contract import Engine, Job, RunInfo
 

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import lru_cache, partial, wraps
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
@@ -21,6 +21,7 @@ from harnpy.faults import Fault
 from harnpy.serve import refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.people import Cancel, People, open_requests
+from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
@@ -39,8 +40,6 @@ from harnpy.storage.errors import StorageError
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harnpy.eventlog.contract import EventLog
     from harnpy.serve.sends import Sending
     from harnpy.session.agents import AgentDef, TurnResult
@@ -103,60 +102,6 @@ class Caller(NamedTuple):
 def _held(scopes: frozenset[str]) -> frozenset[str]:
     """Return the scopes, and what they hold."""
     return frozenset().union(*(HOLDS[scope] for scope in scopes))
-
-
-class Prompted(Protocol):
-    """The agents of a server, and what has them answer: `harnpy.serve.agents.Agents`."""
-
-    @property
-    def names(self) -> Sequence[str]: ...
-
-    def kind(self, name: str) -> Literal["definition", "program"]: ...
-
-    def description(self, name: str) -> str: ...
-
-    def file(self, name: str) -> str | None:
-        """Return the file of a program; None for a definition."""
-
-    def definition(self, name: str) -> AgentDef | None:
-        """Return the definition of an agent; None of one that is a program. Raises `Fault` for no agent."""
-
-    async def prompt(
-        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
-    ) -> TurnResult:
-        """Run a turn of the session, and return what became of it."""
-
-
-class Definitions:
-    """The agents of a server without AGENTs: sessions are answered by their own definitions."""
-
-    names: Sequence[str] = ()
-
-    def kind(self, name: str) -> Literal["definition", "program"]:
-        raise _no_agent(name)
-
-    def description(self, name: str) -> str:
-        raise _no_agent(name)
-
-    def file(self, name: str) -> str | None:
-        raise _no_agent(name)
-
-    def definition(self, name: str) -> AgentDef | None:
-        raise _no_agent(name)
-
-    async def prompt(
-        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
-    ) -> TurnResult:
-        agent, client, key = (options.pop(name, None) for name in ("agent", "client", "key"))
-        if agent is not None:
-            self.definition(agent)
-        if client is not None:
-            options["client"] = client
-        return await runtime.send(session_id, prompt, idempotency_key=key, **options)
-
-
-def _no_agent(name: str) -> Refused:
-    return Refused(422, "invalid", f"there is no agent `{name}`: this server has none")
 
 
 def needs(
