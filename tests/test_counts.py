@@ -7,9 +7,9 @@ from tests.counts import Counts
 
 def test_without_a_campaign_counts_are_small() -> None:
     counts = Counts()
-    assert counts.signals == 20
-    assert counts.silent_share == 18
-    assert counts.examples(40) == 40
+    assert counts.signals == 10
+    assert counts.silent_share == 37
+    assert counts.examples(40) == 20
     assert counts.seeds(3) == range(3)
 
 
@@ -25,7 +25,7 @@ def test_a_campaign_tries_much_from_its_own_seed() -> None:
 def test_a_small_campaign_tries_no_less_than_ci() -> None:
     counts = Counts()
     counts.campaign = 0.01
-    assert counts.signals == 20
+    assert counts.signals == 10
     assert counts.differential_programs == 200
     assert counts.examples(40) == 40
     assert counts.silent_share == 1
