@@ -69,6 +69,7 @@ class Counts:
     harmless_strings = Size(1_000, 10_000)
     broken_replies = Size(250, 50_000)
     damaged_messages = Size(16, 5_000)
+    damaged_records = Size(100, 10_000)
     durable_programs = Size(100, 2_000)
     killed_programs = Size(1, 30)
     killed_graphs = Size(1, 20)
@@ -103,6 +104,7 @@ class Counts:
     streamed_events = Size(1_000, 100_000)
     server_events = Size(500, 100_000)
     writes = Size(6, 500)
+    path_calls = Size(2_000, 100_000)
     sandbox_calls = Size(400, 100_000)
     #: A reply is cut off at one of so many bytes.
     wire_share = Size(199, 1)
