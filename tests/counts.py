@@ -20,7 +20,7 @@ _EXAMPLES = 100
 
 #: The parameters that say on which store a test is: a kind, or a URL with a place for the test's directory.
 _ON = re.compile("(memory|jsonl|sqlite|postgres)|memory:|(jsonl|sqlite):{.*")
-#: Whose tests need no more than a store: all four keep one contract, for which `storage` and `guarantees` stand.
+#: Whose tests need just a store: all four keep one contract, for which `storage` and `guarantees` stand.
 _ABOVE_STORES = ("adapters", "agent", "cli/commands", "eventlog", "session")
 
 
@@ -48,7 +48,7 @@ class Counts:
         self.seed = 0
 
     def examples(self, usual: int) -> int:
-        """Return how many examples of a property are tried: half of ``usual`` in CI, or many times as many."""
+        """Return how many examples of a property are tried: in CI half of ``usual``, else many times it."""
         if not self.campaign:
             return (usual + 1) // 2
         return max(usual, round(usual * _EXAMPLES * self.campaign))
@@ -191,21 +191,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave each test above the stores on one of them, now this and now that; on all of them in a campaign."""
+    """Leave each test above the stores on one of them, chosen by its name; in a campaign on all."""
     if COUNT.campaign:
         return
     above = tuple(f"tests/{folder}/" for folder in _ABOVE_STORES)
-    left_out = set(_on_other_stores(item for item in items if item.nodeid.startswith(above)))
+    left_out = set(on_other_stores(item for item in items if item.nodeid.startswith(above)))
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 
 
-def _on_other_stores(items: Iterable[pytest.Item]) -> Iterable[pytest.Item]:
-    """Yield those tests that another one is but for its store."""
+def on_other_stores(items: Iterable[pytest.Item]) -> Iterable[pytest.Item]:
+    """Yield the tests that are left out: of those that are alike but for their store, all but one."""
     alike = defaultdict[object, list[pytest.Item]](list)
     for item in items:
-        call = getattr(item, "callspec", None)
+        call: Any = getattr(item, "callspec", None)
         stores = {name for name, value in call.params.items() if _is_store(value)} if call else ()
         if stores:
             others = frozenset((name, id(value)) for name, value in call.params.items() if name not in stores)
