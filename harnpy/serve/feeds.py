@@ -259,6 +259,11 @@ class Feeds:
             if observers is not None:
                 observers.leave(self._listeners.pop(id))
 
+    def close(self) -> None:
+        """Look at the store no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+
     # What other processes append.
 
     async def _look(self) -> None:

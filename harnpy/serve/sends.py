@@ -1,8 +1,8 @@
 """Turns that a server has begun, one at a time for a session, and those of a server that is gone.
 
 A turn runs as a task of the server, whoever waits for it. What is known of it is in the session's log, under
-its key, so every server knows it; one whose server has died is entered again by the next one
-that gets the session's lease. A program's turn isn't: nobody knows what it has done. Spec: 11 §1.6, 10 §C16.5.
+its key, so every server knows it; one whose server has died is entered again by the next one that gets the
+session's lease. A program's turn isn't: nobody knows what it has done. Spec: 11 §1.6, 10 §C16.5.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
 #: The register that holds the options of the last send which had any.
 OPTIONS: Final = "metadata.serve.send"
 #: Seconds between two looks for turns whose server is gone; microseconds by which looks overlap.
-LOOK: Final = 5.0
+LOOK: Final = 1.0
 MARGIN: Final = 10_000_000
 
+#: Seconds that turns which are handed on may take to stop.
+_STOPPING: Final = 1.0
 _NOTES: Final = frozenset({kinds.REGISTER_SET})
 
 _log = logging.getLogger(__name__)
@@ -107,6 +110,8 @@ class Sends:
         self._running: dict[str, Sending] = {}
         #: Sessions with a turn that has no end, as far as was looked, and the newest head that was seen.
         self._open: set[str] = set()
+        #: Who has the lease of such a session, and until when, as far as is known.
+        self._held: dict[str, LeaseHeld] = {}
         self._seen = 0
         self._looking: asyncio.Task[None] | None = None
 
@@ -268,6 +273,10 @@ class Sends:
         head = store.head(KIND, id)
         if head is None or not _is_open(head):
             self._open.discard(id)
+            self._held.pop(id, None)
+            return None
+        held = self._held.get(id)
+        if held is not None and held.expires_at > time() and not self._machine.is_gone(held.owner):
             return None
         live = self._runtime.get(id)
         turns = [turn for turn in shown.open_turns(live) if str(turn.body.get("key", "")).startswith(KEYS)]
@@ -275,7 +284,8 @@ class Sends:
             return None
         try:
             store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld:
+        except LeaseHeld as held:
+            self._held[id] = held
             return None
         turn = turns[0]
         key = shown.key_of(turn) or ""
@@ -301,13 +311,21 @@ class Sends:
             await asyncio.sleep(pause)
 
     async def drain(self, grace: float) -> int:
-        """Let the turns that run end, so many seconds at most. Return how many haven't."""
+        """Let the turns that run end, so many seconds at most; what is left is handed on to the next server.
+        Return how many those are."""
         if self._looking is not None:
             self._looking.cancel()
+        await self._wait_for_all(grace)
+        left = [sending.id for sending in self.all]
+        for id in left:
+            await in_thread(partial(self._runtime.hand_on, id))
+        await self._wait_for_all(_STOPPING)
+        return len(left)
+
+    async def _wait_for_all(self, seconds: float) -> None:
         tasks = [sending.task for sending in self.all if sending.task is not None]
         if tasks:
-            await asyncio.wait(tasks, timeout=grace)
-        return len(self.all)
+            await asyncio.wait(tasks, timeout=seconds)
 
 
 def _is_note(event: Event, key: str) -> bool:

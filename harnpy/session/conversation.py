@@ -167,9 +167,12 @@ class Conversation:
     def start_answer(self) -> None:
         """Have what is shown next take the place of what was shown of the answer."""
 
-    def show(self, text: str) -> Future[None] | None:
-        """Show the next piece of the model's answer to whoever watches. Return what has a result once it was
-        seen, if somebody wants to be waited for."""
+    def show(self, text: str) -> None:
+        """Show the next piece of the model's answer to those who watch the session."""
+
+    def show_sender(self, text: str) -> Future[None] | None:
+        """Show it to whoever has sent the turn. Return what has a result once it was seen, if they want to be
+        waited for."""
         return None
 
     def store(self) -> None:
@@ -458,18 +461,17 @@ class SessionConversation(Conversation):
     @property
     def is_watched(self) -> bool:
         session = followed(self._sessions, self)
-        return session is not None and is_stored(session)
+        return session is not None and is_stored(session) and session.has_audience
 
     def start_answer(self) -> None:
         session = followed(self._sessions, self)
         if session is not None and is_stored(session) and self.turn is not None:
             session.end_answer(self.turn.seq)
 
-    def show(self, text: str) -> Future[None] | None:
+    def show(self, text: str) -> None:
         session = followed(self._sessions, self)
         if session is not None and is_stored(session) and self.turn is not None:
             session.show(self.turn.seq, text)
-        return None
 
     def store(self) -> None:
         session = followed(self._sessions, self)

@@ -67,13 +67,16 @@ class TurnConversation(SessionConversation):
 
     @property
     def is_watched(self) -> bool:
-        return True
+        return self._turn.session.live.has_audience
 
     def start_answer(self) -> None:
         self._turn.start_answer()
 
-    def show(self, text: str) -> Future[None] | None:
-        return self._turn.show(text)
+    def show(self, text: str) -> None:
+        self._turn.show_watches(text)
+
+    def show_sender(self, text: str) -> Future[None] | None:
+        return self._turn.show_sender(text)
 
     def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
         return self._turn.session.recorded_call(type, **names)

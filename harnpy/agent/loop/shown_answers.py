@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harnpy.llm.text_format import visible_text
+from harnpy.llm.text_format import visible_so_far, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from harnpy.llm.request import Request
     from harnpy.session.conversation import Conversation
 
+#: An answer with markup is looked at anew when it has grown by one of so many parts.
+_PARTS = 32
+
 
 class ShownAnswers:
-    """Shows each answer of one loop as it comes, else once it is there. In text format its markup isn't
-    shown, so it is shown once it is there.
+    """Shows each answer of one loop as it comes, and what is missing once it is there.
 
-    ``on_chunk`` gets ``{text, start}``; it is called where the loop waits for its model, so it may wait, too.
+    In text format its markup isn't shown. What was shown too early is replaced, but for the sender, who can't
+    take anything back: they get such an answer once it is there. ``on_chunk`` gets ``{text, start}``; it is
+    called where the loop waits for its model, so it may wait, too.
     """
 
     def __init__(
@@ -37,33 +41,38 @@ class ShownAnswers:
         self._tasks = tasks
         self._on_chunk = on_chunk
         self._is_native = is_native
-        self._prefill = ""
-        self._came = False
-        self._is_told = False  # of something of this answer
+        self._begin()
+
+    def _begin(self, prefill: str = "") -> None:
+        self._prefill = prefill
+        self._came: list[str] = []  # of the answer itself
+        self._size = self._looked = 0
+        self._shown = ""
         self._untold: list[str] = []
+        self._is_told = False
 
     @property
     def reports(self) -> bool:
         """Return whether `tell` is to be called while the model answers."""
-        return self._on_chunk is not None and self._is_native
+        return self._on_chunk is not None
 
     def began(self, request: Request) -> None:
         """Take notice that a model is asked, for the first time or again."""
-        self._prefill = request.prefill or ""
-        self._came = self._is_told = False
-        self._untold = []
+        self._begin(request.prefill or "")
         self._conversation.start_answer()
 
     def piece(self, text: str) -> None:
         """Show the next piece of its text."""
-        if not self._is_native:
+        text = text if self._came else self._prefill + text
+        self._came.append(text)
+        if self._is_native:
+            self._show(text)
+            self._conversation.show_sender(text)
             return
-        if not self._came:
-            text = self._prefill + text
-        self._came = True
-        self._conversation.show(text)
-        if self._on_chunk is not None:
-            self._untold.append(text)
+        self._size += len(text)
+        if self._is_watched and self._size - self._looked >= self._looked // _PARTS:
+            self._looked = self._size
+            self._show_up_to(visible_so_far("".join(self._came)))
 
     def tell(self) -> None:
         """Call the loop's option with what has come since."""
@@ -73,15 +82,40 @@ class ShownAnswers:
             self._on_chunk({"text": text, "start": start})
 
     def ended(self, reply: Reply) -> None:
-        """Take the whole answer, and show it unless it came in pieces."""
-        came, self._came = self._came, False
-        if not came and (self._on_chunk is not None or self._conversation.is_watched):
-            text = self._prefill + reply.text
-            text = text if self._is_native else visible_text(text)
-            if text:
-                self._untold.append(text)
-                seen = self._conversation.show(text)
-                if seen is not None:
-                    seen.result()
+        """Take the whole answer, and show what wasn't yet."""
+        text = self._prefill + reply.text
+        if not self._is_native:
+            self._end(visible_text(text))
+        elif not self._came:
+            self._end(text)
         self.tell()
+        self._begin()
         self._tasks.go_on()
+
+    def _end(self, text: str) -> None:
+        if self._is_watched:
+            if not text.startswith(self._shown):
+                self._start_again()
+            self._show_up_to(text)
+        seen = self._conversation.show_sender(text) if text else None
+        if seen is not None:
+            seen.result()
+
+    @property
+    def _is_watched(self) -> bool:
+        return self._on_chunk is not None or self._conversation.is_watched
+
+    def _start_again(self) -> None:
+        self._conversation.start_answer()
+        self._shown, self._untold, self._is_told = "", [], False
+
+    def _show_up_to(self, text: str) -> None:
+        """Show an answer up to there, as far as that goes on what was shown."""
+        if len(text) > len(self._shown) and text.startswith(self._shown):
+            self._show(text[len(self._shown) :])
+            self._shown = text
+
+    def _show(self, text: str) -> None:
+        self._conversation.show(text)
+        if self._on_chunk is not None:
+            self._untold.append(text)

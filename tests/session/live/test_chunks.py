@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event as Flag
-from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,11 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy import AgentDef, LoopFactory
+from harnpy.agent.loop.shown_answers import ShownAnswers
+from harnpy.agent.tasks import OneTask
 from harnpy.llm.errors import CallError
+from harnpy.llm.reply import Reply
+from harnpy.llm.request import Request
+from harnpy.llm.text_format import visible_text
 from harnpy.session import Chunk, LiveWatch, SessionRuntime
 from harnpy.session.chunks import KIND
-from harnpy.storage import Store, open_store
-from tests.agent.factory.agents import Provider
+from harnpy.storage import Store
+from harnpy.world import World
 from tests.agent.factory.agents import said as replied
 from tests.counts import COUNT
 
@@ -64,6 +70,11 @@ class Reader:
             assert self.read(LONG), (text, self.shown)
 
 
+def there(watch: Any) -> list[Any]:
+    """What a watch has already."""
+    return list(iter(lambda: watch.next(0), None))
+
+
 @contextmanager
 def session_on(url: str, **options: Any) -> Iterator[SessionRuntime]:
     with SessionRuntime(url, **options) as runtime:
@@ -73,7 +84,9 @@ def session_on(url: str, **options: Any) -> Iterator[SessionRuntime]:
 
 ANSWERS = st.lists(st.lists(st.sampled_from(["a", "b ", "ça", "\nd"]), max_size=4), min_size=1, max_size=3)
 #: What else happens between two pieces: who reads, who begins to watch, what others append.
-MEANWHILE = st.sampled_from(["", "", "read 0", "read 1", "watch", "watch from 0", "attach", "inject", "again"])
+MEANWHILE = st.sampled_from(
+    ["", "", "read 0", "read 1", "watch", "watch from 0", "attach", "inject", "again"]
+)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -133,8 +146,10 @@ def test_who_reads_slowly_keeps_nobody_waiting_and_gets_all_of_it() -> None:
         def agent(messages: Any, turn: Any) -> Iterator[str]:
             return map(str, range(2000))
 
-        text = runtime.send("s", "go", agent=lambda messages, turn: (each for each in agent(messages, turn))).text
-        found = list(iter(lambda: slow.next(0), None))
+        text = runtime.send(
+            "s", "go", agent=lambda messages, turn: (each for each in agent(messages, turn))
+        ).text
+        found = there(slow)
         assert [each for each in found if isinstance(each, Chunk)] == [Chunk(2, text, True)]
         assert slow.dropped == runtime.get("s").seq - 3
 
@@ -143,8 +158,8 @@ def test_only_chunks_are_asked_for(tmp_path: Path) -> None:
     with session_on("memory:") as runtime:
         silent, loud = runtime.watch("s"), runtime.watch("s", types=[], chunks=True)
         runtime.send("s", "go", agent=lambda messages, turn: turn.emit("hm ") or "ok")
-        assert all(not isinstance(each, Chunk) for each in iter(lambda: silent.next(0), None))
-        assert list(iter(lambda: loud.next(0), None)) == [Chunk(2, "hm ", True)]
+        assert all(not isinstance(each, Chunk) for each in there(silent))
+        assert there(loud) == [Chunk(2, "hm ", True)]
 
 
 class TestOnEveryStore:
@@ -218,23 +233,113 @@ def test_what_a_killed_process_has_shown_goes_when_its_turn_ends(
         assert reader.shown == {}
 
 
+class Streaming:
+    """Streams these pieces, each attempt its own; all but the last one fail. ``pause`` is in seconds."""
+
+    def __init__(self, *attempts: list[str], pause: float = 0) -> None:
+        self._attempts = [*attempts]
+        self._pause = pause
+
+    async def complete(self, request: Request) -> Reply:
+        pieces = self._attempts.pop(0)
+        assert request.shown is not None
+        for piece in pieces:
+            request.shown.piece(piece)
+            await asyncio.sleep(self._pause)
+        if self._attempts:
+            raise CallError("overloaded", "server is overloaded")
+        return replied(request, "".join(pieces))
+
+
+@contextmanager
+def loop_on(provider: Streaming, **options: Any) -> Iterator[SessionRuntime]:
+    loops = LoopFactory(providers={"mine": provider})
+    agent = AgentDef("a", model="mine/m", options={"llm_backoff_ms": 0, **options})
+    with SessionRuntime("memory:", agents=loops) as runtime:
+        runtime.create(agent, id="s")
+        yield runtime
+
+
 class TestLoops:
+    """A loop's answers are shown to watches, whether or not the sender streams."""
+
     def test_a_model_that_is_asked_again_starts_again(self) -> None:
-        """A loop's answers are shown to watches, whether or not the sender streams."""
-        calls = []
-
-        def answer(request: Any) -> Any:
-            calls.append(request)
-            for piece in ("Well", ", yes"):
-                request.shown.piece(piece)
-                if len(calls) == 1:
-                    raise CallError("overloaded", "server is overloaded")
-            return replied(request, "Well, yes")
-
-        loops = LoopFactory(providers={"mine": Provider(answer)})
-        agent = AgentDef("a", model="mine/m", options={"tool_format": "native", "llm_retries": 1, "llm_backoff_ms": 0})
-        with SessionRuntime("memory:", agents=loops) as runtime:
-            runtime.create(agent, id="s")
+        provider = Streaming(["Well"], ["Well", ", yes"])
+        with loop_on(provider, tool_format="native", llm_retries=1) as runtime:
             watch = runtime.watch("s", types=[], chunks=True)
             assert runtime.send("s", "go").text == "Well, yes"
-            assert list(iter(lambda: watch.next(0), None)) == [Chunk(2, "Well", True), Chunk(2, "Well, yes", True)]
+            assert there(watch) == [Chunk(2, "Well", True), Chunk(2, "Well, yes", True)]
+
+    def test_markup_is_not_shown(self) -> None:
+        provider = Streaming(["<assistant", "_prose>Well, ", "ye", "s</assistant_prose>"])
+        with loop_on(provider, tool_format="text") as runtime:
+            watch = runtime.watch("s", types=[], chunks=True)
+            streamed: list[str] = []
+            assert runtime.send("s", "go", stream=streamed.append).text == "Well, yes"
+            assert there(watch) == [Chunk(2, "Well, yes", True)]
+            assert streamed == ["Well, yes"]  # who can't take anything back gets it once it is sure
+
+    def test_on_chunk_is_called_while_the_model_answers(self) -> None:
+        told: list[dict[str, Any]] = []
+        provider = Streaming(["So", " "], ["Well", ", ", "yes"], pause=0.05)
+        with loop_on(provider, tool_format="native", llm_retries=1) as runtime:
+            runtime.send("s", "go", on_chunk=told.append)
+        starts = [at for at, each in enumerate(told) if each["start"]]
+        assert len(starts) == 2 < len(told)
+        assert "".join(each["text"] for each in told[starts[1] :]) == "Well, yes"
+
+    def test_what_on_chunk_raises_ends_the_call(self) -> None:
+        def stop(chunk: dict[str, Any]) -> None:
+            raise ValueError(chunk["text"])
+
+        provider = Streaming(["Well", "!"], pause=0.05)
+        with loop_on(provider) as runtime, pytest.raises(ValueError, match="Well"):
+            runtime.send("s", "go", on_chunk=stop)
+
+
+TAGS = ["assistant_prose", "tool_call", "user_response", "think", "done"]
+PARTS = ["Hello", " you ", "\n", "##DONE##", "[a](b)", "a < b", "é"]
+PARTS += [form.format(tag) for tag in TAGS for form in ("<{}>", "</{}>")]
+
+
+class Conversation:
+    """What a loop's answers are shown to."""
+
+    is_watched = True
+
+    def __init__(self) -> None:
+        self.shown = self.sent = ""
+
+    def start_answer(self) -> None:
+        self.shown = ""
+
+    def show(self, text: str) -> None:
+        self.shown += text
+
+    def show_sender(self, text: str) -> None:
+        self.sent += text
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(st.sampled_from(PARTS), max_size=12),
+    st.booleans(),
+    st.integers(1, 9),
+    st.sampled_from(["", "I "]),
+)
+def test_all_that_is_shown_is_the_answer(parts: list[str], is_native: bool, size: int, prefill: str) -> None:
+    told: list[dict[str, Any]] = []
+    conversation: Any = Conversation()
+    shown = ShownAnswers(conversation, OneTask(World().clock), told.append, is_native=is_native)
+    request: Any = SimpleNamespace(model="m", provider="p", prefill=prefill or None)
+    text = "".join(parts)
+    shown.began(request)
+    for at in range(0, len(text), size):
+        shown.piece(text[at : at + size])
+        if at % 2:
+            shown.tell()
+    shown.ended(replied(request, text))
+    whole = prefill + text if is_native else visible_text(prefill + text)
+    last = max((at for at, each in enumerate(told) if each["start"]), default=0)
+    assert "".join(each["text"] for each in told[last:]) == whole
+    assert (conversation.shown, conversation.sent) == (whole, whole)
