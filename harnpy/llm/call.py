@@ -23,6 +23,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import check_gates, read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured import ask_until_valid
+from harnpy.llm.telemetry import model_span, tell_reply
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.waiting import Blocking, RateLimits
 from harnpy.world import World
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from harnpy.llm.call_options import Caps
     from harnpy.llm.providers import Provider
     from harnpy.llm.providers.mock import FixtureRecording
-    from harnpy.llm.request import Request
+    from harnpy.llm.request import Request, Shown
     from harnpy.llm.structured import Answer
     from harnpy.llm.waiting import Waiting
     from harnpy.spans import Spans
@@ -230,11 +231,13 @@ class Models:
         complete, recording = self.provider(request).complete, self.recording
         if recording is None:
             return complete
-        return lambda request: recording.record(request, lambda: self._received(complete(request)))
+        return lambda request: recording.record(
+            request, lambda: self._received(complete(request), request.shown)
+        )
 
-    def _received(self, answer: Reply | Awaitable[Reply]) -> Reply:
+    def _received(self, answer: Reply | Awaitable[Reply], shown: Shown | None = None) -> Reply:
         """Return a provider's reply, with an id for each call."""
-        reply = self.connections.reply(answer)
+        reply = self.connections.reply(answer, shown)
         reply.identify(self.world.ids.new)
         return reply
 
@@ -264,8 +267,13 @@ class Models:
         if segment is not None:
             segment.request(request, call_id)
         complete = self._complete(request) if answer is None else answer
-        reply = self._received(complete(request))
-        reply.price = request.price
+        if request.shown is not None:
+            request.shown.began(request)
+        with model_span(request) as span:
+            reply = self._received(complete(request), request.shown)
+            reply.price = request.price
+            if span.records:
+                tell_reply(span, reply)
         ms = int((self.world.clock.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)

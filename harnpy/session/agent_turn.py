@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harnpy import telemetry
 from harnpy.formats.dicts import detached
 from harnpy.formats.json import compact_json
 from harnpy.formats.tool_messages import calls_of
@@ -145,7 +146,10 @@ def _carried_out(call: Call, fn: Callable[[Any], Any], idempotent: bool) -> Any:
         if not idempotent:
             raise ToolAmbiguous(call.key, call.turn.session.id)
     try:
-        output = fn(call.args)
+        if inspect.iscoroutinefunction(fn):
+            return _waited(call, fn(call.args))
+        with telemetry.tool_span(call.name, call.id):
+            output = fn(call.args)
         return _waited(call, output) if inspect.isawaitable(output) else call.end(output)
     except BaseException as error:
         call.fail(error)
@@ -168,7 +172,8 @@ async def _once_admitted(call: Call, fn: Callable[[Any], Any], idempotent: bool,
 
 async def _waited(call: Call, output: Awaitable[Any]) -> Any:
     try:
-        found = await output
+        with telemetry.tool_span(call.name, call.id):
+            found = await output
     except BaseException as error:
         call.fail(error)
         raise
@@ -471,6 +476,17 @@ class Turn:
         for."""
         if not isinstance(text, str):
             raise unexpected(self.agent, "emitted", text, "text")
+        self.show_watches(text)
+        return self.show_sender(text)
+
+    def show_watches(self, text: str) -> None:
+        """Show a text to those who watch the session."""
+        if not self.session.is_replaying:
+            self.session.live.show(self.events[0].seq, text)
+
+    def show_sender(self, text: str) -> Future[None] | None:
+        """Show a text to whoever streams. Return what has a result once it was seen, if they want to be
+        waited for."""
         if self._sink is None:
             return None
         told = self._sink(text)
@@ -478,6 +494,11 @@ class Turn:
             told.close()
             raise InvalidArgument("`stream` must be a plain function: `aio` has `stream()` for loops")
         return told if isinstance(told, Future) else None
+
+    def start_answer(self) -> None:
+        """Have the next text that is shown take the place of what was shown of the answer: a model that
+        failed is asked again."""
+        self.session.live.end_answer(self.events[0].seq)
 
     def _take_pieces(self) -> None:
         messages = messages_of(self.agent, "".join(self._pieces))

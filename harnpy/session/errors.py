@@ -4,6 +4,7 @@
     ├─ Refusal                                 .problem, .verb
     │  ├─ SessionNotFound [not_found]
     │  ├─ InvalidSessionId [invalid_id]
+    │  ├─ NotController [not_controller]       .controller
     │  └─ InvalidArgument [invalid]
     ├─ SessionConflict [version_conflict]      .kind, .expected, .found
     │  └─ SessionExists [exists]
@@ -201,6 +202,16 @@ class InvalidSessionId(Refusal, ValueError):
         shown = str(session_id).encode("utf-8", "backslashreplace").decode()
         super().__init__(f"invalid session id '{shown}'", shown)
         self.message = f"Invalid session ID: {shown}"
+
+
+class NotController(Refusal):
+    """A client can't do what only the one may that controls the session."""
+
+    code = "not_controller"
+
+    def __init__(self, problem: str, session_id: str, controller: str) -> None:
+        super().__init__(problem, session_id)
+        self.controller = controller
 
 
 class _Busy(SessionError):

@@ -7,7 +7,7 @@ name, and what it refuses is refused in the name of the builtin that scripts cal
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnpy.formats.dicts import detached
 from harnpy.session import clients, conversation, verbs, workspaces
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from harnpy.formats.dicts import Dict
+    from harnpy.session.log import Session
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -44,6 +45,45 @@ def _verb(function: Verb[P, R], builtin: str | None = None) -> Verb[P, R]:
                 # Another process wrote first, so nothing has changed: once more, on the newer log.
 
     return method
+
+
+def _of_client(function: Callable[Concatenate[Session, str, P], R]) -> Verb[Concatenate[str, str, P], R]:
+    """Return a verb of a live client as one over a registry."""
+
+    @wraps(function)
+    def verb(registry: Registry, id: str, client_id: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        clients.check_client_id(client_id)
+        done = function(registry.find(id).session, client_id, *args, **kwargs)
+        registry.touch(id)
+        return done
+
+    return _verb(verb)
+
+
+def _live_clients(registry: Registry, id: str) -> list[Dict]:
+    """Return the records of the attached clients, in the order in which they came."""
+    return clients.live_clients(registry.find(id).session)
+
+
+def _inject_prompt(
+    registry: Registry, id: str, client_id: str, content: Any, opts: Dict | None = None
+) -> None:
+    """Append a user message on behalf of the controller. ``content``: text or blocks."""
+    clients.check_content(content)
+    clients.check_client_id(client_id)
+    prompt = clients.prompt_of(registry.find(id).session, client_id, content, opts)
+    verbs.inject_shared(registry, id, prompt)
+
+
+def _route_permission(
+    registry: Registry, id: str, client_id: str, request: Dict, opts: Dict | None = None
+) -> Dict:
+    """Record that the controller handles a permission request."""
+    clients.check_request(request)
+    clients.check_client_id(client_id)
+    routed = clients.route_permission(registry.find(id).session, client_id, request, opts)
+    registry.touch(id)
+    return routed
 
 
 class SessionRegistry(Registry):
@@ -77,13 +117,13 @@ class SessionRegistry(Registry):
     has_feedback = conversation.has_feedback
     take_feedback = conversation.take_feedback
 
-    live_clients = _verb(clients.live_clients)
-    attach = _verb(clients.attach)
-    takeover = _verb(clients.takeover)
-    detach = _verb(clients.detach)
-    heartbeat = _verb(clients.heartbeat)
-    client_inject_prompt = _verb(clients.client_inject_prompt)
-    route_permission = _verb(clients.route_permission)
+    live_clients = _verb(_live_clients, "agent_session_live_clients")
+    attach = _of_client(clients.attach)
+    takeover = _of_client(clients.takeover)
+    detach = _of_client(clients.detach)
+    heartbeat = _of_client(clients.heartbeat)
+    client_inject_prompt = _verb(_inject_prompt, "agent_session_client_inject_prompt")
+    route_permission = _verb(_route_permission, "agent_session_route_permission")
 
     scratchpad = _verb(verbs.scratchpad)
     set_scratchpad = _verb(verbs.set_scratchpad)

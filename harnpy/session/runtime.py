@@ -6,9 +6,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
-from harnpy.session import arguments
+from harnpy.session import arguments, clients
 from harnpy.session import hooks as runtime_events
 from harnpy.session.actions import Delete, streams
 from harnpy.session.agents import AgentDef, Budget
@@ -16,6 +16,7 @@ from harnpy.session.arguments import session_id, validate_session_id
 from harnpy.session.artifacts import Offloading
 from harnpy.session.calling import ThreadCaller, streamed
 from harnpy.session.children import Children, ChildrenMixin, Scheduler
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import (
     InvalidArgument,
@@ -35,9 +36,10 @@ from harnpy.session.pipeline import Pipeline, beginning, bootstrap_text, files_i
 from harnpy.session.registers import DELETED, Level, check_status
 from harnpy.session.resize import Resizing
 from harnpy.session.resize_policy import ResizePolicy
-from harnpy.session.send import AgentFactory, Send, check_send, recorded, result_of
+from harnpy.session.send import AgentFactory, Send, check_send, has_turn, recorded, result_of
 from harnpy.session.trajectory import KIND as EPISODES
 from harnpy.session.trajectory import EpisodesMixin
+from harnpy.session.watch import BUFFER
 from harnpy.storage.contract import PAGE, HeadQuery
 from harnpy.storage.opening import open_store
 from harnpy.world import World
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from harnpy.session.stored import StoredSession
     from harnpy.session.transaction import Txn
     from harnpy.session.transfer.directories import ExportReport, ImportReport
+    from harnpy.session.watch import LiveWatch, Watch
     from harnpy.storage.contract import Hit, Store
     from harnpy.world.clock import Clock
     from harnpy.world.ids import Ids
@@ -69,6 +72,9 @@ if TYPE_CHECKING:
     Hits = list[Hit]
     Message = dict[str, Any]
     Act = Callable[[Txn], Any]
+    Record = dict[str, Any]
+
+T = TypeVar("T")
 
 # Lists of a store's sessions, and who descends from whom. Spec: 10 §C6, §C7.
 
@@ -347,7 +353,72 @@ class MaintenanceMixin:
 _ALL = SessionQuery()
 
 
-class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMixin):
+class ClientsMixin:
+    """The part of a `SessionRuntime` that lets clients attach to a session, and one of them control it.
+
+    Nothing of it waits for a turn that runs on the session, here or in another process. Spec: 08 §1.10.
+    """
+
+    _controller_timeout: float
+
+    @property
+    def controller_timeout(self) -> float:
+        """Return after how many seconds a controller that isn't heard of doesn't count."""
+        return self._controller_timeout
+
+    def get(self, id: str) -> LiveSession:
+        raise NotImplementedError
+
+    def attach(
+        self,
+        id: str,
+        client_id: str,
+        *,
+        mode: str = "observer",
+        takeover: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Record:
+        """Attach a client as ``observer`` or ``controller``, or change an attached one; return what happened.
+
+        Raises `NotController` if another client controls the session, unless ``takeover``: that one becomes
+        an observer. It is released if it wasn't heard of for the runtime's ``controller_timeout``.
+        """
+        options = {"mode": mode, "takeover": takeover, **_with_metadata(metadata)}
+        attach = partial(clients.attach, silence=self._controller_timeout, way="pass takeover=True")
+        return self._client(id, attach, client_id, options)
+
+    def takeover(self, id: str, client_id: str, *, metadata: Mapping[str, Any] | None = None) -> Record:
+        """Attach a client as the controller. The former one becomes an observer."""
+        return self._client(id, clients.takeover, client_id, _with_metadata(metadata))
+
+    def detach(self, id: str, client_id: str, *, reason: str | None = None) -> Record:
+        """Remove a client. A controller leaves no successor."""
+        return self._client(id, clients.detach, client_id, {"reason": reason})
+
+    def heartbeat(self, id: str, client_id: str, *, metadata: Mapping[str, Any] | None = None) -> Record:
+        """Record that a client is still there. ``metadata`` is merged over that of its record."""
+        return self._client(id, clients.heartbeat, client_id, _with_metadata(metadata))
+
+    def clients(self, id: str) -> list[Record]:
+        """Return the records of the attached clients, in the order in which they came."""
+        return self._client(id, clients.live_clients)
+
+    def _client(self, id: str, verb: Callable[..., T], *args: Any) -> T:
+        """Carry out a verb of a client on the newest log, again when somebody else wrote first."""
+        while True:
+            session = self.get(id)
+            try:
+                with session.lock:
+                    return verb(session, *args)
+            except SessionConflict:
+                pass
+
+
+def _with_metadata(metadata: Mapping[str, Any] | None) -> Record:
+    return {} if metadata is None else {"metadata": dict(arguments.mapping("metadata", metadata))}
+
+
+class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixin, EpisodesMixin):
     """The sessions of one store. Threads may share it; close it when done, or use it in a ``with`` block."""
 
     def __init__(
@@ -365,6 +436,8 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         strict: bool = True,
         strict_ids: bool = False,
         child_limit: int | None = None,
+        controller_timeout: float = 30.0,
+        share_chunks: bool = False,
         durability: str | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
@@ -378,13 +451,16 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         set its own, and change with `settings` (C8.1).
         ``artifacts`` is where a policy without artifacts of its own puts tool outputs.
         An action waits at most ``wait_timeout`` seconds for its session, an agent has ``execution_timeout``
-        seconds for a turn; ``child_limit`` is how many children run at once (None: all). ``strict`` refuses
-        messages that no model takes (10 §A1.4); ``strict_ids`` allows letters, digits, ``_`` and ``-`` only
-        in ids. ``waiter`` waits for sessions (None: the calling thread does). Raises `StorageError` for a URL
-        of no store.
+        seconds for a turn; ``child_limit`` is how many children run at once (None: all). A client that
+        controls a session and wasn't heard of for ``controller_timeout`` seconds is released by the next one
+        that wants to control it, or sends. ``share_chunks``: watches of other processes on the store are
+        shown the pieces of answers that are made here. ``strict`` refuses messages that no model takes (10
+        §A1.4); ``strict_ids`` allows letters, digits, ``_`` and ``-`` only in ids. ``waiter`` waits for
+        sessions (None: the calling thread does). Raises `StorageError` for a URL of no store.
         """
         arguments.seconds("wait_timeout", wait_timeout)
         self._execution_timeout = arguments.optional_seconds("execution_timeout", execution_timeout)
+        self._controller_timeout = arguments.seconds("controller_timeout", controller_timeout)
         self._owns_store = isinstance(store, str)
         self.store: Store = _opened(store, durability)
         self.events = EventBus() if events is None else arguments.instance("events", events, EventBus)
@@ -399,6 +475,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         self.agents = agents
         self._compactions = Compactions(self._compact)
         self._live = live_sessions(self.store, self._world)
+        self._end_sharing = self._live.share() if share_chunks else None
         self._config = SessionConfig(resizing, strict, agents)
         waiter = ThreadWaiter(self._world.clock.monotonic) if waiter is None else waiter
         self._turns = Turns(self._live, waiter, wait_timeout)
@@ -510,6 +587,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
                 if not self.store.delete(KIND, id):
                     raise SessionNotFound(id)
                 self.store.delete(EPISODES, id)
+                self.store.delete(CHUNKS, id)
                 self._live.forget(id)
         else:
             self.execute(id, Delete())
@@ -581,6 +659,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         budget: Budget | Mapping[str, Any] | None = None,
         approvals: ApprovalGate | None = None,
         inputs: InputGate | None = None,
+        client: str | None = None,
         caller: Caller | None = None,
         **loop_options: Any,
     ) -> TurnResult:
@@ -594,6 +673,8 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
 
         A ``budget`` (a dict: the loop's own option) ends the turn before the step that it doesn't allow.
         ``approvals`` are asked before a function's `Turn.tool`, ``inputs`` answer its `Turn.ask`.
+        ``client`` is the live client that sends; without it the program itself does. Raises `NotController`
+        when another client controls the session, unless the turn of that key has begun.
 
         Raises `ExecutionTimeout`, `BudgetExceeded`, `AgentError` for what is no answer, what the agent
         raises, and what `execute` does.
@@ -610,7 +691,10 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
             options=loop_options,
             timeout=timeout,
             guards=Guards(budget, approvals, inputs),
+            client=client,
         )
+        if client is not None:
+            self.admit(id, client, idempotency_key)
         session = self.execute(
             id,
             action,
@@ -620,6 +704,11 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         )
         return result_of(session, action.events or recorded(session, idempotency_key or ""))
 
+    def admit(self, id: str, client_id: str, key: str | None = None) -> None:
+        """Raise `NotController` for a client that may not send, unless it has begun the turn of that key."""
+        if key is None or not has_turn(self.get(id), key):
+            self._client(id, partial(clients.admit, silence=self._controller_timeout), client_id)
+
     def stream(self, id: str, prompt: Prompt, **options: Any) -> Iterator[RunEvent]:
         """Run an agent on a prompt, and give its answer piece by piece, in the end the result.
 
@@ -627,6 +716,55 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         as pieces are; closing the iterator cancels it.
         """
         return streamed(self._caller, partial(self.send, id, prompt, **options))
+
+    @overload
+    def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: Literal[False] = False,
+        buffer: int = BUFFER,
+    ) -> Watch: ...
+
+    @overload
+    def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: Literal[True],
+        buffer: int = BUFFER,
+    ) -> LiveWatch: ...
+
+    def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: bool = False,
+        buffer: int = BUFFER,
+    ) -> Watch | LiveWatch:
+        """Return an iterator over a session's events of these ``types`` (None: all), as they come; ``after``:
+        first those of the log behind that number.
+
+        With ``chunks`` it gives `Chunk`s, too: the pieces of the answers that agents make here, or where a
+        runtime has ``share_chunks``. Raises `SessionNotFound`, `InvalidArgument`.
+        """
+        session = self.get(id)
+        if chunks:
+            return session.watch_live(buffer=buffer, after=after, types=types)
+        return session.watch(buffer=buffer, after=after, types=types)
+
+    def hand_on(self, id: str) -> bool:
+        """Leave a session's running turn to the next process that gets its lease: here it stops, with
+        `LeaseLost`, and its log shows no end. Return False where nothing is to be left, or nobody to leave
+        it to: a store in memory has no leases."""
+        leases = self._live.leases
+        return leases is not None and leases.hand_on(arguments.session_id(id))
 
     # Who descends from whom, and what was said.
 
@@ -682,6 +820,9 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ChildrenMixin, EpisodesMix
         self._children.close()
         self._turns.close()
         self._compactions.close()
+        if self._end_sharing is not None:
+            end, self._end_sharing = self._end_sharing, None
+            end()
         if isinstance(self.agents, AgentFactory):
             callers = (caller, self._caller.one() if self._caller.is_running else None)
             for call in filter(None, callers):

@@ -9,22 +9,26 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from contextlib import aclosing, closing
+from copy import copy
 from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from harnpy.session import arguments
+from harnpy import telemetry
+from harnpy.session import arguments, clients
 from harnpy.session import events as kinds
 from harnpy.session.agent_turn import NO_GUARDS, Turn
 from harnpy.session.agents import OVERFLOW, AgentDef, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.history import message_drafts
 from harnpy.session.lanes import within
+from harnpy.session.messages import text_of
 from harnpy.session.turns import events_of
 from harnpy.storage.errors import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
+    from typing import Self
 
     from harnpy.session.agent_turn import Sink
     from harnpy.session.agents import Budget
@@ -114,6 +118,15 @@ RETRIES: Final = "overflow_retries"
 class AgentFactory(ABC):
     """Makes what runs a definition: an object with ``run(turn)``, for one turn."""
 
+    #: What it runs in the place of a session's own definition.
+    definition: AgentDef | None = None
+
+    def running(self, definition: AgentDef) -> Self:
+        """Return the same factory, which runs that definition in whatever session."""
+        factory = copy(self)
+        factory.definition = definition
+        return factory
+
     @abstractmethod
     def __call__(self, definition: AgentDef, session: Any) -> Any:
         """Return what runs the definition in the session's next turn.
@@ -159,7 +172,7 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
     if agent is None:
         agent = agents if agents is not None else session.agent_facts().get("definition")
     if isinstance(agent, AgentFactory):
-        agents, agent = agent, session.agent_facts().get("definition")
+        agents, agent = agent, agent.definition or session.agent_facts().get("definition")
     if isinstance(agent, dict):
         agent = AgentDef.stored(agent)
     check_send(agent, session.id, options)
@@ -189,8 +202,8 @@ class Send:
     """Runs an agent on a prompt: a text, a message, messages, or None for what is there.
 
     Without an ``agent`` it is the session's own; ``options`` are added to those of a definition. ``sink``
-    gets the pieces of a streamed answer; after ``timeout`` seconds the agent is stopped. ``events`` are those
-    of the turn, once it has run.
+    gets the pieces of a streamed answer; after ``timeout`` seconds the agent is stopped. ``client`` is the
+    live client that sends. ``events`` are those of the turn, once it has run.
     """
 
     name: ClassVar[str] = "send"
@@ -205,7 +218,10 @@ class Send:
         options: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         guards: Guards = NO_GUARDS,
+        client: str | None = None,
     ) -> None:
+        if client is not None:
+            clients.check_client_id(client)
         given = {"content": prompt} if isinstance(prompt, str) else prompt
         self._prompt = [] if given is None else message_drafts(given)
         if given is not None and not self._prompt:
@@ -217,10 +233,13 @@ class Send:
         self._options = options or {}
         self._timeout = arguments.optional_seconds("timeout", timeout)
         self._guards = guards
+        self._client = client
         self.events: list[Event] = []
 
     def __call__(self, session: Txn) -> None:
         agent = resolved(self._agent, session, self._options, self._guards.budget)
+        if self._client is not None:
+            self._sign(session, self._client)
         session.check(*self._prompt)
         turn = Turn(session, name_of_agent(agent), self._sink, self._guards)
         # A definition's loop asks its model again by itself.
@@ -228,7 +247,8 @@ class Send:
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
         waiting = None
-        with within(self._timeout, session.caller, session.id):
+        span = telemetry.OFF if is_loop else telemetry.agent_span(turn.agent, session.id)
+        with within(self._timeout, session.caller, session.id), span:
             try:
                 _run(agent, turn, retries)
             except Waiting as wait:
@@ -238,6 +258,15 @@ class Send:
             turn.check()
         turn.finish(waiting)
         self.events = turn.events
+
+    def _sign(self, session: Txn, client_id: str) -> None:
+        """Have the prompt say which client typed it. Raises `NotController`, unless the turn has begun."""
+        if session.key is None or not has_turn(session.live, session.key):
+            clients.check_sender(session.live, client_id)
+        signature = {"live_session": {"client_id": client_id}}
+        for draft in self._prompt:
+            if draft.data["role"] == "user":
+                draft.data["metadata"] = {**(draft.data.get("metadata") or {}), **signature}
 
 
 def _run(agent: Any, turn: Turn, retries: int) -> None:
@@ -251,6 +280,12 @@ def _run(agent: Any, turn: Turn, retries: int) -> None:
             is_overflow = getattr(error, "reason", None) == OVERFLOW
             if not is_overflow or attempt > retries or not turn.recover(attempt, error):
                 raise
+
+
+def has_turn(session: Session, key: str) -> bool:
+    """Return whether the session has a turn of that key, ended or not."""
+    starts = session.stream.read(types=_TURNS, reverse=True)
+    return any(start.body.get("key") == key and start.seq > session.origin.shared for start in starts)
 
 
 def recorded(session: Session, key: str) -> list[Event]:
@@ -271,7 +306,7 @@ def result_of(session: Session, events: list[Event]) -> TurnResult:
         status=_status(end),
         stop_reason=end["turn_stop_reason"],
         finish_reason=_finish_reason(events),
-        text=end["text"] if "text" in end else _text(said[-1]) if said else "",
+        text=end["text"] if "text" in end else text_of(said[-1]) if said else "",
         messages=messages,
         usage=end.get("usage"),
         cost=float(sum(event.cost for event in events)),
@@ -293,10 +328,3 @@ def _status(end: dict[str, Any]) -> Any:
         return "failed"
     reason = end["turn_stop_reason"]
     return reason if reason in ("completed", "waiting") else "stopped"
-
-
-def _text(message: Message) -> str:
-    content = message.get("content") or message.get("parts")
-    if isinstance(content, list):
-        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
-    return content or ""

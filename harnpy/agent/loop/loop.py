@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harnpy import telemetry
 from harnpy.agent.active_skills import LOAD_SKILL, ActiveSkills, SkillServers
 from harnpy.agent.loop import prompts
 from harnpy.agent.loop.completion import LoopState
@@ -20,6 +21,7 @@ from harnpy.agent.loop.loop_settings import COMPACTION_OFF, read_settings
 from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.model_offer import DeferredTools, ModelOffer, searcher
 from harnpy.agent.loop.resting import WATCHDOG, Daemon
+from harnpy.agent.loop.shown_answers import ShownAnswers
 from harnpy.agent.loop.transcript_entries import completed_step, record_reply, recorded_answer
 from harnpy.agent.loop.turns import Idle, Turns
 from harnpy.agent.rules.gate import Gate
@@ -70,6 +72,8 @@ class Loop:
         self.opening = settings.opening
         self.servers = settings.servers
         self.daemon: Daemon | None = None
+        #: What spans call the agent, if it has a name.
+        self.agent: str | None = None
         self.conversation = conversation
         self.state = state = LoopState()
         self._emit = emit = runtime.announcer(conversation.id)
@@ -114,6 +118,8 @@ class Loop:
         # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
         request.retried = self._note_retry
+        is_native = options.tool_format == "native"
+        request.shown = ShownAnswers(conversation, runtime.tasks, options.on_chunk, is_native=is_native)
         self.prefill = request.prefill
         self.caller_system = request.system
         #: When it is over, on the monotonic clock.
@@ -134,9 +140,12 @@ class Loop:
             self.runtime.sessions.enter(conversation.id),
             context.govern(self.rules),
             self._running(),
+            telemetry.agent_span(self.agent, conversation.id) as span,
         ):
             try:
-                return self._run()
+                result = self._run()
+                span.set({"harn.status": result["status"], "harn.iterations": self.state.iterations})
+                return result
             except BaseException as error:
                 conversation.fail(error)
                 raise
