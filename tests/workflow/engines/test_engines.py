@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -52,8 +53,9 @@ def said(process: subprocess.Popen[str]) -> str:
 def go_on(*processes: subprocess.Popen[str]) -> None:
     for process in processes:
         assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended: SQLite serves one process of DBOS
+            process.stdin.write("\n")
+            process.stdin.flush()
 
 
 def worked(engine: Engine, done: Callable[[], object], queues: Sequence[str] | None = None) -> None:
