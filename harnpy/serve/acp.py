@@ -104,6 +104,9 @@ class Stdio:
             if isinstance(params, dict):
                 # The SDK would pass its keys as arguments, over those that have the same name.
                 params.pop("_meta", None)
+                if isinstance(params.get("mcpServers"), list):
+                    # It leaves out those that it can't read, without a word.
+                    params["_meta"] = {"named_servers": len(params["mcpServers"])}
             if "method" in message and "id" in message:
                 self._due.add(_key(message))
             return message
@@ -265,10 +268,11 @@ class AcpAgent:
         cwd: str,
         additional_directories: list[str] | None = None,
         mcp_servers: list[Any] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.NewSessionResponse:
         self._work_in(cwd, additional_directories)
-        async with self._connected(mcp_servers) as servers:
+        async with self._connected(mcp_servers, named_servers) as servers:
             definition = self._agents.definition(self._name)
             session = await self._runtime.create(definition or self._name, metadata={"cwd": cwd})
             self._opened(session.id, servers)
@@ -281,9 +285,12 @@ class AcpAgent:
         session_id: str,
         mcp_servers: list[Any] | None = None,
         additional_directories: list[str] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.LoadSessionResponse:
-        session, opened = await self._again(cwd, session_id, mcp_servers, additional_directories)
+        session, opened = await self._again(
+            cwd, session_id, mcp_servers, named_servers, additional_directories
+        )
         opened.outbox.put(*Updates(texts=True).past(session.session.view.window.history()))
         await opened.outbox.sent()
         return schema.LoadSessionResponse()
@@ -295,9 +302,10 @@ class AcpAgent:
         cwd: str,
         additional_directories: list[str] | None = None,
         mcp_servers: list[Any] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.ResumeSessionResponse:
-        await self._again(cwd, session_id, mcp_servers, additional_directories)
+        await self._again(cwd, session_id, mcp_servers, named_servers, additional_directories)
         return schema.ResumeSessionResponse()
 
     @_answered
@@ -307,11 +315,12 @@ class AcpAgent:
         cwd: str,
         additional_directories: list[str] | None = None,
         mcp_servers: list[Any] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.ForkSessionResponse:
         self._work_in(cwd, additional_directories)
         source = await self._runtime.get(session_id)
-        async with self._connected(mcp_servers) as servers:
+        async with self._connected(mcp_servers, named_servers) as servers:
             fork = await source.fork()
             self._opened(fork.id, servers).is_titled = "title" in fork.metadata
         return schema.ForkSessionResponse(session_id=fork.id)
@@ -466,7 +475,14 @@ class AcpAgent:
             raise InvalidArgument(f"`cwd` is no directory: {cwd}")
         self._enter(cwd)
 
-    def _connected(self, given: list[Any] | None) -> ClientServers:
+    def _connected(self, given: list[Any] | None, named: int) -> ClientServers:
+        """Return the servers that the client gives to a session; it has ``named`` so many."""
+        lost = named - len(given or ())
+        if lost > 0:
+            raise InvalidArgument(
+                f"{lost} of `mcpServers` can't be read: a server has `name`, `command`, `args` and `env`, "
+                'or `type: "http"`, `name`, `url` and `headers`'
+            )
         return ClientServers(
             [_spec(server) for server in given or ()],
             self._world,
@@ -474,7 +490,12 @@ class AcpAgent:
         )
 
     async def _again(
-        self, cwd: str, session_id: str, mcp_servers: list[Any] | None, additional: list[str] | None
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: list[Any] | None,
+        named_servers: int,
+        additional: list[str] | None,
     ) -> tuple[AsyncSession, OpenSession]:
         """Return a session of the store, opened; again, if it is open."""
         session = await self._runtime.get(session_id)
@@ -482,7 +503,7 @@ class AcpAgent:
         if before is not None and before.turn is not None:
             raise RequestError(_INVALID_REQUEST, f"session '{session_id}' is in a turn: cancel it first")
         self._work_in(cwd, additional)
-        async with self._connected(mcp_servers) as servers:
+        async with self._connected(mcp_servers, named_servers) as servers:
             if before is not None:
                 await before.close()
             opened = self._opened(session_id, servers)

@@ -111,7 +111,9 @@ def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> 
         header = schema.HttpHeader(name="X-Key", value="k")
         http = schema.HttpMcpServer(type="http", name="h", url="http://h", headers=[header])
         sse = schema.SseMcpServer(type="sse", name="e", url="http://h", headers=[])
-        cwd = place.cwd
+        cwd, lost = place.cwd, {"cwd": place.cwd, "mcpServers": [{"name": "n", "command": "c"}]}
+        code, why = await refused(place.agent._conn.send_request("session/new", lost))
+        assert (code, why[:35]) == (-32602, "1 of `mcpServers` can't be read: a ")
         assert await refused(new(cwd="here", mcp_servers=[])) == (
             -32602,
             "`cwd` must be an absolute path, got 'here'",
@@ -239,7 +241,7 @@ def test_lines_that_are_no_messages_are_answered_and_meta_is_no_argument() -> No
         b"no",
         b'{"jsonrpc":"2.0","id":1,"method":5}',
         b"",
-        b'{"method":"m","params":{"cwd":"/a","_meta":{"cwd":"/b"}}}',
+        b'{"method":"m","params":{"cwd":"/a","mcpServers":[1],"_meta":{"cwd":"/b"}}}',
     ]
     written = io.BytesIO()
 
@@ -250,7 +252,10 @@ def test_lines_that_are_no_messages_are_answered_and_meta_is_no_argument() -> No
         finally:
             await stdio.close()
 
-    assert asyncio.run(main()) == [{"method": "m", "params": {"cwd": "/a"}}, None]
+    assert asyncio.run(main()) == [
+        {"method": "m", "params": {"cwd": "/a", "mcpServers": [1], "_meta": {"named_servers": 1}}},
+        None,
+    ]
     codes = [json.loads(line)["error"]["code"] for line in written.getvalue().splitlines()]
     assert codes == [-32600, -32700, -32600]
 
