@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.adapters.threads import KIND as CHECKPOINTS
 from harnpy.adapters.threads import ThreadCodec, ThreadHistory, ThreadRecord
 from harnpy.eventlog.topics import TOPIC
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import SessionError, SessionNotFound
 from harnpy.session.events import Origin
@@ -211,6 +212,7 @@ def _in_order(source: Store) -> list[str]:
     """Return the kinds of streams that a store has, each before those that its records point to."""
     last = [EPISODES, CHECKPOINTS, TOPIC, SESSIONS]
     kinds = source.kinds()
+    kinds.pop(CHUNKS, None)  # what is being said goes along once it is said
     return sorted(kinds.keys() - last) + [kind for kind in last if kind in kinds]
 
 

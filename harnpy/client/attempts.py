@@ -19,6 +19,8 @@ from harnpy.net.header_grammar import retry_after
 from harnpy.net.http_request import PASSING, Retries
 
 if TYPE_CHECKING:
+    import ssl
+
     from harnpy.client.calls import Call
 
 R = TypeVar("R")
@@ -55,6 +57,15 @@ def server_at(url: str, token: str | None, timeout: float, patience: float) -> S
             raise ValueError("the token has characters that no token has")
         headers["authorization"] = f"Bearer {token}"
     return Server(url.rstrip("/"), headers, timeout, patience)
+
+
+def tls(url: str) -> ssl.SSLContext | bool:
+    """Return what a server's certificate is checked by, which takes long to read, and http doesn't need."""
+    if url[:6].lower() != "https:":
+        return False
+    from harnpy.world.http_client import usual_tls
+
+    return usual_tls()
 
 
 # A request.
@@ -117,8 +128,9 @@ class Attempts:
         self._call = call
         self._server = server
         self._met = met
+        #: Failures in a row, and since when nothing has come.
         self._failures = 0
-        self._since = 0.0
+        self._since: float | None = None
 
     def broken(self, error: httpx2.RequestError) -> float:
         """Return the seconds until the next attempt, after one without a response. Raise `ApiError`."""
@@ -134,7 +146,7 @@ class Attempts:
             return self._pause(problem)
         if isinstance(error, httpx2.ReadTimeout):
             if self._call.waits:
-                self._failures = 0
+                self.came()
                 return 0.0
             problem = ApiError(0, "broken", f"{url} didn't answer within {self._server.timeout:g} s")
         elif isinstance(error, httpx2.TransportError):
@@ -156,20 +168,26 @@ class Attempts:
             raise problem
         return self._pause(problem, retry_after(response.headers.get("retry-after"), time.time()))
 
-    def succeeded(self) -> None:
-        """Note that there is a connection: what fails from now on is another matter."""
+    def came(self, *, news: bool = True) -> None:
+        """Note that the server is there; without ``news`` that ends no row of failures."""
         self._met = True
-        self._failures = 0
+        self._since = None
+        if news:
+            self._failures = 0
 
     def _pause(self, problem: ApiError, asked: float | None = None) -> float:
+        """Return how long to wait: after a first failure not at all. Raise ``problem`` at patience's end."""
         now = time.monotonic()
-        if not self._failures:
+        if self._since is None:
             self._since = now
-        pause = min(_PAUSES.pause(self._failures, random()), _LONGEST_PAUSE) if asked is None else asked
+        if asked is None:
+            asked = (
+                min(_PAUSES.pause(self._failures - 1, random()), _LONGEST_PAUSE) if self._failures else 0.0
+            )
         self._failures += 1
-        if now + pause > self._since + self._server.patience:
+        if now + asked > self._since + self._server.patience:
             raise problem from None
-        return pause
+        return asked
 
     def ended(self) -> float:
         """Return the seconds until the next connection, after one that ended before the stream was over."""

@@ -172,8 +172,8 @@ def send(
     """
     limits = None if budget is None else dict(budget)
     body = t.Send(prompt=prompt, agent=agent, client=client, wait=wait, timeout=timeout, budget=limits)
-    path = path_of("sessions", id, "send")
-    return Call("POST", path, t.Turn, body=body, key=key or new_key(), repeats=True, waits=wait)
+    path, part = path_of("sessions", id, "send"), None if wait else "turn"
+    return Call("POST", path, t.Turn, body=body, part=part, key=key or new_key(), repeats=True, waits=wait)
 
 
 def new_key() -> str:
@@ -205,9 +205,11 @@ def rewind(id: str, to: int | str) -> Call[t.Session]:
     return _post(path_of("sessions", id, "rewind"), t.Session, t.Rewind(to=to))
 
 
-def compact(id: str, strategy: str | None = None) -> Call[dict[str, Json]]:
-    """Make the window smaller now, and return ``{"report": what was done, None for nothing}``."""
-    return _post(path_of("sessions", id, "compact"), dict[str, Any], t.Compact(strategy=strategy))
+def compact(id: str, strategy: str | None = None) -> Call[dict[str, Json] | None]:
+    """Make the window smaller, if that is due or a strategy is named, and return what was done."""
+    body = t.Compact(strategy=strategy)
+    reply: Any = dict[str, Any] | None
+    return _post(path_of("sessions", id, "compact"), reply, body, part="report")
 
 
 def close(id: str) -> Call[t.Session]:
@@ -247,27 +249,27 @@ def attach(
     mode: t.Mode = "observer",
     takeover: bool = False,
     metadata: Mapping[str, Json] | None = None,
-) -> Call[dict[str, Json]]:
+) -> Call[t.Attached]:
     """Attach a client, or change an attached one. ``takeover``: also where another one is in control."""
     body = t.Attach(client=client, mode=mode, takeover=takeover, metadata=dict(metadata or {}))
-    return _post(path_of("sessions", id, "attach"), dict[str, Any], body)._replace(repeats=True)
+    return _post(path_of("sessions", id, "attach"), t.Attached, body)._replace(repeats=True)
 
 
-def _of_client(verb: str, id: str, client: str) -> Call[dict[str, Json]]:
-    return _post(path_of("sessions", id, verb), dict[str, Any], t.ClientName(client=client))
+def _of_client(verb: str, id: str, client: str) -> Call[t.Attached]:
+    return _post(path_of("sessions", id, verb), t.Attached, t.ClientName(client=client))
 
 
-def takeover(id: str, client: str) -> Call[dict[str, Json]]:
+def takeover(id: str, client: str) -> Call[t.Attached]:
     """Make a client the controller; the one before it becomes an observer."""
     return _of_client("takeover", id, client)._replace(repeats=True)
 
 
-def heartbeat(id: str, client: str) -> Call[dict[str, Json]]:
+def heartbeat(id: str, client: str) -> Call[t.Attached]:
     """Say that a client is still there: a controller that is silent for 30 s may be released."""
     return _of_client("heartbeat", id, client)._replace(repeats=True)
 
 
-def detach(id: str, client: str) -> Call[dict[str, Json]]:
+def detach(id: str, client: str) -> Call[t.Attached]:
     """Remove a client. A controller leaves no successor."""
     return _of_client("detach", id, client)
 
@@ -275,13 +277,13 @@ def detach(id: str, client: str) -> Call[dict[str, Json]]:
 # Requests that wait for a person.
 
 
-def requests() -> Call[t.RequestList]:
-    """Return the questions and approvals that are open."""
-    return _get("/v1/requests", t.RequestList)
+def requests(session: str | None = None) -> Call[t.RequestList]:
+    """Return the questions and approvals that are open, of one session or of all."""
+    return _get("/v1/requests", t.RequestList, session=session)
 
 
 def _answered(request_id: str, body: t.Answer) -> Call[t.Request]:
-    return _post(path_of("requests", request_id), t.Request, body)
+    return _post(path_of("requests", request_id), t.Request, body, part="request")
 
 
 def allow(request_id: str, reason: str = "") -> Call[t.Request]:
@@ -317,9 +319,9 @@ def run(id: str) -> Call[t.Run]:
     return _get(path_of("runs", id), t.Run)
 
 
-def run_events(id: str) -> Call[t.RunStep]:
-    """Return the steps of a run, as a stream."""
-    return _get(path_of("runs", id, "events"), t.RunStep)
+def steps(id: str, after: int | None = None) -> Call[list[t.RunStep]]:
+    """Return the steps of a run behind the number ``after``."""
+    return _get(path_of("runs", id, "events"), list[t.RunStep], after=after)._replace(part="steps")
 
 
 def steer(id: str, message: str) -> Call[t.Run]:
@@ -344,4 +346,5 @@ def waitpoints() -> Call[t.WaitpointList]:
 
 def complete(id: str, value: Json = None, reason: str = "") -> Call[t.Waitpoint]:
     """Complete a waitpoint with a value."""
-    return _post(path_of("waitpoints", id), t.Waitpoint, t.CompleteWaitpoint(value=value, reason=reason))
+    body = t.CompleteWaitpoint(value=value, reason=reason)
+    return _post(path_of("waitpoints", id), t.Waitpoint, body, part="waitpoint")

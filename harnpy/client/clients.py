@@ -12,7 +12,7 @@ import httpx2
 
 from harnpy.client import calls
 from harnpy.client import types as t
-from harnpy.client.attempts import Attempts, reply_of, request_of, server_at
+from harnpy.client.attempts import Attempts, reply_of, request_of, server_at, tls
 from harnpy.client.calls import Call
 from harnpy.client.streams import Following, Pieces
 
@@ -25,6 +25,7 @@ R = TypeVar("R")
 Item = TypeVar("Item", bound=t.Reply)
 
 _OF_SESSIONS: dict[str, type[t.Event | t.Chunk]] = {"event": t.Event, "chunk": t.Chunk}
+_OF_SENDS: dict[str, type[t.Event | t.Chunk | t.Turn]] = {**_OF_SESSIONS, "turn": t.Turn}
 _OF_RUNS: dict[str, type[t.RunStep]] = {"step": t.RunStep}
 
 
@@ -90,6 +91,7 @@ class Verbs:
     runs = Verb(calls.runs)
     start = Verb(calls.start)
     run = Verb(calls.run)
+    steps = Verb(calls.steps)
     steer = Verb(calls.steer)
     cancel_run = Verb(calls.cancel_run)
     resume = Verb(calls.resume)
@@ -100,6 +102,8 @@ class Verbs:
         self._server = server_at(url, token, timeout, patience)
         #: The server has answered: when it can't be reached, it may come back.
         self._met = False
+        #: Whether it could be reached at the last try.
+        self.reachable = True
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._server.url!r})"
@@ -109,18 +113,25 @@ class Verbs:
 
     def _read(self, call: Call[R], response: httpx2.Response) -> R:
         reply = reply_of(call, response, self._server)
-        self._met = True
+        self._found()
         return reply
 
-    def _answer(self, call: Call[t.Turn], after: int) -> tuple[Pieces, Following[t.Event | t.Chunk]]:
-        following = Following(call, self._server, _OF_SESSIONS, self._met, after)
-        return Pieces(call.key or ""), following
+    def _found(self) -> None:
+        self._met = self.reachable = True
+
+    def _lost(self, attempts: Attempts, error: httpx2.RequestError) -> float:
+        """Return the seconds until the next attempt. Raises `ApiError`."""
+        self.reachable = False
+        return attempts.broken(error)
+
+    def _answer(self, call: Call[t.Turn]) -> Following[t.Event | t.Chunk | t.Turn]:
+        return Following(call, self._server, _OF_SENDS, self._met)
 
     def _events(self, id: str, after: int) -> Following[t.Event | t.Chunk]:
         return Following(calls.events(id), self._server, _OF_SESSIONS, self._met, after)
 
     def _steps(self, id: str) -> Following[t.RunStep]:
-        return Following(calls.run_events(id), self._server, _OF_RUNS, self._met)
+        return Following(calls.steps(id), self._server, _OF_RUNS, self._met)
 
 
 class Client(Verbs):
@@ -141,7 +152,7 @@ class Client(Verbs):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.Client(transport=transport)
+        self._http = httpx2.Client(transport=transport, verify=tls(url))
 
     def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""
@@ -150,7 +161,7 @@ class Client(Verbs):
             try:
                 response = self._http.request(**request_of(call, self._server))
             except httpx2.RequestError as error:
-                pause = attempts.broken(error)
+                pause = self._lost(attempts, error)
             else:
                 later = attempts.answered(response)
                 if later is None:
@@ -164,16 +175,15 @@ class Client(Verbs):
         ``options`` are those of `send`. The turn goes on, and `cancel` ends it, when nobody reads any more.
         """
         call = calls.send(id, prompt, **{**options, "wait": False})
-        pieces, following = self._answer(call, self.info(id).seq)
+        pieces, following = Pieces(call.key), self._answer(call)
         while True:
             for item in self._connection(following):
+                if isinstance(item, t.Turn):
+                    yield item
+                    return
                 if piece := pieces.of(item):
                     yield piece
-            turn = self.turn(id, pieces.key)
-            if turn.status != "running":
-                break
             time.sleep(following.attempts.ended())
-        yield turn
 
     def watch(self, id: str, after: int | None = None, chunks: bool = False) -> Iterator[t.Event | t.Chunk]:
         """Yield the events of a session behind the number ``after`` (None: from now on), as they come.
@@ -204,7 +214,7 @@ class Client(Verbs):
             try:
                 with self._http.stream(**following.request()) as response:
                     if following.opened(response):
-                        self._met = True
+                        self._found()
                         for data in response.iter_bytes():
                             yield from following.feed(data)
                             if following.over:
@@ -213,7 +223,7 @@ class Client(Verbs):
                     response.read()
                     pause = following.attempts.answered(response) or 0.0
             except httpx2.RequestError as error:
-                pause = following.attempts.broken(error)
+                pause = self._lost(following.attempts, error)
             time.sleep(pause)
 
     def disconnect(self) -> None:
@@ -230,7 +240,7 @@ class Client(Verbs):
 class AsyncClient(Verbs):
     """A client whose verbs are awaited. Use it in an ``async with`` block, or `disconnect` it when done.
 
-    The arguments are those of `Client`.
+    The arguments are those of `Client`. Who doesn't read an iterator to its end closes it (`aclosing`).
     """
 
     def __init__(
@@ -243,7 +253,7 @@ class AsyncClient(Verbs):
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.AsyncClient(transport=transport)
+        self._http = httpx2.AsyncClient(transport=transport, verify=tls(url))
 
     async def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""
@@ -252,7 +262,7 @@ class AsyncClient(Verbs):
             try:
                 response = await self._http.request(**request_of(call, self._server))
             except httpx2.RequestError as error:
-                pause = attempts.broken(error)
+                pause = self._lost(attempts, error)
             else:
                 later = attempts.answered(response)
                 if later is None:
@@ -263,17 +273,16 @@ class AsyncClient(Verbs):
     async def stream(self, id: str, prompt: t.Json, **options: Any) -> AsyncGenerator[str | t.Turn, None]:
         """As `Client.stream`."""
         call = calls.send(id, prompt, **{**options, "wait": False})
-        pieces, following = self._answer(call, (await self.info(id)).seq)
+        pieces, following = Pieces(call.key), self._answer(call)
         while True:
             async with aclosing(self._connection(following)) as items:
                 async for item in items:
+                    if isinstance(item, t.Turn):
+                        yield item
+                        return
                     if piece := pieces.of(item):
                         yield piece
-            turn = await self.turn(id, pieces.key)
-            if turn.status != "running":
-                break
             await asyncio.sleep(following.attempts.ended())
-        yield turn
 
     async def watch(
         self, id: str, after: int | None = None, chunks: bool = False
@@ -305,7 +314,7 @@ class AsyncClient(Verbs):
             try:
                 async with self._http.stream(**following.request()) as response:
                     if following.opened(response):
-                        self._met = True
+                        self._found()
                         async for data in response.aiter_bytes():
                             for item in following.feed(data):
                                 yield item
@@ -315,7 +324,7 @@ class AsyncClient(Verbs):
                     await response.aread()
                     pause = following.attempts.answered(response) or 0.0
             except httpx2.RequestError as error:
-                pause = following.attempts.broken(error)
+                pause = self._lost(following.attempts, error)
             await asyncio.sleep(pause)
 
     async def disconnect(self) -> None:

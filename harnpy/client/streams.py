@@ -12,7 +12,7 @@ import msgspec
 
 from harnpy.client.attempts import Attempts, Server, not_harnpy, request_of
 from harnpy.client.errors import ApiError
-from harnpy.client.types import Chunk, Event, Reply
+from harnpy.client.types import Chunk, Event, Reply, Turn
 from harnpy.net.sse import Decoder, EventTooLong
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Following(Generic[Item]):
 
     def feed(self, data: bytes) -> Iterator[Item]:
         """Yield what ``data`` completes. Raise `ApiError` for what no harnpy server sends."""
-        self.attempts.succeeded()
+        self.attempts.came(news=False)
         try:
             for event in self._decoder.feed(data):
                 if event.event == _GONE:
@@ -84,11 +84,12 @@ class Following(Generic[Item]):
                 if kind is None:
                     continue
                 item = msgspec.json.decode(event.data, type=kind)
-                if event.id is not None and not isinstance(item, Chunk):
+                if event.id is not None and not isinstance(item, Chunk | Turn):
                     number = int(event.id)
                     if self._last is not None and number <= self._last:
                         continue
                     self._last = number
+                self.attempts.came()
                 yield item
         except (msgspec.MsgspecError, ValueError, EventTooLong):
             raise ApiError(200, "not_harnpy", f"{self._server.url} sends events that can't be read") from None
@@ -97,8 +98,8 @@ class Following(Generic[Item]):
 class Pieces:
     """The answer of the turn ``key`` as it grows: each piece of its text once, over reconnects and steps."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self, key: str | None) -> None:
+        self._key = key
         self._turn: int | None = None
         self._shown = ""
 
@@ -106,7 +107,7 @@ class Pieces:
         """Return the text that an item adds."""
         if isinstance(item, Event):
             # A server marks the turns that it has begun.
-            if item.type == "turn_started" and item.data.get("key") in (self.key, f"serve:{self.key}"):
+            if item.type == "turn_started" and item.data.get("key") in (self._key, f"serve:{self._key}"):
                 self._turn = item.seq
             if item.type != "message_added" or item.data.get("role") != "assistant" or self._is_foreign(item):
                 return ""

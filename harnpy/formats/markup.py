@@ -45,7 +45,12 @@ def joined(*children: Child) -> Markup:
 
 
 def text(given: str) -> Markup:
-    return Markup(escape(_UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", given)))
+    return Markup(escape(writable(given)))
+
+
+def writable(given: str) -> str:
+    """Return a text without the characters that HTML can't contain."""
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", given)
 
 
 def _written(child: Child) -> str:
@@ -277,7 +282,7 @@ def stylesheet() -> str:
 
 
 def document(title: str, head: Child, body: Child, **attributes: str | None) -> str:
-    """Return a document; ``head`` is what it has beside what every page has, ``attributes`` are its body's."""
+    """Return a document; ``head`` is added to what every page has, ``attributes`` are its body's."""
     known = [
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from harnpy.session.arguments import validate_session_id
     from harnpy.session.artifacts import Artifact, ArtifactStore, FileArtifactStore
     from harnpy.session.child_records import ChildRef, ChildResult, ChildRun, ChildSpec, child_runs
+    from harnpy.session.chunks import Chunk
     from harnpy.session.codec import decode_event, encode_event
     from harnpy.session.drafting import current_metadata, current_turn, ensure_turn, metadata, turn
     from harnpy.session.extension import SessionExtension, current_session_id
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
     from harnpy.session.transfer.formats import dump_state, load_state
     from harnpy.session.transfer.logs import Replayer, dump_log, load_log, replay
     from harnpy.session.waits import Reuse, ToolRecord
-    from harnpy.session.watch import Watch
+    from harnpy.session.watch import LiveWatch, Watch
     from harnpy.session.worktree import Worktree
 
 #: The former name.
@@ -113,6 +114,7 @@ __all__ = [
     "ChildRun",
     "ChildSpec",
     "ChildTimeout",
+    "Chunk",
     "ContextOverflow",
     "Episode",
     "Event",
@@ -135,6 +137,7 @@ __all__ = [
     "LaneFull",
     "LaneTimeout",
     "Lanes",
+    "LiveWatch",
     "ModelSettings",
     "NotController",
     "ObserverError",
@@ -227,6 +230,7 @@ def __getattr__(name: str) -> object:
         "ChildResult": "child_records",
         "ChildRun": "child_records",
         "ChildSpec": "child_records",
+        "Chunk": "chunks",
         "ContextOverflow": "agents",
         "Episode": "trajectory",
         "EventBus": "hooks",
@@ -236,6 +240,7 @@ def __getattr__(name: str) -> object:
         "InfoPage": "runtime",
         "InputGate": "guards",
         "Lanes": "lanes",
+        "LiveWatch": "watch",
         "ModelSettings": "reading",
         "Rebuilder": "reading",
         "Replayer": "transfer.logs",

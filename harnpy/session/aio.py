@@ -10,7 +10,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial, wraps
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 from weakref import finalize
 
 from harnpy.session import extension
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harnpy.session.artifacts import ArtifactStore
     from harnpy.session.child_records import ChildRef, ChildResult, ChildRun, ChildSpec
     from harnpy.session.children import ScheduledChild
+    from harnpy.session.chunks import Chunk
     from harnpy.session.events import Event
     from harnpy.session.extension import RequestPrompt
     from harnpy.session.hooks import EventBus
@@ -42,12 +43,13 @@ if TYPE_CHECKING:
     from harnpy.session.transaction import Txn
     from harnpy.session.transfer.directories import ExportReport, ImportReport
     from harnpy.session.view import View
-    from harnpy.session.watch import Watch
+    from harnpy.session.watch import AnyWatch
     from harnpy.storage.contract import Hit, Store
 
     P = ParamSpec("P")
     R = TypeVar("R")
     Episodes = list[Episode]
+    Told = Event | Chunk
     Infos = list[SessionInfo]
     Hits = list[Hit]
     Message = dict[str, Any]
@@ -98,13 +100,13 @@ async def in_thread(work: Callable[[], T], cancel: Callable[[], None] | None = N
 # A watch for asyncio. Spec: 10 §C10.
 
 
-class AsyncWatch:
-    """An async iterator over a session's events, which waits for those to come; an async context manager that
-    ends it. Who is cancelled while waiting misses nothing."""
+class AnyAsyncWatch(Generic[T]):
+    """An async iterator over what a session has to tell, which waits for what is to come; an async context
+    manager that ends it. Who is cancelled while waiting misses nothing."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: AnyWatch[T]) -> None:
         self._watch = watch
-        self._waiting: asyncio.Task[Event | None] | None = None
+        self._waiting: asyncio.Task[T | None] | None = None
         finalize(self, watch.close).atexit = False
 
     @property
@@ -121,8 +123,8 @@ class AsyncWatch:
         """End the watch. What it has taken in already can still be read."""
         self._watch.close()
 
-    async def next(self, timeout: float | None = None) -> Event | None:
-        """Return the next event; None when there is none within ``timeout`` seconds (None: however long), or
+    async def next(self, timeout: float | None = None) -> T | None:
+        """Return what comes next; None when nothing does within ``timeout`` seconds (None: however long), or
         the watch is closed. Raises `StorageError` when the store can't be read."""
         now = asyncio.get_running_loop().time
         ends = None if timeout is None else now() + timeout
@@ -134,28 +136,36 @@ class AsyncWatch:
             if not done:
                 return None
             self._waiting = None
-            event = waiting.result()
-            if event is not None or is_over or self.closed:
-                return event
+            found = waiting.result()
+            if found is not None or is_over or self.closed:
+                return found
 
-    def _look(self, timeout: float | None) -> asyncio.Task[Event | None]:
-        """Return a look for the next event, in a thread. It goes on when whoever wants it is cancelled."""
+    def _look(self, timeout: float | None) -> asyncio.Task[T | None]:
+        """Return a look for what comes next, in a thread. It goes on when whoever wants it is cancelled."""
         return asyncio.create_task(in_thread(partial(self._watch.next, timeout), self._watch.close))
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Event:
-        event = await self.next()
-        if event is None:
+    async def __anext__(self) -> T:
+        found = await self.next()
+        if found is None:
             raise StopAsyncIteration
-        return event
+        return found
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *error: object) -> None:
         self.close()
+
+
+class AsyncWatch(AnyAsyncWatch["Event"]):
+    """A watch of a session's events."""
+
+
+class AsyncLiveWatch(AnyAsyncWatch["Told"]):
+    """A watch of a session's events, and between them of the pieces of the answers that are made."""
 
 
 # A session for asyncio.
@@ -481,6 +491,45 @@ class AsyncSessionRuntime:
 
     async def evict(self, id: str) -> bool:
         return await in_thread(partial(self.runtime.evict, id))
+
+    @overload
+    async def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: Literal[False] = False,
+        buffer: int = BUFFER,
+    ) -> AsyncWatch: ...
+
+    @overload
+    async def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: Literal[True],
+        buffer: int = BUFFER,
+    ) -> AsyncLiveWatch: ...
+
+    async def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: bool = False,
+        buffer: int = BUFFER,
+    ) -> AsyncWatch | AsyncLiveWatch:
+        """Return an async iterator over a session's events, with ``chunks`` also over the pieces of the
+        answers that agents make."""
+        session = await in_thread(partial(self.runtime.get, id))
+        if chunks:
+            live = partial(session.watch_live, buffer=buffer, after=after, types=types)
+            return AsyncLiveWatch(await in_thread(live))
+        return AsyncWatch(session.watch(buffer=buffer, after=after, types=types))
 
     async def attach(self, id: str, client_id: str, **options: Any) -> dict[str, Any]:
         """Attach a client, or change an attached one. ``options``: mode, takeover, metadata."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harnpy.formats.json import parse_json, to_json
 from harnpy.project import RUNS_VARIABLE, STATE_VARIABLE, project_root, runs_directory, state_directory
 from harnpy.session.artifacts import FileArtifactStore, beside
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.session.errors import SessionError, SessionNotFound
 from harnpy.session.events import ARTIFACT_RECORDED, MESSAGE_ADDED
 from harnpy.session.info import FORK_SEQ, PARENT
@@ -84,7 +85,7 @@ def erase(
         _check_forks(store, heads, ids, traces, world)
         runs = _ended_runs(store, traces, stack.enter_context)
         artifacts = _own_artifacts(store, sessions, world)
-        streams = [(kind, id) for kind in (EPISODES, KIND) for id in ids]
+        streams = [(kind, id) for kind in (CHUNKS, EPISODES, KIND) for id in ids]
         note = store.erase([*((RUNS, run) for run in runs), *streams])
     bodies = FileArtifactStore(beside(store.url, _state(world)), world=world)
     erased = [id for id in artifacts if bodies.delete(id)]

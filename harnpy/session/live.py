@@ -14,17 +14,19 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakValueDictionary, ref
 
-from harnpy.session.arguments import session_id, validate_session_id
+from harnpy.session.arguments import checked, session_id, validate_session_id
+from harnpy.session.chunks import Answer, SharedAnswers, Sharing, ends
 from harnpy.session.codec import SessionCodec, action_key
 from harnpy.session.errors import SessionExists, SessionNotFound
 from harnpy.session.lanes import ACTION, Lanes
 from harnpy.session.leases import Leases
 from harnpy.session.log import KIND
 from harnpy.session.stored import StoredSession
+from harnpy.session.watch import BUFFER, started_live
 from harnpy.storage.errors import StoreClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from typing import Concatenate, ParamSpec, TypeVar
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from harnpy.session.past import Until
     from harnpy.session.resize import Resizing
     from harnpy.session.view import View
+    from harnpy.session.watch import LiveWatch
     from harnpy.storage.contract import Store, Stream
     from harnpy.storage.leases import Lease
     from harnpy.world import World
@@ -70,7 +73,9 @@ class SessionConfig(NamedTuple):
 class LiveSession(StoredSession):
     """A session on a store. Each call that changes it or reads the log is whole for other threads."""
 
-    __slots__ = ("__weakref__", "_borrower", "_own_resizing", "config", "listeners", "table", "lock")
+    __slots__ = (
+        "__weakref__", "_answers", "_borrower", "_own_resizing", "config", "listeners", "table", "lock"
+    )  # fmt: skip
 
     def __init__(
         self, origin: Origin, stream: Stream, store: Store, view: View | None = None, moment: float = 0
@@ -82,6 +87,8 @@ class LiveSession(StoredSession):
         #: That of the runtime that handed it out last, if one has.
         self.config: SessionConfig | None = None
         self._borrower: object = None
+        #: The answers that are being made, by the number of the event that began the turn.
+        self._answers: dict[int, Answer] = {}
         super().__init__(origin, stream, store, view, moment)
 
     @property
@@ -116,8 +123,54 @@ class LiveSession(StoredSession):
         return fork if self.config is None else fork.configured(self.config)
 
     def _tell(self, events: Sequence[Event]) -> None:
+        if self._answers:
+            for event in filter(ends, events):
+                assert event.turn is not None
+                self.end_answer(event.turn.seq)
         for listen in self.listeners:
             listen(events)
+
+    # What an agent shows of its answer while it makes it. Spec: 10 §C10.
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Return the answers that are being made."""
+        return [*self._answers.values()]
+
+    @property
+    def has_audience(self) -> bool:
+        """Return whether somebody may watch answers come."""
+        return self.has_watchers or (self.table is not None and self.table.sharing is not None)
+
+    def show(self, turn: int, text: str) -> None:
+        """Show the next piece of a turn's answer to whoever watches for it. Nobody is waited for."""
+        answer = self._answers.get(turn)
+        if answer is None:
+            answer = self._answers[turn] = Answer(turn, self.version)
+        answer.pieces.append(checked(text))
+        if self.observers is not None:
+            self.observers.show(answer)
+        if self.table is not None and self.table.sharing is not None:
+            self.table.sharing.note(self.id, answer)
+
+    def end_answer(self, turn: int) -> None:
+        """Have the next piece of the turn be that of another answer."""
+        answer = self._answers.pop(turn, None)
+        if answer is not None:
+            answer.is_over = True
+
+    def watch_live(
+        self, *, buffer: int = BUFFER, after: int | None = None, types: Iterable[str] | None = None
+    ) -> LiveWatch:
+        """`watch`, with the pieces of answers between the events, in whatever process they are made."""
+        with self.lock:
+            return started_live(self, buffer, after, types)
+
+    def shared_answers(self) -> SharedAnswers | None:
+        """Return the answers that other processes make, for one watch; None where there are none."""
+        if self.table is None or self.table.leases is None:
+            return None
+        return SharedAnswers(self.store, self.id, self.table.name)
 
     def lend_view(self, borrower: object) -> View:
         """Return the view, which stays as it is until `take_view_back`, or somebody else borrows it."""
@@ -194,10 +247,37 @@ class LiveSessions:
         self.world = world
         self.lanes = lanes
         self.leases = leases
+        #: What puts answers on the store, for watches of other processes; None: nobody wants that.
+        self.sharing: Sharing | None = None
+        self._sharers = 0
         self._lock = RLock()
         self._known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
         self._recent: OrderedDict[str, LiveSession] = OrderedDict()
         self._fences: dict[str, Lease] = {}
+
+    @property
+    def name(self) -> str:
+        """Return what its shared answers are marked with: nothing if it shares none."""
+        return "" if self.sharing is None else self.sharing.name
+
+    def share(self) -> Callable[[], None]:
+        """Put answers on the store, for watches of other processes. Return what ends that."""
+        if self.leases is None:
+            return lambda: None
+        with self._lock:
+            if self.sharing is None:
+                self.sharing = Sharing(self.store, self.world.ids.new(), self.world.clock.now)
+            self._sharers += 1
+        return self._end_sharing
+
+    def _end_sharing(self) -> None:
+        with self._lock:
+            self._sharers -= 1
+            if self._sharers:
+                return
+            sharing, self.sharing = self.sharing, None
+        if sharing is not None:
+            sharing.close()
 
     def load(self, id: str) -> LiveSession:
         """Return the session as the store has it now. Raises `SessionNotFound`."""

@@ -347,3 +347,11 @@ def feedback(kind: str, text: str) -> Dict:
     kind = escape(kind, quote=True)
     content = f'{_FEEDBACK}kind="{kind}">\n{text.strip()}\n</runtime_feedback>'
     return {"role": "user", "content": content}
+
+
+def text_of(message: Dict) -> str:
+    """Return what a message says: its text, or that of its parts."""
+    content = message.get("content") or message.get("parts")
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return content or ""

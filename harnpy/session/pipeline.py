@@ -14,6 +14,7 @@ from harnpy.session.actions import log_of, name_of, origin_of, streams
 from harnpy.session.agents import AgentDef
 from harnpy.session.arguments import checked, instance, items, mapping, optional_text, session_id, text
 from harnpy.session.children import end_interrupted
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.session.cuts import Created
 from harnpy.session.errors import InvalidArgument, SessionConflict, SessionExists, SessionNotFound
 from harnpy.session.events import EventDraft, Origin
@@ -256,6 +257,7 @@ class Pipeline:
                 end_interrupted(live, self._runs_child)
                 if turn is None:
                     end_open_turns(live)
+                live.store.delete(CHUNKS, live.id)  # those of a process that is gone
 
     def _act(self, action: Callable[[Txn], Any], txn: Txn, call: Caller) -> None:
         """Do all that writes to the session before its save."""

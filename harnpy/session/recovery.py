@@ -74,6 +74,10 @@ class ResumedTxn(Txn):
         else:
             super().refresh()
 
+    @property
+    def is_replaying(self) -> bool:
+        return self._recorded.has_more
+
     def find_call(self, key: str) -> Event | None:
         known = super().find_call(key)
         return None if known is None or self._recorded.is_unmatched(known) else known

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 from harnpy.session import arguments, clients
 from harnpy.session import hooks as runtime_events
@@ -16,6 +16,7 @@ from harnpy.session.arguments import session_id, validate_session_id
 from harnpy.session.artifacts import Offloading
 from harnpy.session.calling import ThreadCaller, streamed
 from harnpy.session.children import Children, ChildrenMixin, Scheduler
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.session.codec import SessionCodec
 from harnpy.session.errors import (
     InvalidArgument,
@@ -38,6 +39,7 @@ from harnpy.session.resize_policy import ResizePolicy
 from harnpy.session.send import AgentFactory, Send, check_send, has_turn, recorded, result_of
 from harnpy.session.trajectory import KIND as EPISODES
 from harnpy.session.trajectory import EpisodesMixin
+from harnpy.session.watch import BUFFER
 from harnpy.storage.contract import PAGE, HeadQuery
 from harnpy.storage.opening import open_store
 from harnpy.world import World
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from harnpy.session.stored import StoredSession
     from harnpy.session.transaction import Txn
     from harnpy.session.transfer.directories import ExportReport, ImportReport
+    from harnpy.session.watch import LiveWatch, Watch
     from harnpy.storage.contract import Hit, Store
     from harnpy.world.clock import Clock
     from harnpy.world.ids import Ids
@@ -358,6 +361,11 @@ class ClientsMixin:
 
     _controller_timeout: float
 
+    @property
+    def controller_timeout(self) -> float:
+        """Return after how many seconds a controller that isn't heard of doesn't count."""
+        return self._controller_timeout
+
     def get(self, id: str) -> LiveSession:
         raise NotImplementedError
 
@@ -429,6 +437,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         strict_ids: bool = False,
         child_limit: int | None = None,
         controller_timeout: float = 30.0,
+        share_chunks: bool = False,
         durability: str | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
@@ -444,9 +453,10 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         An action waits at most ``wait_timeout`` seconds for its session, an agent has ``execution_timeout``
         seconds for a turn; ``child_limit`` is how many children run at once (None: all). A client that
         controls a session and wasn't heard of for ``controller_timeout`` seconds is released by the next one
-        that wants to control it, or sends. ``strict`` refuses messages that no model takes (10 §A1.4);
-        ``strict_ids`` allows letters, digits, ``_`` and ``-`` only in ids. ``waiter`` waits for sessions
-        (None: the calling thread does). Raises `StorageError` for a URL of no store.
+        that wants to control it, or sends. ``share_chunks``: watches of other processes on the store are
+        shown the pieces of answers that are made here. ``strict`` refuses messages that no model takes (10
+        §A1.4); ``strict_ids`` allows letters, digits, ``_`` and ``-`` only in ids. ``waiter`` waits for
+        sessions (None: the calling thread does). Raises `StorageError` for a URL of no store.
         """
         arguments.seconds("wait_timeout", wait_timeout)
         self._execution_timeout = arguments.optional_seconds("execution_timeout", execution_timeout)
@@ -465,6 +475,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         self.agents = agents
         self._compactions = Compactions(self._compact)
         self._live = live_sessions(self.store, self._world)
+        self._end_sharing = self._live.share() if share_chunks else None
         self._config = SessionConfig(resizing, strict, agents)
         waiter = ThreadWaiter(self._world.clock.monotonic) if waiter is None else waiter
         self._turns = Turns(self._live, waiter, wait_timeout)
@@ -576,6 +587,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
                 if not self.store.delete(KIND, id):
                     raise SessionNotFound(id)
                 self.store.delete(EPISODES, id)
+                self.store.delete(CHUNKS, id)
                 self._live.forget(id)
         else:
             self.execute(id, Delete())
@@ -705,6 +717,55 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         """
         return streamed(self._caller, partial(self.send, id, prompt, **options))
 
+    @overload
+    def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: Literal[False] = False,
+        buffer: int = BUFFER,
+    ) -> Watch: ...
+
+    @overload
+    def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: Literal[True],
+        buffer: int = BUFFER,
+    ) -> LiveWatch: ...
+
+    def watch(
+        self,
+        id: str,
+        *,
+        after: int | None = None,
+        types: Iterable[str] | None = None,
+        chunks: bool = False,
+        buffer: int = BUFFER,
+    ) -> Watch | LiveWatch:
+        """Return an iterator over a session's events of these ``types`` (None: all), as they come; ``after``:
+        first those of the log behind that number.
+
+        With ``chunks`` it gives `Chunk`s, too: the pieces of the answers that agents make here, or where a
+        runtime has ``share_chunks``. Raises `SessionNotFound`, `InvalidArgument`.
+        """
+        session = self.get(id)
+        if chunks:
+            return session.watch_live(buffer=buffer, after=after, types=types)
+        return session.watch(buffer=buffer, after=after, types=types)
+
+    def hand_on(self, id: str) -> bool:
+        """Leave a session's running turn to the next process that gets its lease: here it stops, with
+        `LeaseLost`, and its log shows no end. Return False where nothing is to be left, or nobody to leave
+        it to: a store in memory has no leases."""
+        leases = self._live.leases
+        return leases is not None and leases.hand_on(arguments.session_id(id))
+
     # Who descends from whom, and what was said.
 
     def parent(self, id: str) -> SessionInfo | None:
@@ -759,6 +820,9 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         self._children.close()
         self._turns.close()
         self._compactions.close()
+        if self._end_sharing is not None:
+            end, self._end_sharing = self._end_sharing, None
+            end()
         if isinstance(self.agents, AgentFactory):
             callers = (caller, self._caller.one() if self._caller.is_running else None)
             for call in filter(None, callers):

@@ -22,6 +22,7 @@ from harnpy.session.agents import OVERFLOW, AgentDef, TurnResult, Waiting
 from harnpy.session.errors import InvalidArgument
 from harnpy.session.history import message_drafts
 from harnpy.session.lanes import within
+from harnpy.session.messages import text_of
 from harnpy.session.turns import events_of
 from harnpy.storage.errors import Unsupported
 
@@ -305,7 +306,7 @@ def result_of(session: Session, events: list[Event]) -> TurnResult:
         status=_status(end),
         stop_reason=end["turn_stop_reason"],
         finish_reason=_finish_reason(events),
-        text=end["text"] if "text" in end else _text(said[-1]) if said else "",
+        text=end["text"] if "text" in end else text_of(said[-1]) if said else "",
         messages=messages,
         usage=end.get("usage"),
         cost=float(sum(event.cost for event in events)),
@@ -327,10 +328,3 @@ def _status(end: dict[str, Any]) -> Any:
         return "failed"
     reason = end["turn_stop_reason"]
     return reason if reason in ("completed", "waiting") else "stopped"
-
-
-def _text(message: Message) -> str:
-    content = message.get("content") or message.get("parts")
-    if isinstance(content, list):
-        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
-    return content or ""

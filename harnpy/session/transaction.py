@@ -523,6 +523,11 @@ class Txn(Session):
         return None  # there was none
 
     @property
+    def is_replaying(self) -> bool:
+        """Return whether the log has what comes next of the turn, from an earlier run of it."""
+        return False
+
+    @property
     def agents(self) -> Any:
         """Return the factory that runs the definitions of this runtime's sessions."""
         return None if self._config is None else self._config.agents

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import deque
 from threading import Condition, Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from weakref import finalize
 
+from harnpy.session import events as kinds
+from harnpy.session.chunks import Chunk
 from harnpy.session.errors import InvalidArgument, ObserverError, SessionBusy
 from harnpy.storage.errors import StoreClosed
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from harnpy.session.chunks import Answer, SharedAnswers
     from harnpy.session.events import Event
+    from harnpy.session.live import LiveSession
     from harnpy.session.log import Session
 
     Observer = Callable[[Event], Any]
@@ -139,22 +143,40 @@ class Observers:
         for feed in self._feeds:
             feed.offer(events)
 
+    def show(self, answer: Answer) -> None:
+        """Have the watches know that there is more of an answer."""
+        for feed in self._feeds:
+            feed.show(answer)
+
 
 # What lies between a session and one watch of it. Spec: 10 §A1.12, §C10.
 #
 # A feed is *live* when its watch has been given all that the session has told of; then the session puts what
 # comes into the buffer. One that isn't live takes nothing in: its watch reads the log until it is. Which
 # events are through is one number, so there is neither a gap nor a duplicate.
+#
+# Pieces of answers aren't put anywhere: a feed knows the answers that are made, and how much of each its
+# watch has been given. They stand behind the event that was the last one when the answer began, so before
+# its message, however the watch gets at events.
 
 
 class Feed:
     """A buffer of at most ``size`` events.
 
     A full one that is ``lossy`` drops what comes; one that isn't keeps the appender waiting. One that isn't
-    ``pushed`` is never live.
+    ``pushed`` is never live. ``turns`` are the numbers of those that are open, for a watch that is given
+    pieces of answers; None for another one.
     """
 
-    def __init__(self, size: int, types: frozenset[str] | None, *, lossy: bool, pushed: bool) -> None:
+    def __init__(
+        self,
+        size: int,
+        types: frozenset[str] | None,
+        *,
+        lossy: bool,
+        pushed: bool,
+        turns: set[int] | None = None,
+    ) -> None:
         self.dropped = 0
         self.closed = False
         self._size = size
@@ -168,8 +190,22 @@ class Feed:
         self._seen = 0
         #: The last event that the session has told of.
         self._told = 0
+        self.turns = turns
+        #: How many pieces of each answer the watch was given.
+        self._answers: dict[Answer, int] = {}
 
     # The session's side.
+
+    def show(self, answer: Answer) -> None:
+        """Know that there is more of an answer."""
+        if self.turns is None or self.closed:
+            return
+        with self._changed:
+            if answer not in self._answers:
+                self._answers[answer] = 0
+                if len(self._answers) > self._size:
+                    del self._answers[next(iter(self._answers))]
+            self._changed.notify_all()
 
     def offer(self, events: Sequence[Event]) -> None:
         """Take the next events of the log."""
@@ -185,6 +221,8 @@ class Feed:
         """Be done with an event. Return False if there is no room for it."""
         if self.closed or not self._is_live or event.seq <= self._seen:
             return True
+        if self.turns is not None:
+            self.note_turn(event)
         if self.wants(event):
             if len(self._buffer) < self._size:
                 self._buffer.append(event)
@@ -200,6 +238,42 @@ class Feed:
     def wants(self, event: Event) -> bool:
         """Return whether the event is of a type that is watched."""
         return self._types is None or event.type in self._types
+
+    def note_turn(self, event: Event) -> None:
+        """Know which turns are open behind an event."""
+        assert self.turns is not None
+        if event.type == kinds.TURN_STARTED:
+            self.turns.add(event.seq)
+        elif event.type == kinds.TURN_COMPLETED and event.turn is not None:
+            self.turns.discard(event.turn.seq)
+
+    def take_chunk(self, read: Event | None) -> Chunk | None:
+        """Return the next piece of an answer that stands before all events to come; None when there is none.
+        ``read`` is the next event that the watch has read in the log."""
+        if not self._answers:
+            return None
+        with self._changed:
+            following = self._buffer[0] if read is None and self._buffer else read
+            bound = self._seen + 1 if following is None else following.seq
+            for answer, given in [*self._answers.items()]:
+                if answer.behind >= bound:
+                    continue
+                is_over, count = (
+                    answer.is_over,
+                    len(answer.pieces),
+                )  # in this order: it grows until it is over
+                if given < count:
+                    self._answers[answer] = count
+                    return Chunk(answer.turn, "".join(answer.pieces[given:count]), given == 0)
+                if is_over:
+                    del self._answers[answer]
+        return None
+
+    def _has_chunk(self) -> bool:
+        return any(
+            given < len(answer.pieces) and answer.behind <= self._seen
+            for answer, given in self._answers.items()
+        )
 
     def take(self) -> Event | None:
         """Return the next event of the buffer, None when there is none."""
@@ -232,9 +306,9 @@ class Feed:
         return self._seen
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until there is something in the buffer, or the feed is closed."""
+        """Wait until there is something in the buffer, a piece of an answer, or the feed is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._buffer or self.closed, timeout)
+            self._changed.wait_for(lambda: self._buffer or self.closed or self._has_chunk(), timeout)
 
     def close(self) -> None:
         """Take nothing more. What is in the buffer stays."""
@@ -246,16 +320,28 @@ class Feed:
 # A watch: the events of a session, one after the other, as they come. Spec: 10 §A1.12, §C10.
 
 
-class Watch:
-    """An iterator over a session's events, which waits for those to come; a context manager that ends it.
+#: What a watch gives.
+T = TypeVar("T")
 
-    Made by `Session.watch`, read by one thread at a time. It ends when it or its store is closed, and when
-    nobody holds it any more.
+#: Seconds between two looks at what other processes show of an answer, and the most of them once nothing has
+#: come for long.
+LOOK = 0.05
+RARE_LOOK = 0.5
+
+
+class AnyWatch(Generic[T]):
+    """An iterator over what a session has to tell, which waits for what is to come; a context manager that
+    ends it. Read by one thread at a time. It ends when it or its store is closed, and when nobody holds it.
     """
 
-    def __init__(self, feed: Feed, tail: Tail, observers: Observers) -> None:
+    def __init__(
+        self, feed: Feed, tail: Tail, observers: Observers, shared: SharedAnswers | None = None
+    ) -> None:
+        """``shared`` are the answers that are made in other processes."""
         self._feed = feed
         self._tail = tail
+        self._shared = shared
+        self._looked = self._came = monotonic()
         self._read: deque[Event] = deque()
         self._leave = finalize(self, observers.leave, feed)
         self._leave.atexit = False
@@ -274,15 +360,15 @@ class Watch:
         """End the watch. What it has taken in already can still be read."""
         self._leave()
 
-    def next(self, timeout: float | None = None) -> Event | None:
-        """Return the next event; None when there is none within ``timeout`` seconds (None: however long),
-        or the watch is closed. Raises `StorageError` when the store can't be read."""
+    def next(self, timeout: float | None = None) -> T | None:
+        """Return what comes next; None when nothing does within ``timeout`` seconds (None: however long), or
+        the watch is closed. Raises `StorageError` when the store can't be read."""
         ends = None if timeout is None else monotonic() + timeout
         is_over = False
         while True:
-            event = self._taken()
-            if event is not None or self.closed:
-                return event
+            found = self._taken()
+            if found is not None or self.closed:
+                return cast("T | None", found)
             try:
                 if self._catch_up():
                     continue
@@ -290,31 +376,57 @@ class Watch:
                     return None
                 left = None if ends is None else max(0.0, ends - monotonic())
                 is_over = left == 0
-                self._tail.wait(self._feed, left)
+                self._wait(left)
             except StoreClosed:
                 self.close()
 
-    def _taken(self) -> Event | None:
+    def _taken(self) -> Event | Chunk | None:
+        chunk = self._feed.take_chunk(self._read[0] if self._read else None)
+        if chunk is not None:
+            self._came = monotonic()
+            return chunk
         return self._read.popleft() if self._read else self._feed.take()
+
+    def _wait(self, timeout: float | None) -> None:
+        if not self._feed.turns:
+            self._tail.wait(self._feed, timeout)
+            return
+        look = self._look()
+        self._feed.wait(look if timeout is None else min(timeout, look))
+        self._tail.wait(self._feed, 0)
+
+    def _look(self) -> float:
+        """Return the seconds until the next look at the store, while a turn runs."""
+        return min(RARE_LOOK, max(LOOK, (monotonic() - self._came) / 10))
 
     def _catch_up(self) -> bool:
         """Read on in the log, unless the feed is live. Return False if there is nothing more."""
-        lag = self._feed.lag()
+        feed, shared = self._feed, self._shared
+        if shared is not None and feed.turns and monotonic() - self._looked >= LOOK:
+            self._looked = monotonic()
+            for answer in shared.read(feed.turns):
+                feed.show(answer)
+        lag = feed.lag()
         if lag is None:
             return False
         events = self._tail.read(lag)
-        self._read.extend(filter(self._feed.wants, events))
-        self._feed.has_read(events[-1].seq if events else lag)
+        if feed.turns is not None:
+            for event in events:
+                feed.note_turn(event)
+        if shared is not None:
+            shared.end(events)
+        self._read.extend(filter(feed.wants, events))
+        feed.has_read(events[-1].seq if events else lag)
         return bool(events)
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Event:
-        event = self.next()
-        if event is None:
+    def __next__(self) -> T:
+        found = self.next()
+        if found is None:
             raise StopIteration
-        return event
+        return found
 
     def __enter__(self) -> Self:
         return self
@@ -323,6 +435,14 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Watch(AnyWatch["Event"]):
+    """A watch of a session's events."""
+
+
+class LiveWatch(AnyWatch["Event | Chunk"]):
+    """A watch of a session's events, and between them of the pieces of the answers that are made."""
 
 
 # Beginning a watch. Spec: 10 §C10.
@@ -342,19 +462,51 @@ def started(
 
     Raises `InvalidArgument`.
     """
+    feed = _feed(tail, buffer, after, types, lossy=lossy)
+    _join(feed, observers, version, after)
+    return Watch(feed, tail, observers)
+
+
+def started_live(
+    session: LiveSession, buffer: int, after: int | None, types: Iterable[str] | None
+) -> LiveWatch:
+    """Return a new watch of a session and of the answers that are made in it. Raises `InvalidArgument`.
+
+    Whoever calls has the session's lock: neither its log nor its answers change.
+    """
+    tail, observers = session.tail(), session._ensure_observers()
+    feed = _feed(tail, buffer, after, types, lossy=True, turns=set(session.view.open_turns))
+    _join(feed, observers, lambda: session.version, after)
+    for answer in session.answers:
+        feed.show(answer)
+    return LiveWatch(feed, tail, observers, session.shared_answers())
+
+
+def _feed(
+    tail: Tail,
+    buffer: int,
+    after: int | None,
+    types: Iterable[str] | None,
+    *,
+    lossy: bool,
+    turns: set[int] | None = None,
+) -> Feed:
     if not _is_count(buffer) or buffer < 1:
         raise InvalidArgument(f"watch: buffer must be an int >= 1, got {buffer!r}")
     if after is not None and not (_is_count(after) and after >= 0):
         raise InvalidArgument(f"watch: after must be the number of an event, got {after!r}")
     if types is not None and (isinstance(types, str) or not hasattr(types, "__iter__")):
         raise InvalidArgument(f"watch: types must be a list of event types, got {types!r}")
-    feed = Feed(buffer, None if types is None else frozenset(types), lossy=lossy, pushed=tail.is_told)
+    wanted = None if types is None else frozenset(types)
+    return Feed(buffer, wanted, lossy=lossy, pushed=tail.is_told, turns=turns)
+
+
+def _join(feed: Feed, observers: Observers, version: Callable[[], int], after: int | None) -> None:
     observers.join(feed)
     # Joined first: what is appended from here on is told, or is behind ``seen``.
     feed.has_read(version() if after is None else after)
     if after is not None:
         feed.fall_behind(version())
-    return Watch(feed, tail, observers)
 
 
 def _is_count(value: object) -> bool:

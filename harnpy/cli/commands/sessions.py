@@ -28,6 +28,7 @@ from harnpy.eventlog.agent_events import topic_of
 from harnpy.eventlog.topics import TOPIC, event_log_settings, usual_settings
 from harnpy.formats.json import compact_json
 from harnpy.project import IN_FILES, ManifestError
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.session.codec import encode_event
 from harnpy.session.erasure import erase
 from harnpy.session.errors import EventNotFound, SessionError, SessionLeased
@@ -344,6 +345,7 @@ def delete(store: Store, as_json: bool, ids: tuple[str, ...], hard: bool, everyw
             with leased(store, id):
                 store.delete(KIND, id)
                 store.delete(EPISODES, id)
+                store.delete(CHUNKS, id)
         else:
             with idle(store, id) as session:
                 session.set_status("deleted")

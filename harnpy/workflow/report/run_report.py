@@ -296,6 +296,14 @@ def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) ->
     return page(f"{name} – {record['status']}", "Workflow run", _header(record, name), _sections(record))
 
 
+def sections_of(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> list[tuple[str, Markup]]:
+    """Return the sections of a run's report by their names, secrets masked, for a page of another kind.
+
+    Raise `MisuseError` for a field of the record that has a wrong type.
+    """
+    return [(name, shown) for name, shown in _sections(known(run, env)) if shown]
+
+
 def known(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> RunRecord:
     """Return the record with every key and without secrets."""
     masked: RunRecord = without_secrets(read(RunRecord, plain_json(run)), env)
