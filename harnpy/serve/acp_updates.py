@@ -262,12 +262,13 @@ class Outbox:
             self._waiting.put_nowait(update)
 
     async def sent(self) -> None:
-        """Wait until everything is sent that was put."""
+        """Wait until everything is sent that was put, or nothing is any more."""
         reached = asyncio.get_running_loop().create_future()
         self._waiting.put_nowait(reached)
-        await reached
+        await asyncio.wait([reached, self._sending], return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
+        """Send nothing more."""
         self._sending.cancel()
         await asyncio.wait([self._sending])
 
