@@ -303,7 +303,7 @@ class Following:
     async def __aexit__(self, *error: object) -> None:
         self._watch.close()
         self._task.cancel()
-        await asyncio.wait([self._task])
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def reach(self, seq: int) -> None:
         """Wait until the event of that number is in the outbox. Raises what the watch raises."""
