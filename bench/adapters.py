@@ -29,7 +29,9 @@ from options import environment, parser
 from storage import Report, collected, postgres_server
 
 THREAD = {"configurable": {"thread_id": "t"}}
-TEXT = "x" * 500
+WORDS = 'the result of deploy failed "quoted" path/to/file.py naïve → line\n'.split(" ")
+#: As long as an answer is; PostgreSQL compresses words half as well as one letter again and again.
+TEXT = " ".join(random.Random(7).choices(WORDS, k=80))
 #: Turns at the end, whose median counts.
 LAST = 20
 
@@ -185,8 +187,7 @@ class Writer:
         return str(UUID(int=self._chance.getrandbits(128), version=4))
 
     def _text(self, size: int) -> str:
-        words = 'the result of deploy failed "quoted" path/to/file.py naïve → line\n'.split(" ")
-        return " ".join(self._chance.choices(words, k=size // 6))
+        return " ".join(self._chance.choices(WORDS, k=size // 6))
 
 
 def keep_lines(folder: str, place: str) -> dict[str, float]:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.util._once import Once
 
 from harnpy.cli.repl import Shell, is_unfinished
 from harnpy.cli.testing.sandbox import run_program
@@ -102,6 +104,9 @@ def test_python_snippets(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # A page may set it, once in a process.
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER_SET_ONCE", Once())
     namespace: dict[str, Any] = {"__name__": page.stem}
     missing = []
     for snippet in snippets(page):

@@ -36,11 +36,17 @@ _MODULES = {
     "waitpoint": "harnpy.cli.commands.event_log:waitpoint",
     "bundle": "harnpy.cli.commands.bundle",
     "session": "harnpy.cli.commands.bundle:alias",
+    "serve": "harnpy.cli.commands.serve",
+    "portal": "harnpy.cli.commands.serve:portal",
+    "attach": "harnpy.cli.commands.attach",
     "mcp": "harnpy.cli.commands.mcp",
+    "acp": "harnpy.cli.commands.acp",
     "trust": "harnpy.cli.commands.trust",
     "doctor": "harnpy.cli.commands.doctor",
     "builtins": "harnpy.cli.commands.builtins",
 }
+#: What stands for other commands. Spec: 11 §1.
+_ALIASES = {("serve", "mcp"): ("mcp", "serve"), ("serve", "acp"): ("acp",)}
 
 
 @click.command("version", short_help="Show the version, decorated.")
@@ -86,6 +92,7 @@ def harnpy(context: click.Context) -> int | None:
 
 def main(argv: Sequence[str]) -> int:
     """Run a command; a command returns its exit status, None meaning 0."""
+    argv = [*_ALIASES.get(tuple(argv[:2]), argv[:2]), *argv[2:]]
     try:
         # What `harnpy.main` does, without its ways to end a process.
         with harnpy.make_context("harnpy", list(argv)) as context:

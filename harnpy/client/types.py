@@ -75,7 +75,8 @@ class Info(Reply):
     #: The number of the parent's event behind which it goes on; None without a parent.
     fork_seq: int | None
     depth: int
-    messages: int
+    #: How many there are in the window; None in lists.
+    messages: int | None
     cost: float
     created_at: str
     updated_at: str
@@ -188,6 +189,18 @@ class Comparison(Reply):
 class ClientList(Reply):
     clients: list[Client]
     controller: str | None = None
+
+
+class Attached(Reply):
+    """What an attach, takeover, heartbeat or detach has come to (08 §1.10)."""
+
+    ok: bool
+    session_id: str
+    client_id: str
+    mode: Mode
+    client: dict[str, Json]
+    live_controller_id: str | None
+    previous_controller_id: str | None
 
 
 class RequestList(Reply):

@@ -10,6 +10,7 @@ import os.path
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from harnpy import telemetry
 from harnpy.builtins.agents.waitpoints import Patience
 from harnpy.builtins.bridge.live_event_log import log_of, log_of_project
 from harnpy.durable.journal import Ending, Journal, Tried
@@ -99,6 +100,8 @@ def run(
         prepare(vm)
         if is_trial:
             vm.careful = False  # whoever runs it warns of it
+        else:
+            ending.enter_context(telemetry.run_span(job.name, context.run_id))
         source = texts.read_text(os.path.join(cwd, body["entry"]))
         try:
             value = vm.run_source(

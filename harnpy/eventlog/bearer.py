@@ -206,10 +206,19 @@ class Fold:
     def find_all(self, handles: Iterable[str]) -> list[Known | None]:
         """Return the newest session of each handle; the log is read once."""
         with self._lock:
-            for id, event in self._log.read_range(self._topic, self._cursor):
-                self._take(id, event)
-                self._cursor = id
+            self._read()
             return [self._found(handle) for handle in handles]
+
+    def all(self) -> list[Known]:
+        """Return all sessions, be they over or not."""
+        with self._lock:
+            self._read()
+            return list(self._sessions.values())
+
+    def _read(self) -> None:
+        for id, event in self._log.read_range(self._topic, self._cursor):
+            self._take(id, event)
+            self._cursor = id
 
     def _found(self, handle: str) -> Known | None:
         found = self._sessions.get(handle)
@@ -300,6 +309,11 @@ class BearerSessions:
         tokens, moment = [*ids], self._moment(now)
         found = zip(tokens, self._fold.find_all(map(handle_of, tokens)), strict=True)
         return {id: known.session(Token(id)) for id, known in found if known and known.is_live(moment)}
+
+    def live(self, now: datetime | None = None) -> list[Known]:
+        """Return the sessions that are live at ``now``, without their tokens, the oldest first."""
+        moment = self._moment(now)
+        return [known for known in self._fold.all() if known.is_live(moment)]
 
     def is_due(self, session: DurableSession, now: datetime | None = None) -> bool:
         """Return whether it is time to note that the session was seen."""

@@ -47,7 +47,7 @@ def authenticate(
     token = bearer_token(headers)
     if token is None:
         return None
-    return _holder(token, static_keys) or _caller(token, sessions, now)
+    return key_holder(token, static_keys) or _caller(token, sessions, now)
 
 
 def bearer_token(headers: Headers) -> str | None:
@@ -82,7 +82,7 @@ class BearerAuth:
         self._keys = static_keys
         self._exempt = frozenset(exempt)
         self._bounds = Bounds() if bounds is None else bounds
-        self._callers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Callers] = WeakKeyDictionary()
+        self._callers: WeakKeyDictionary[asyncio.AbstractEventLoop, Callers] = WeakKeyDictionary()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"] in self._exempt:
@@ -90,15 +90,15 @@ class BearerAuth:
             return
         loop = asyncio.get_running_loop()
         callers = self._callers.get(loop) or self._callers.setdefault(
-            loop, _Callers(self._sessions, self._bounds)
+            loop, Callers(self._sessions, self._bounds)
         )
         token = bearer_token(scope["headers"])
-        holder = None if token is None else _holder(token, self._keys)
+        holder = None if token is None else key_holder(token, self._keys)
 
         async def handle(request: Incoming) -> None:
             result = holder
             if holder is None and token is not None:
-                result = await request.while_there(callers.find(token))
+                result = _result(await request.while_there(callers.find(token)))
             if result is None:
                 await reply(send, 401, "unauthorized", [(b"www-authenticate", b"Bearer")])
             else:
@@ -110,7 +110,7 @@ class BearerAuth:
             return
         code = _UNAUTHORIZED
         try:
-            result = holder if holder or token is None else await callers.find(token)
+            result = holder if holder or token is None else _result(await callers.find(token))
         except Refused:
             result, code = None, _TRY_AGAIN
         if result is not None:
@@ -124,7 +124,7 @@ def _known(scope: MutableMapping[str, Any], result: AuthResult) -> MutableMappin
     return {**scope, "auth_principal": result.principal, "auth_session_id": result.session_id}
 
 
-class _Callers:
+class Callers:
     """Whom requests in one loop are from, and which of them are handled now.
 
     All tokens that wait are looked up together, with one read of the log, and that their sessions were seen
@@ -145,8 +145,8 @@ class _Callers:
         # Not the loop's own threads, which the application may keep busy.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="bearer")
 
-    async def find(self, token: str) -> AuthResult | None:
-        """Return whose token it is. Raises Refused, and what the log raises."""
+    async def find(self, token: str) -> DurableSession | None:
+        """Return the live session of a token. Raises Refused, and what the log raises."""
         if self._waiting >= self._most:
             raise Refused(503, "too many requests")
         self._waiting += 1
@@ -157,10 +157,9 @@ class _Callers:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look())
             # Others may wait for the same.
-            session = await asyncio.shield(answer)
+            return await asyncio.shield(answer)
         finally:
             self._waiting -= 1
-        return None if session is None else AuthResult(session.principal, session.id, "session")
 
     async def _look(self) -> None:
         loop = asyncio.get_running_loop()
@@ -194,7 +193,11 @@ class _Callers:
             noting.result()
 
 
-def _holder(token: str, keys: StaticKeys) -> AuthResult | None:
+def _result(session: DurableSession | None) -> AuthResult | None:
+    return None if session is None else AuthResult(session.principal, session.id, "session")
+
+
+def key_holder(token: str, keys: StaticKeys) -> AuthResult | None:
     """Return the holder of a static key. Every key is compared, so that the time tells nothing about them."""
     given = _octets(token)
     found = [key for key in keys if equal_in_constant_time(_octets(key), given)]
@@ -207,10 +210,9 @@ def _holder(token: str, keys: StaticKeys) -> AuthResult | None:
 def _caller(token: str, sessions: BearerSessions, now: datetime | None) -> AuthResult | None:
     """Whose live session it is."""
     session = sessions.get(token, now)
-    if session is None:
-        return None
-    sessions.note([token], now)
-    return AuthResult(session.principal, session.id, "session")
+    if session is not None:
+        sessions.note([token], now)
+    return _result(session)
 
 
 def _text(value: Text) -> str:

@@ -70,6 +70,7 @@ PARTS = {
     "llm.tiers": FREE,
     "llm.model_defaults": FREE,
     "capabilities": FREE,
+    "agents": TRUST,
     "sessions": FREE,
     "sessions.store": STORE,
     "event_log": FREE,

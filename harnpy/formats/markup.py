@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Child = str | None | Iterable["Child"]
 
-_VOID = frozenset(("br", "img", "meta", "col", "link"))
+_VOID = frozenset(("br", "img", "input", "meta", "col", "link"))
 #: Characters that HTML can't contain: controls except tab and line ends, and lone surrogates.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -45,7 +45,12 @@ def joined(*children: Child) -> Markup:
 
 
 def text(given: str) -> Markup:
-    return Markup(escape(_UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", given)))
+    return Markup(escape(writable(given)))
+
+
+def writable(given: str) -> str:
+    """Return a text without the characters that HTML can't contain."""
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", given)
 
 
 def _written(child: Child) -> str:
@@ -205,6 +210,16 @@ def _row(cells: Sequence[Child], kinds: Sequence[str | None]) -> Markup:
     return element("tr", [element("td", cell, class_=kind) for cell, kind in zip(cells, kinds, strict=True)])
 
 
+def track(kind: str | None, left: float = 0.0, width: float = 0.0) -> Markup:
+    """Show a bar of a kind from ``left`` percent on, without a kind none. It has no style of its own, which
+    pages may be forbidden to have.
+    """
+    bar = element("i", class_=f"bar {kind}") if kind else None
+    place = {"x": f"{left:.2f}%", "width": f"{width:.2f}%", "height": "100%"}
+    shown = element("foreignObject", bar, **place) if bar else None
+    return element("svg", shown, class_="track", aria_hidden="true")
+
+
 def callout(mood: str, *content: Child) -> Markup:
     return element("div", *content, class_=f"callout {mood}")
 
@@ -246,27 +261,36 @@ def page(
     more_style: str = "",
 ) -> str:
     """Return the document; each section comes with its name in the navigation, empty for none."""
-    style = files(__package__).joinpath("markup.css").read_text(encoding="utf-8")
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
+    head = [
         element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Markup(style + more_style)),
-    )
+        element("style", Markup(stylesheet() + more_style)),
+    ]
     shown = [(name, section) for name, section in sections if section]
     ways = [element("a", name, href=f"#{_anchor(name)}") for name, _ in shown if name]
-    body = element(
-        "body",
+    body = [
         element("header", element("p", kind, class_="eyebrow"), header),
         element("nav", ways, aria_label="Sections") if len(ways) > 1 else None,
         element("main", [section for _, section in shown]),
         element("footer", foot),
-    )
-    document = element("html", head, body, lang="en")
-    return f"<!doctype html>\n{document}\n"
+    ]
+    return document(title, head, body)
+
+
+def stylesheet() -> str:
+    """Return the style of every building block."""
+    return files(__package__).joinpath("markup.css").read_text(encoding="utf-8")
+
+
+def document(title: str, head: Child, body: Child, **attributes: str | None) -> str:
+    """Return a document; ``head`` is added to what every page has, ``attributes`` are its body's."""
+    known = [
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+    ]
+    made = element("html", element("head", known, head), element("body", body, **attributes), lang="en")
+    return f"<!doctype html>\n{made}\n"
 
 
 def _anchor(name: str) -> str:

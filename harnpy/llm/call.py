@@ -23,6 +23,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import check_gates, read_request
 from harnpy.llm.routing import Router
 from harnpy.llm.structured import ask_until_valid
+from harnpy.llm.telemetry import model_span, tell_reply
 from harnpy.llm.transcript_log import VARIABLE, Segment, segment_writer
 from harnpy.llm.waiting import Blocking, RateLimits
 from harnpy.world import World
@@ -268,8 +269,11 @@ class Models:
         complete = self._complete(request) if answer is None else answer
         if request.shown is not None:
             request.shown.began(request)
-        reply = self._received(complete(request), request.shown)
-        reply.price = request.price
+        with model_span(request) as span:
+            reply = self._received(complete(request), request.shown)
+            reply.price = request.price
+            if span.records:
+                tell_reply(span, reply)
         ms = int((self.world.clock.monotonic() - begin) * 1000)
         if segment is not None:
             segment.response(reply, ms)

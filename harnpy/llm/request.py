@@ -222,7 +222,7 @@ def check_gates(options: Options, request: Request, can: Capabilities) -> None:
         if not supported:
             raise OptionError(
                 f"option `{option}` is not supported by `{request.model}` (provider `{request.provider}`). "
-                "See `harn check --provider-matrix` for compatibility."
+                "Leave it out, or name another model."
             )
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Where an application finds, in its scope, what is done when its client is gone: a future.
 GONE = "harnpy.gone"
+#: Where it finds what gives up the request's slot: to be called before it waits for long.
+LEAVE = "harnpy.leave"
 #: Where it finds whom a request is from, if that is known: a key or an address.
 CALLER = "harnpy.caller"
 #: Seconds after which a client that was refused may come again.
@@ -110,6 +112,29 @@ class Admission:
         """
         await request.arrive()
         slot = await self._slot(caller, request)
+        await self._run(app, {**scope, GONE: request.gone}, request.receive, send, slot, to_the_end)
+
+    def serve_at_once(
+        self, app: App, scope: MutableMapping[str, Any], receive: Receive, send: Send, caller: Hashable
+    ) -> Awaitable[None] | None:
+        """Have ``app`` handle a request without a body; None where it has to wait for a slot.
+
+        Nobody watches whether its client leaves: what is awaited in vain is short, or reads ``receive``.
+        """
+        if self._queues.get(caller) or not self._has_slot(caller):
+            return None
+        self._take(caller)
+        return self._run(app, scope, receive, send, _Slot(self, caller), False)
+
+    async def _run(
+        self,
+        app: App,
+        scope: MutableMapping[str, Any],
+        receive: Receive,
+        send: Send,
+        slot: _Slot,
+        to_the_end: bool,
+    ) -> None:
         has_begun = False
 
         async def sent(message: Message) -> None:
@@ -121,7 +146,7 @@ class Admission:
                 await send(message)
 
         try:
-            await app({**scope, GONE: request.gone}, request.receive, sent)
+            await app({**scope, LEAVE: slot.give_up}, receive, sent)
         except Refused:
             if has_begun:
                 raise Gone from None
@@ -186,9 +211,12 @@ class Admission:
         return self._in_all < self.bounds.slots and self._taken.get(caller, 0) < self.bounds.slots_per_caller
 
     def _enter(self, caller: Hashable, turn: asyncio.Future[None]) -> None:
+        self._take(caller)
+        turn.set_result(None)
+
+    def _take(self, caller: Hashable) -> None:
         self._in_all += 1
         self._taken[caller] = self._taken.get(caller, 0) + 1
-        turn.set_result(None)
 
 
 class _Slot:

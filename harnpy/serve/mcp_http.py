@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections import Counter
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
@@ -18,8 +18,7 @@ from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from harnpy.net.admission import CALLER, Admission, Bounds
-from harnpy.serve.program import NotServed
-from harnpy.world.connections import Place
+from harnpy.serve.site import given_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from harnpy.net.admission import Incoming
-    from harnpy.world.connections import Application, AsgiMessage, Listener, Receive, Send
+    from harnpy.serve.site import Site
+    from harnpy.world.connections import Application, AsgiMessage, Receive, Send
     from harnpy.world.http import Listening
 
 # Keys that a server's clients must show: `Authorization: Bearer KEY` or `X-API-Key: KEY`. Spec: 09 §11.4.
 
 
-_BEARER = b"bearer "
 _REFUSAL = b"auth failed"
 
 
@@ -73,12 +72,9 @@ class Keyed:
 
     def _key_of(self, headers: dict[bytes, bytes]) -> bytes | None:
         """Return the key that a request was sent with, None if it is none of ours."""
-        given = headers.get(b"x-api-key")
+        given = given_key(headers.items())
         if given is None:
-            authorization = headers.get(b"authorization", b"")
-            if authorization[: len(_BEARER)].lower() != _BEARER:
-                return None
-            given = authorization[len(_BEARER) :].strip()
+            return None
         # All of them are compared: how long it takes says nothing about the keys.
         found = [compare_digest(given, key) for key in self._keys]
         return given if any(found) else None
@@ -240,45 +236,14 @@ async def _unheard(message: AsgiMessage) -> None:
     """Nobody is there to receive the response."""
 
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_ANY = ("0.0.0.0", "::")
 #: Seconds that requests have to end once the server stops.
 _GRACE = 1.0
 
 
-class Site(NamedTuple):
-    """The address of a server and its clients. ``hosts``: names that clients may call it by.
-
-    ``certificate`` and ``key`` are PEM texts, for TLS.
-    """
-
-    host: str
-    port: int
-    path: str = "/mcp"
-    keys: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    certificate: str | None = None
-    key: str | None = None
-
-    @property
-    def is_exposed(self) -> bool:
-        """Return whether anybody on the network may call it."""
-        return not self.keys and _shown(self.host) not in _LOOPBACK
-
-    def place(self) -> Place:
-        return Place(self.host, self.port, self.certificate, self.key)
-
-    def url(self, port: int) -> str:
-        scheme = "http" if self.certificate is None else "https"
-        host = "127.0.0.1" if self.host in _ANY else _shown(self.host)
-        return f"{scheme}://{host}:{port}{self.path}"
-
-    def security(self) -> TransportSecuritySettings:
-        own = () if self.host in _ANY else (_shown(self.host),)
-        names = dict.fromkeys((*_LOOPBACK, *own, *self.hosts))
-        hosts = [form for name in names for form in (name, f"{name}:*")]
-        origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-        return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+def _security(site: Site) -> TransportSecuritySettings:
+    hosts = [form for name in site.names for form in (name, f"{name}:*")]
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
 
 
 async def serve_http(
@@ -287,28 +252,15 @@ async def serve_http(
     """Serve clients until this is cancelled; ``announce`` receives the URL. Raises NotServed."""
     app = server.streamable_http_app(
         streamable_http_path=site.path,
-        transport_security=site.security(),
+        transport_security=_security(site),
         session_idle_timeout=_IDLE,
         # `Sessions` makes room before that many are open, unless all of them are in use.
         max_sessions=_MOST,
     )
-    listener = await _listener(Keyed(Sessions(LongResults(app)), site.keys), site, listening)
+    listener = await site.listen(Keyed(Sessions(LongResults(app)), site.keys), listening)
     try:
         async with server.session_manager.run():
             announce(site.url(listener.port))
             await asyncio.get_running_loop().create_future()
     finally:
         await listener.close(_GRACE)
-
-
-async def _listener(app: Application, site: Site, listening: Listening) -> Listener:
-    """Raises NotServed."""
-    try:
-        return await listening.listen(app, site.place())
-    except OSError as error:
-        reason = error.strerror or error
-        raise NotServed(f"cannot listen at {_shown(site.host)}:{site.port}: {reason}") from None
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

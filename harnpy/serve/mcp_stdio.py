@@ -1,6 +1,6 @@
 """The stdio transport: a JSON-RPC message a line, from stdin and to stdout. Spec: 09 §11.4.
 
-Two threads wait for the streams, so that the loop never does, and so that a stop needn't wait for a line. The
+Threads wait for the streams, so that the loop never does, and so that a stop needn't wait for a line. The
 program gets neither stream: what it reads is empty, and what it writes to stdout goes to stderr.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO
@@ -19,6 +18,8 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+
+from harnpy.serve.lines import Lines
 
 #: Seconds that a client which has closed its end leaves for what it has asked already.
 _GRACE = 1.0
@@ -89,36 +90,6 @@ class Debts:
 def _key(refusal: types.JSONRPCMessage) -> object:
     """Return what stands for a refusal: it may have no id, or that of a request."""
     return "refusal", id(refusal)
-
-
-class Lines:
-    """The lines of a stream that a thread reads, one ahead of who asks for them."""
-
-    def __init__(self, reader: BinaryIO) -> None:
-        self._reader = reader
-        self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        self._wanted = threading.Semaphore(1)
-        threading.Thread(target=self._read, daemon=True).start()
-
-    async def next(self) -> bytes:
-        """The next line; empty at the end."""
-        line = await self._lines.get()
-        self._wanted.release()
-        return line
-
-    def _read(self) -> None:
-        line = b"-"
-        while line:
-            self._wanted.acquire()
-            try:
-                line = self._reader.readline()
-            except (OSError, ValueError):
-                line = b""
-            try:
-                self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
-            except RuntimeError:
-                return  # the loop is closed
 
 
 async def _read(

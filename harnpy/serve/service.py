@@ -1,19 +1,87 @@
 """`Service`: what callers may do with the sessions and runs of a store, whoever carries it to them.
 
 The HTTP API, its WebSocket, and the portal's pages are faces of it. It knows scopes and owners, and no HTTP.
-Spec: 11 §1.2, §1.3.
+Who may do what is decided in one place, the decorators `needs` and `on_session`. Spec: 11 §1.2, §1.3.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from datetime import UTC, datetime
+from functools import lru_cache, partial, wraps
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from harnpy.client import types as t
+from harnpy.eventlog.topics import StoreEventLog
 from harnpy.faults import Fault
+from harnpy.serve import refusals, shown, streams
+from harnpy.serve.feeds import QUIET, Feeds, Gone
+from harnpy.serve.people import Cancel, People, open_requests
+from harnpy.serve.refusals import Refused as Refused
+from harnpy.serve.runs import Runs
+from harnpy.serve.sends import Sends
+from harnpy.session import clients
+from harnpy.session.actions import Complete
+from harnpy.session.aio import AsyncSessionRuntime, in_thread
+from harnpy.session.compaction import estimate_tokens
+from harnpy.session.errors import SessionConflict
+from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
+from harnpy.session.info import info_of
+from harnpy.session.log import KIND
+from harnpy.session.registers import DELETED
+from harnpy.session.runtime import SessionQuery
+from harnpy.storage.contract import PAGE, position, terms
+from harnpy.storage.errors import StorageError
+from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Sequence
 
-    from harnpy.client import types as t
+    from harnpy.eventlog.contract import EventLog
+    from harnpy.serve.sends import Sending
+    from harnpy.session.agents import AgentDef, TurnResult
+    from harnpy.session.info import SessionInfo
+    from harnpy.session.live import LiveSession
+    from harnpy.session.runtime import SessionRuntime
+    from harnpy.storage.contract import Head
+    from harnpy.workflow.engines.contract import Engine
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+#: The most that one page of a list, of events or of hits holds.
+MOST: Final = 1000
+#: Threads for what may wait for the store, but for turns, which have their own.
+THREADS: Final = 16
+#: How many windows are kept as text, and for how many seconds.
+WINDOWS: Final = 256
+WINDOW_SECONDS: Final = 1.0
+#: Sessions above one that are asked for its owner, at most.
+_DEEP: Final = 64
+_MOVES: Final = frozenset({LEAF_MOVED})
+
+#: What each scope holds. Spec: 11 §1.2.
+HOLDS: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset({"read"}),
+    "write": frozenset({"read", "write"}),
+    "approve": frozenset({"read", "approve"}),
+    "admin": frozenset({"read", "write", "approve", "admin"}),
+    "all": frozenset({"read", "write", "approve", "admin", "all"}),
+}
+
+
+class _WindowText(NamedTuple):
+    """A window as text: that of the session as it is after event ``seq``, to be looked at anew after a while:
+    another session may have the id by then."""
+
+    seq: int
+    owner: str | None
+    text: bytes
+    until: float
 
 
 class Caller(NamedTuple):
@@ -21,55 +89,802 @@ class Caller(NamedTuple):
 
     principal: str
     scopes: frozenset[str]
+    limits: t.Limits | None = None
+
+    def may(self, scope: str) -> bool:
+        return scope in _held(self.scopes)
+
+    def may_see(self, owner: str | None) -> bool:
+        """Return whether what belongs to that one is there for this one."""
+        return owner == self.principal or self.may("all")
 
 
-class Refused(Fault):
-    """A request that isn't carried out: an HTTP ``status``, a stable ``code``, one sentence."""
+@lru_cache(maxsize=64)
+def _held(scopes: frozenset[str]) -> frozenset[str]:
+    """Return the scopes, and what they hold."""
+    return frozenset().union(*(HOLDS[scope] for scope in scopes))
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
+
+class Prompted(Protocol):
+    """The agents of a server, and what has them answer: `harnpy.serve.agents.Agents`."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def kind(self, name: str) -> Literal["definition", "program"]: ...
+
+    def description(self, name: str) -> str: ...
+
+    def definition(self, name: str) -> AgentDef | None:
+        """Return the definition of an agent; None of one that is a program. Raises `Fault` for no agent."""
+
+    async def prompt(
+        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
+    ) -> TurnResult:
+        """Run a turn of the session, and return what became of it."""
+
+
+class Definitions:
+    """The agents of a server without AGENTs: sessions are answered by their own definitions."""
+
+    names: Sequence[str] = ()
+
+    def kind(self, name: str) -> Literal["definition", "program"]:
+        raise _no_agent(name)
+
+    def description(self, name: str) -> str:
+        raise _no_agent(name)
+
+    def definition(self, name: str) -> AgentDef | None:
+        raise _no_agent(name)
+
+    async def prompt(
+        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
+    ) -> TurnResult:
+        agent, client, key = (options.pop(name, None) for name in ("agent", "client", "key"))
+        if agent is not None:
+            self.definition(agent)
+        if client is not None:
+            options["client"] = client
+        return await runtime.send(session_id, prompt, idempotency_key=key, **options)
+
+
+def _no_agent(name: str) -> Refused:
+    return Refused(422, "invalid", f"there is no agent `{name}`: this server has none")
+
+
+def needs(
+    scope: str,
+) -> Callable[
+    [Callable[Concatenate[Service, Caller, P], Awaitable[R]]],
+    Callable[Concatenate[Service, Caller, P], Awaitable[R]],
+]:
+    """Have a method refuse callers without a scope, and raise `Refused` for what fails in it."""
+
+    def decorate(
+        method: Callable[Concatenate[Service, Caller, P], Awaitable[R]],
+    ) -> Callable[Concatenate[Service, Caller, P], Awaitable[R]]:
+        @wraps(method)
+        async def checked(self: Service, caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            self.check(caller, scope)
+            with refusals.refusing():
+                return await method(self, caller, *args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def on_session(
+    scope: str,
+) -> Callable[
+    [Callable[Concatenate[Service, Caller, str, P], Awaitable[R]]],
+    Callable[Concatenate[Service, Caller, str, P], Awaitable[R]],
+]:
+    """`needs` for a method of a session, which somebody else's callers don't find."""
+
+    def decorate(
+        method: Callable[Concatenate[Service, Caller, str, P], Awaitable[R]],
+    ) -> Callable[Concatenate[Service, Caller, str, P], Awaitable[R]]:
+        @wraps(method)
+        async def checked(self: Service, caller: Caller, id: str, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            self.check(caller, scope)
+            with refusals.refusing():
+                await self.seen(caller, id)
+                return await method(self, caller, id, *args, **kwargs)
+
+        return checked
+
+    return decorate
 
 
 class Service:
-    """Every method raises `Refused`, also for what the runtime raises."""
+    """Every method raises `Refused`, also for what the runtime raises.
 
-    async def me(self, caller: Caller) -> t.Me: ...
-    async def agents(self, caller: Caller) -> t.AgentList: ...
-    async def sessions(self, caller: Caller, *, status: str | None = None, agent: str | None = None, parent: str | None = None, order: str = "updated", limit: int = 100, after: str | None = None) -> t.SessionList: ...
-    async def create(self, caller: Caller, body: t.CreateSession) -> t.Session: ...
-    async def session(self, caller: Caller, id: str) -> t.Session: ...
-    async def window(self, caller: Caller, id: str) -> t.Window: ...
-    async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History: ...
-    async def events(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200, types: list[str] | None = None) -> t.EventList: ...
-    def watch(self, caller: Caller, id: str, *, after: int | None = None, types: list[str] | None = None) -> AsyncIterator[t.Event | t.Chunk | None]:
-        """Events behind ``after`` (None: from now on) and chunks as they come, None every 15 s without any."""
-    async def inject(self, caller: Caller, id: str, body: t.Inject) -> t.Event: ...
+    ``agents`` answer prompts (None: the definitions of the sessions), ``log`` is the event log of people's
+    answers and waitpoints (None: that of the runtime's store), ``engine`` runs programs (None: opened on the
+    store by the first run). ``before_send(caller)`` may refuse a send.
+    """
+
+    def __init__(
+        self,
+        runtime: SessionRuntime,
+        agents: Prompted | None = None,
+        *,
+        log: EventLog | None = None,
+        engine: Engine | None = None,
+        before_send: Callable[[Caller], Awaitable[object]] | None = None,
+    ) -> None:
+        self.runtime = runtime
+        self.store = runtime.store
+        self._face = AsyncSessionRuntime(runtime)
+        self.prompted: Prompted = Definitions() if agents is None else agents
+        self.log = StoreEventLog(self.store) if log is None else log
+        #: Whether a look at the store is over at once: then it needs no thread.
+        self._is_near = "many_machines" not in self.store.features
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
+        self._before_send = before_send
+        self._is_draining = False
+        #: By the ids of their sessions.
+        self._windows: dict[str, _WindowText] = {}
+        self._ids = RealIds()
+        self.feeds = Feeds(runtime, self.blocking)
+        self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
+        self.people = People(runtime, self.log)
+        self._runs = Runs(self.store, self.log, engine)
+
+    # The service itself.
+
+    async def recover(self) -> int:
+        """Enter the turns again whose server is gone. Return how many those are."""
+        return await self.sends.recover()
+
+    def keep_recovering(self) -> None:
+        """`recover` now, and whenever another server is gone, until `drain`."""
+        self.sends.keep_recovering()
+
+    @property
+    def is_draining(self) -> bool:
+        return self._is_draining
+
+    async def drain(self, grace: float = 30.0) -> int:
+        """Take no more sends, and let running turns end, within ``grace`` seconds. Return how many haven't:
+        those are the next server's."""
+        self._is_draining = True
+        return await self.sends.drain(grace)
+
+    async def close(self) -> None:
+        """Let go of everything but the runtime, whose owner closes it."""
+        await self.drain(0.0)
+        self.feeds.close()
+        self.people.close()
+        await in_thread(self._runs.close)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def blocking(self, work: Callable[[], R]) -> R:
+        """Return what ``work`` returns, in a thread of the pool."""
+        run = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: run(work))
+
+    # Who may do what.
+
+    def check(self, caller: Caller, scope: str) -> None:
+        if not caller.may(scope):
+            raise Refused(403, "forbidden", f"this needs the scope `{scope}`")
+
+    async def seen(self, caller: Caller, id: str) -> Head:
+        """Return the head of a session that the caller may see."""
+        head = (
+            self.store.head(KIND, id)
+            if self._is_near
+            else await self.blocking(partial(self.store.head, KIND, id))
+        )
+        if head is None or head.data.get("status") == DELETED:
+            raise refusals.no_session(id)
+        if not caller.may("all"):
+            owner = head.data.get("metadata", {}).get(shown.OWNER)
+            if owner is None:
+                owner = await self.blocking(lambda: self._owner(info_of(head)))
+            if owner != caller.principal:
+                raise refusals.no_session(id)
+        return head
+
+    def _owner(self, of: SessionInfo) -> str | None:
+        """Return whom a session belongs to: who created it, or the one above it."""
+        above: SessionInfo | None = of
+        for _ in range(_DEEP):
+            if above is None:
+                return None
+            owner = above.metadata.get(shown.OWNER)
+            if isinstance(owner, str):
+                return owner
+            head = None if above.parent_id is None else self.store.head(KIND, above.parent_id)
+            above = None if head is None else info_of(head)
+        return None
+
+    def _info(self, of: SessionInfo) -> t.Info:
+        return shown.info(of, self._owner(of))
+
+    def _sees(self, caller: Caller, of: SessionInfo) -> bool:
+        return caller.may("all") or caller.may_see(self._owner(of))
+
+    # Callers and agents.
+
+    @needs("read")
+    async def me(self, caller: Caller) -> t.Me:
+        scopes: Any = sorted(caller.scopes)
+        return t.Me(principal=caller.principal, scopes=scopes, limits=caller.limits or t.Limits())
+
+    @needs("read")
+    async def agents(self, caller: Caller) -> t.AgentList:
+        of = self.prompted
+        found = [
+            t.Agent(name=name, kind=of.kind(name), description=of.description(name)) for name in of.names
+        ]
+        return t.AgentList(agents=found)
+
+    # Sessions.
+
+    @needs("read")
+    async def sessions(
+        self,
+        caller: Caller,
+        *,
+        status: str | None = None,
+        agent: str | None = None,
+        parent: str | None = None,
+        order: str = "updated",
+        limit: int = PAGE,
+        after: str | None = None,
+    ) -> t.SessionList:
+        _bounded("limit", limit)
+        if order not in ("updated", "created", "id"):
+            raise Refused(422, "invalid", "`order` must be `updated`, `created` or `id`")
+        if status == DELETED:
+            raise Refused(422, "invalid", "deleted sessions aren't listed")
+        if after is not None:
+            try:
+                position(after)
+            except StorageError as error:
+                raise Refused(400, "bad_request", error.message) from None
+        query = SessionQuery(status, agent, parent, order, limit, after)
+        return await self.blocking(lambda: self._listed(caller, query))
+
+    def _listed(self, caller: Caller, query: SessionQuery) -> t.SessionList:
+        found: list[t.Info] = []
+        while True:
+            page = self.runtime.list(query._replace(limit=query.limit - len(found)))
+            found += [self._info(each) for each in page.items if self._sees(caller, each)]
+            if page.next is None or len(found) >= query.limit:
+                return t.SessionList(sessions=found, next=page.next)
+            query = query._replace(after=page.next)
+
+    @needs("write")
+    async def create(self, caller: Caller, body: t.CreateSession) -> t.Session:
+        if shown.OWNER in body.metadata or any(key.startswith(shown.OWN) for key in body.metadata):
+            raise Refused(
+                422, "invalid", f"`metadata.{shown.OWNER}` and `metadata.{shown.OWN}…` are the server's"
+            )
+        metadata = {**body.metadata, shown.OWNER: caller.principal}
+        agent: AgentDef | str = body.agent or ""
+        if body.agent is not None:
+            definition = self.prompted.definition(body.agent)
+            agent = body.agent if definition is None else shown.owned(definition, caller.principal)
+        live = await in_thread(
+            lambda: self.runtime.create(
+                agent,
+                id=body.id,
+                seed=body.seed,
+                metadata=metadata,
+                label=body.label,
+                system_prompt=body.system,
+            )
+        )
+        return await self.blocking(lambda: self._session(live.id))
+
+    @on_session("read")
+    async def session(self, caller: Caller, id: str) -> t.Session:
+        return await self.blocking(lambda: self._session(id))
+
+    def _session(self, id: str) -> t.Session:
+        live = self.runtime.get(id)
+        of = live.info
+        running = next((shown.key_of(turn) or turn.id for turn in shown.open_turns(live)), None)
+        return shown.session(
+            of,
+            self._owner(of),
+            messages=live.length,
+            clients=self._clients(live),
+            running=running,
+            requests=[each for each in self._open_requests(live) if not self.people.is_answered(each.id)],
+            lineage=[self._info(each) for each in self.runtime.lineage(id)[:-1]],
+            children=[self._info(each) for each in self.runtime.children(id) if each.status != DELETED],
+        )
+
+    def _open_requests(self, live: LiveSession) -> list[t.Request]:
+        found = {each.id: each for each in open_requests(live)}
+        found |= {
+            each.id: each for each in self.people.asked() if each.session == live.id and each.id not in found
+        }
+        return list(found.values())
+
+    @on_session("read")
+    async def window(self, caller: Caller, id: str) -> t.Window:
+        return await self.blocking(lambda: self._window(id))
+
+    def _window(self, id: str) -> t.Window:
+        live = self.runtime.get(id)
+        with live.lock:
+            messages, seq = live.window(), live.seq
+        return t.Window(messages=messages, tokens=estimate_tokens(messages), seq=seq)
+
+    async def window_text(self, caller: Caller, id: str) -> bytes:
+        """Return the window as JSON text: the same one as long as nobody appends to the session."""
+        self.check(caller, "read")
+        with refusals.refusing():
+            known = self._windows.get(id)
+            if known is not None and caller.may_see(known.owner) and known.until > monotonic():
+                changes = partial(self.store.changes, KIND, id, known.seq, 0.0)
+                if (changes() if self._is_near else await self.blocking(changes)) == known.seq:
+                    return known.text
+            await self.seen(caller, id)
+            known = await self.blocking(partial(self._window_text, id))
+            self._windows.pop(id, None)
+            self._windows[id] = known
+            if len(self._windows) > WINDOWS:
+                del self._windows[next(iter(self._windows))]
+            return known.text
+
+    def _window_text(self, id: str) -> _WindowText:
+        head = self.store.head(KIND, id)
+        window = self._window(id)
+        owner = None if head is None else self._owner(info_of(head))
+        return _WindowText(window.seq, owner, streams.encoded(window), monotonic() + WINDOW_SECONDS)
+
+    @on_session("read")
+    async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
+        _bounded("limit", limit)
+        return await self.blocking(lambda: self._history(id, after, limit))
+
+    def _history(self, id: str, after: int, limit: int) -> t.History:
+        live = self.runtime.get(id)
+        branch = shown.Branch(live.read(types=_MOVES), live.version)
+        found: list[t.Entry] = []
+        while len(found) <= limit:
+            events = live.read(after=after, types=shown.SAID, limit=limit + 1)
+            if not events:
+                return t.History(entries=found)
+            found += [shown.entry(shown.event(event)) for event in events if branch.has(event.seq)]
+            after = events[-1].seq
+        return t.History(entries=found[:limit], next=found[limit - 1].seq)
+
+    @on_session("read")
+    async def events(
+        self, caller: Caller, id: str, *, after: int = 0, limit: int = 200, types: list[str] | None = None
+    ) -> t.EventList:
+        _bounded("limit", limit)
+        wanted = None if types is None else frozenset(types)
+
+        def read() -> list[t.Event]:
+            events = self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)
+            return [shown.event(event) for event in events]
+
+        found = await self.blocking(read)
+        more = len(found) > limit
+        return t.EventList(events=found[:limit], next=found[limit - 1].seq if more else None)
+
+    async def watch(
+        self,
+        caller: Caller,
+        id: str,
+        *,
+        after: int | None = None,
+        types: list[str] | None = None,
+        quiet: float = QUIET,
+    ) -> AsyncIterator[t.Event | t.Chunk | None]:
+        """Events behind ``after`` (None: from now on) and chunks as they come, None every 15 s without any.
+
+        Raises `Refused` with the code ``gone`` once the session is deleted.
+        """
+        head = await self.opened(caller, id, after)
+        after = head.version if after is None else after
+        wanted = None if types is None else frozenset(types)
+        try:
+            async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet):
+                yield item
+        except Gone:
+            raise Refused(404, "gone", f"session '{id}' was deleted") from None
+        except Fault as error:
+            raise refusals.refused(error) from error
+
+    async def opened(self, caller: Caller, id: str, after: int | None = None) -> Head:
+        """Return the head of a session that the caller may watch, behind event ``after``."""
+        self.check(caller, "read")
+        with refusals.refusing():
+            head = await self.seen(caller, id)
+        if after is not None and after > head.version:
+            what = f"session '{id}' has no event {after}: it ends with {head.version}"
+            raise Refused(400, "bad_request", what)
+        return head
+
+    @on_session("write")
+    async def inject(self, caller: Caller, id: str, body: t.Inject) -> t.Event:
+        if not body.content or not isinstance(body.content, str | list):
+            raise Refused(422, "invalid", "`content` must be a text, or a list of blocks, that isn't empty")
+        message = {"role": body.role, "content": body.content}
+        return await self.blocking(lambda: self._injected(id, message, body.client))
+
+    def _injected(self, id: str, message: dict[str, Any], client: str | None) -> t.Event:
+        while True:
+            live = self.runtime.get(id)
+            try:
+                with live.lock:
+                    if client is not None:
+                        clients.admit(live, client, self.runtime.controller_timeout)
+                    return shown.event(live.append_message(message))
+            except SessionConflict:
+                continue  # somebody else was attached just now
+
+    @on_session("write")
+    async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
+        forked = await in_thread(lambda: self.runtime.get(id).fork(body.id, at=body.at, label=body.label))
+        return await self.blocking(lambda: self._session(forked.id))
+
+    @on_session("write")
+    async def rewind(self, caller: Caller, id: str, body: t.Rewind) -> t.Session:
+        def rewind() -> t.Session:
+            live = self.runtime.get(id)
+            to = (
+                live.event(body.to).id
+                if isinstance(body.to, int) and 0 < body.to <= live.version
+                else body.to
+            )
+            if isinstance(to, int):
+                raise Refused(
+                    422, "invalid", f"`to`: session '{id}' has no event {to}, it ends with {live.version}"
+                )
+            live.move_leaf(to)
+            return self._session(id)
+
+        return await in_thread(rewind)
+
+    @on_session("write")
+    async def compact(self, caller: Caller, id: str, body: t.Compact) -> dict[str, Any] | None:
+        report = await asyncio.wrap_future(self.runtime.compact_in_background(id, body.strategy))
+        return None if report is None else report.data()
+
+    @on_session("write")
+    async def close_session(self, caller: Caller, id: str) -> t.Session:
+        await in_thread(lambda: self.runtime.execute(id, Complete()))
+        return await self.blocking(lambda: self._session(id))
+
+    @on_session("admin")
+    async def delete(self, caller: Caller, id: str) -> None:
+        await in_thread(lambda: self.runtime.delete(id))
+
+    @on_session("read")
+    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison:
+        await self.seen(caller, other)
+        return await self.blocking(lambda: self._compared(id, other))
+
+    def _compared(self, id: str, other: str) -> t.Comparison:
+        left, right = self.runtime.get(id), self.runtime.get(other)
+        common = shown.common(left.origin, right.origin, left.version, right.version)
+        point = left.event(common) if common else None
+        return t.Comparison(
+            common_seq=common,
+            common_id=None if point is None else left.origin.own(point).id,
+            left=self._history(id, common, left.version).entries,
+            right=self._history(other, common, right.version).entries,
+        )
+
+    @needs("read")
+    async def search(
+        self,
+        caller: Caller,
+        query: str,
+        *,
+        session: str | None = None,
+        types: list[str] | None = None,
+        limit: int = 50,
+    ) -> t.HitList:
+        _bounded("limit", limit)
+        try:
+            terms(query)
+        except StorageError as error:
+            raise Refused(422, "invalid", f"`q`: {error.message}") from None
+        if session is not None:
+            await self.seen(caller, session)
+        return await self.blocking(lambda: self._found(caller, query, session, types, limit))
+
+    def _found(
+        self, caller: Caller, query: str, session: str | None, types: list[str] | None, limit: int
+    ) -> t.HitList:
+        visible: dict[str, bool] = {}
+
+        def sees(name: str) -> bool:
+            if name not in visible:
+                head = self.store.head(KIND, name)
+                if head is None or head.data.get("status") == DELETED:
+                    visible[name] = False
+                else:
+                    visible[name] = session is not None or self._sees(caller, info_of(head))
+            return visible[name]
+
+        asked = limit
+        while True:
+            hits = self.runtime.search(query, session, types=types, limit=asked)
+            seen = [each for each in hits if sees(each.name)]
+            if len(seen) >= limit or len(hits) < asked:
+                break
+            asked *= 4
+        return t.HitList(
+            hits=[
+                t.Hit(session=each.name, seq=each.seq, type=each.type, text=each.text)
+                for each in seen[:limit]
+            ]
+        )
+
+    # Turns.
+
+    @on_session("write")
     async def send(self, caller: Caller, id: str, body: t.Send, key: str | None) -> t.Turn:
         """Begin a turn; with ``body.wait`` return it once it has ended."""
-    async def turn(self, caller: Caller, id: str, key: str) -> t.Turn: ...
-    async def cancel(self, caller: Caller, id: str) -> bool: ...
-    async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session: ...
-    async def rewind(self, caller: Caller, id: str, body: t.Rewind) -> t.Session: ...
-    async def compact(self, caller: Caller, id: str, body: t.Compact) -> dict[str, Any] | None: ...
-    async def close_session(self, caller: Caller, id: str) -> t.Session: ...
-    async def delete(self, caller: Caller, id: str) -> None: ...
-    async def clients(self, caller: Caller, id: str) -> t.ClientList: ...
-    async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]: ...
-    async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]: ...
-    async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]: ...
-    async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]: ...
-    async def compare(self, caller: Caller, id: str, other: str) -> t.Comparison: ...
-    async def requests(self, caller: Caller, id: str | None = None) -> t.RequestList: ...
-    async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request: ...
-    async def search(self, caller: Caller, query: str, *, session: str | None = None, types: list[str] | None = None, limit: int = 50) -> t.HitList: ...
-    async def runs(self, caller: Caller, *, status: str | None = None, limit: int = 100, after: str | None = None) -> t.RunList: ...
-    async def start(self, caller: Caller, body: t.StartRun) -> t.Run: ...
-    async def run(self, caller: Caller, id: str) -> t.Run: ...
-    def run_events(self, caller: Caller, id: str) -> AsyncIterator[t.RunStep | None]: ...
-    async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run: ...
-    async def cancel_run(self, caller: Caller, id: str) -> t.Run: ...
-    async def resume(self, caller: Caller, id: str) -> t.Run: ...
-    async def waitpoints(self, caller: Caller) -> t.WaitpointList: ...
-    async def complete_waitpoint(self, caller: Caller, id: str, body: t.CompleteWaitpoint) -> t.Waitpoint: ...
+        key, sending = await self._begun(caller, id, body, key)
+        if body.wait:
+            async for _ in self._until_ended(id, key, sending, chunks=False):
+                continue
+        elif sending is not None and sending.is_running:
+            return t.Turn(key=key, status="running")
+        return await self._turn(id, key)
+
+    @on_session("write")
+    async def send_watched(
+        self, caller: Caller, id: str, body: t.Send, key: str | None, *, after: int | None = None
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Begin a turn, and return its events and chunks as they come, and in the end itself.
+
+        Who has seen event ``after`` gets those behind it; else they begin with the turn.
+        """
+        head = await self.opened(caller, id, after)
+        key, sending = await self._begun(caller, id, body, key)
+        if after is None:
+            known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
+            after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
+        return self._until_ended(id, key, sending, after=after)
+
+    async def _begun(
+        self, caller: Caller, id: str, body: t.Send, key: str | None
+    ) -> tuple[str, Sending | None]:
+        if self._is_draining:
+            raise Refused(503, "draining", "this server is about to stop: send to another one")
+        if self._before_send is not None:
+            await self._before_send(caller)
+        key = self._ids.new() if key is None else key
+        options: dict[str, Any] = {
+            name: value
+            for name in ("agent", "client", "timeout", "budget")
+            if (value := getattr(body, name)) is not None
+        }
+        return key, await self.sends.begin(id, body.prompt, key, options)
+
+    async def _until_ended(
+        self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Yield what comes until a turn has ended, in whatever process, and then the turn."""
+        is_over = sending is None and (await self._turn(id, key)).status != "running"
+
+        def ends() -> bool:
+            return is_over or (sending is not None and not sending.is_running)
+
+        async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
+            yield item
+            # Another server says only in the log that it is done.
+            ended = isinstance(item, t.Event) and item.type == TURN_COMPLETED
+            if sending is None and (ended or item is None):
+                is_over = (await self._turn(id, key)).status != "running"
+        yield await self._turn(id, key)
+
+    async def _turn(self, id: str, key: str) -> t.Turn:
+        found = await self.blocking(partial(self.sends.known, id, key))
+        if found is None:
+            raise Refused(404, "not_found", f"session '{id}' has no turn of the key '{key}'")
+        return found
+
+    async def _prompt(self, id: str, prompt: Any, key: str | None, options: dict[str, Any]) -> TurnResult:
+        loop = asyncio.get_running_loop()
+        self.people.follow(lambda cancel: loop.call_soon_threadsafe(self.sends.cancel, *cancel))
+        people = {"approvals": self.people.approvals, "inputs": self.people.inputs(id)}
+        try:
+            return await self.prompted.prompt(self._face, id, prompt, key=key, **people, **options)
+        finally:
+            self.people.leave()
+
+    def _takes_keys(self, id: str, agent: str | None) -> bool:
+        """Return whether the turns of whoever answers in a session have keys: those of programs have none."""
+        names = self.prompted.names
+        if agent is None:
+            facts = self.runtime.get(id).agent_facts()
+            if facts.get("definition") or not names:
+                return True
+            name = facts.get("agent_name", "")
+            agent = name if name in names else names[0]
+        return self.prompted.kind(agent) == "definition"
+
+    @on_session("read")
+    async def turn(self, caller: Caller, id: str, key: str) -> t.Turn:
+        return await self._turn(id, key)
+
+    @on_session("write")
+    async def cancel(self, caller: Caller, id: str) -> bool:
+        running = self.sends.running(id)
+        if running is not None:
+            return self.sends.cancel(id)
+
+        def cancel() -> bool:
+            live = self.runtime.get(id)
+            keys = [shown.key_of(turn) for turn in shown.open_turns(live)]
+            for key in filter(None, keys):
+                self.people.cancel(Cancel(id, key), caller.principal)
+            return bool(keys)
+
+        return await self.blocking(cancel)
+
+    # Clients.
+
+    @on_session("read")
+    async def clients(self, caller: Caller, id: str) -> t.ClientList:
+        return await self.blocking(lambda: self._clients(self.runtime.get(id)))
+
+    def _clients(self, live: LiveSession) -> t.ClientList:
+        view, now = live.view, live.clock.now()
+        timeout = self.runtime.controller_timeout
+
+        def is_stale(record: dict[str, Any]) -> bool:
+            seen = datetime.fromisoformat(record["last_seen_at"]).astimezone(UTC).timestamp()
+            return now - seen > timeout
+
+        return shown.clients(view.clients.values(), view.controller_id(), is_stale)
+
+    @on_session("read")
+    async def attach(self, caller: Caller, id: str, body: t.Attach) -> dict[str, Any]:
+        if body.mode != "observer" or body.takeover:
+            self.check(caller, "write")
+        attach = partial(self.runtime.attach, id, body.client, mode=body.mode, takeover=body.takeover)
+        found: dict[str, Any] = await in_thread(partial(attach, metadata=body.metadata))
+        return found
+
+    @on_session("write")
+    async def takeover(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        found: dict[str, Any] = await in_thread(lambda: self.runtime.takeover(id, client))
+        return found
+
+    @on_session("read")
+    async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        found: dict[str, Any] = await in_thread(lambda: self.runtime.heartbeat(id, client))
+        return found
+
+    @on_session("read")
+    async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
+        return found
+
+    # People.
+
+    @needs("read")
+    async def requests(self, caller: Caller, id: str | None = None) -> t.RequestList:
+        if id is not None:
+            await self.seen(caller, id)
+        return t.RequestList(requests=await self.blocking(lambda: self._requests(caller, id)))
+
+    def _requests(self, caller: Caller, id: str | None) -> list[t.Request]:
+        sessions = self.sends.open_sessions() if id is None else [id]
+        found = self.people.listed(sessions)
+        visible: dict[str | None, bool] = {None: caller.may("all")}
+        for request in found:
+            if request.session is not None and request.session not in visible:
+                head = self.store.head(KIND, request.session)
+                visible[request.session] = head is not None and self._sees(caller, info_of(head))
+        return [each for each in found if visible[each.session] and id in (None, each.session)]
+
+    @needs("approve")
+    async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request:
+        found = await self.blocking(lambda: self._requests(caller, None))
+        request = next((each for each in found if each.id == request_id), None)
+        if request is None:
+            if await self.blocking(lambda: self.people.is_answered(request_id)):
+                raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+            raise Refused(404, "not_found", f"no open request has the id '{request_id}'")
+        refusals.check_answer(request, body)
+        if not await self.blocking(lambda: self.people.answer(request, body, caller.principal)):
+            raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+        return request
+
+    # Runs and waitpoints.
+
+    @needs("read")
+    async def runs(
+        self, caller: Caller, *, status: str | None = None, limit: int = PAGE, after: str | None = None
+    ) -> t.RunList:
+        _bounded("limit", limit)
+        return await self.blocking(lambda: self._runs.listed(_principal(caller), status, limit, after))
+
+    @needs("write")
+    async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
+        if self._is_draining:
+            raise Refused(503, "draining", "this server is about to stop: start the run at another one")
+        job = self._runs.job(self.prompted, body)
+        return await in_thread(lambda: self._runs.start(job, body.id, caller.principal))
+
+    @needs("read")
+    async def run(self, caller: Caller, id: str) -> t.Run:
+        return await self.blocking(lambda: self._runs.get(_principal(caller), id))
+
+    @needs("read")
+    async def run_steps(self, caller: Caller, id: str, *, after: int = 0) -> list[t.RunStep]:
+        return await self.blocking(lambda: self._runs.steps(_principal(caller), id, after))
+
+    async def run_events(
+        self, caller: Caller, id: str, *, after: int = 0, quiet: float = QUIET
+    ) -> AsyncIterator[t.RunStep | None]:
+        """The run's steps as they are recorded, until it ends; None every 15 s without any."""
+        await self.run(caller, id)
+        now = asyncio.get_running_loop().time
+        said = now()
+        while True:
+            steps, is_over = await in_thread(partial(self._runs.news, id, after))
+            for step in steps:
+                after, said = step.n, now()
+                yield step
+            if is_over:
+                return
+            if now() - said >= quiet:
+                said = now()
+                yield None
+
+    @needs("write")
+    async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run:
+        def steer() -> t.Run:
+            run = self._runs.get(_principal(caller), id)
+            found = [
+                live
+                for live in map(self.runtime.get, self.sends.open_sessions())
+                if shown.works_for(live, id)
+            ]
+            for live in found:
+                live.append_message({"role": "user", "content": body.message})
+            if not found:
+                raise Refused(409, "conflict", f"run '{id}' can't be steered now: no agent of it is at work")
+            return run
+
+        return await self.blocking(steer)
+
+    @needs("write")
+    async def cancel_run(self, caller: Caller, id: str) -> t.Run:
+        return await self.blocking(lambda: self._runs.cancel(_principal(caller), id))
+
+    @needs("write")
+    async def resume(self, caller: Caller, id: str) -> t.Run:
+        return await in_thread(lambda: self._runs.resume(_principal(caller), id))
+
+    @needs("read")
+    async def waitpoints(self, caller: Caller) -> t.WaitpointList:
+        return t.WaitpointList(
+            waitpoints=await self.blocking(lambda: self._runs.waitpoints(_principal(caller)))
+        )
+
+    @needs("approve")
+    async def complete_waitpoint(self, caller: Caller, id: str, body: t.CompleteWaitpoint) -> t.Waitpoint:
+        return await self.blocking(
+            lambda: self._runs.complete(_principal(caller), id, body.value, caller.principal)
+        )
+
+
+def _principal(caller: Caller) -> str | None:
+    """Return whose runs a caller sees; None: everybody's."""
+    return None if caller.may("all") else caller.principal
+
+
+def _bounded(name: str, value: int) -> None:
+    if not 1 <= value <= MOST:
+        raise Refused(422, "invalid", f"`{name}` must be 1 to {MOST}, got {value}")

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harnpy import telemetry
 from harnpy.formats.dicts import detached
 from harnpy.formats.json import compact_json
 from harnpy.formats.tool_messages import calls_of
@@ -145,7 +146,10 @@ def _carried_out(call: Call, fn: Callable[[Any], Any], idempotent: bool) -> Any:
         if not idempotent:
             raise ToolAmbiguous(call.key, call.turn.session.id)
     try:
-        output = fn(call.args)
+        if inspect.iscoroutinefunction(fn):
+            return _waited(call, fn(call.args))
+        with telemetry.tool_span(call.name, call.id):
+            output = fn(call.args)
         return _waited(call, output) if inspect.isawaitable(output) else call.end(output)
     except BaseException as error:
         call.fail(error)
@@ -168,7 +172,8 @@ async def _once_admitted(call: Call, fn: Callable[[Any], Any], idempotent: bool,
 
 async def _waited(call: Call, output: Awaitable[Any]) -> Any:
     try:
-        found = await output
+        with telemetry.tool_span(call.name, call.id):
+            found = await output
     except BaseException as error:
         call.fail(error)
         raise
@@ -368,6 +373,7 @@ class Turn:
             "error": str(error),
         }
         self.write(EventDraft(kinds.ESCALATION_RETRIED, retry))
+        self.start_answer()
         report = self.session.resize_after_overflow(turn=self.events[0])
         self._read_request()
         return report is not None and report.shrunk

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -17,7 +18,7 @@ from harnpy.session.events import EXTERNAL_INPUT, EventDraft
 from harnpy.session.turns import Fact, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from harnpy.session.agents import Budget
     from harnpy.session.events import Event
@@ -121,7 +122,7 @@ class ApprovalGate:
         or ``deny``.
         """
         if decision not in (ALLOW, DENY):
-            raise InvalidArgument("invalid approval decision")
+            raise InvalidArgument(_undecided(decision))
         known = self._waiting.pop(id, None)
         if known is None:
             raise ApprovalError("approval request not found")
@@ -149,9 +150,8 @@ class ApprovalGate:
         request = ApprovalRequest(id, session.id, tool, args, category, operation, resource, metadata or {})
         self._log(session, kinds.APPROVAL_REQUESTED, request.data(), "security.approval.requested", turn)
         try:
-            approval = _replayed(request, turn) or await self._decided(request)
+            approval = _replayed(request, turn) or await self.decide(request)
         except BaseException as error:
-            self._waiting.pop(id, None)
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
             told = {"id": id, "tool": tool, "reason": reason or type(error).__name__}
             self._log(session, kinds.APPROVAL_CANCELED, told, "security.approval.canceled", turn)
@@ -170,12 +170,16 @@ class ApprovalGate:
         if approval.decision != ALLOW:
             raise ApprovalDenied(approval.reason, session.id)
 
-    async def _decided(self, request: ApprovalRequest) -> Approval:
+    async def decide(self, request: ApprovalRequest) -> Approval:
+        """Return the answer to a request that somebody else logs. Raises what `request` does."""
         approval = await self._automatic(request)
         if approval is None:
             future: Future[Approval] = Future()
             self._waiting[request.id] = request, future
-            approval = await asyncio.wrap_future(future)
+            try:
+                approval = await asyncio.wrap_future(future)
+            finally:
+                self._waiting.pop(request.id, None)
             if approval.decision == ALLOW:
                 self._denials = 0
         else:
@@ -192,7 +196,7 @@ class ApprovalGate:
         if decision is None:
             return None
         if decision not in (ALLOW, DENY):
-            raise InvalidArgument("invalid approval decision")
+            raise InvalidArgument(_undecided(decision))
         return Approval(decision, reason, automated=True)
 
     def _log(self, session: Session, type: str, data: dict[str, Any], told: str, turn: Any) -> None:
@@ -203,6 +207,10 @@ class ApprovalGate:
     def _tell(self, kind: str, data: dict[str, Any]) -> None:
         if self._audit is not None:
             self._audit(kind, data)
+
+
+def _undecided(decision: object) -> str:
+    return f"invalid approval decision {decision!r} (expected one of: {ALLOW}, {DENY})"
 
 
 def _replayed(request: ApprovalRequest, turn: Any) -> Approval | None:
@@ -253,22 +261,33 @@ class InputGate:
 
     async def request(self, session: Session, prompt: str, turn: Any = None) -> str:
         """Return the answer to a question. Raises `SessionBusy` while another one waits."""
-        if self._waiting is not None:
-            raise SessionBusy(f"an input is asked for already: {self._waiting[0]}", session.id)
-        future: Future[str] = Future()
-        self._waiting = prompt, future
-        try:
+        with self._asking(prompt, session.id) as future:
             self._log(session, {"prompt": prompt, "status": "pending"}, turn)
             known = None if turn is None else turn.session.recorded_call(EXTERNAL_INPUT, prompt=prompt)
             if known is not None and known.end is not None:
                 answer: str = known.end.data["input"]  # in an earlier run of the turn (10 §C16.5)
             else:
                 answer = await self._answer(prompt, future)
+        self._log(session, {"prompt": prompt, "status": "received", "input": answer}, turn)
+        return answer
+
+    async def put(self, prompt: str) -> str:
+        """Return the answer to a question that somebody else logs. Raises `SessionBusy` while another one
+        waits."""
+        with self._asking(prompt) as future:
+            return await self._answer(prompt, future)
+
+    @contextmanager
+    def _asking(self, prompt: str, session_id: str | None = None) -> Iterator[Future[str]]:
+        if self._waiting is not None:
+            raise SessionBusy(f"an input is asked for already: {self._waiting[0]}", session_id)
+        future: Future[str] = Future()
+        self._waiting = prompt, future
+        try:
+            yield future
         finally:
             if self._waiting is not None and self._waiting[1] is future:
                 self._waiting = None
-        self._log(session, {"prompt": prompt, "status": "received", "input": answer}, turn)
-        return answer
 
     async def _answer(self, prompt: str, future: Future[str]) -> str:
         if self._ask is None:

@@ -9,10 +9,12 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from contextlib import aclosing, closing
+from copy import copy
 from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from harnpy import telemetry
 from harnpy.session import arguments, clients
 from harnpy.session import events as kinds
 from harnpy.session.agent_turn import NO_GUARDS, Turn
@@ -26,6 +28,7 @@ from harnpy.storage.errors import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
+    from typing import Self
 
     from harnpy.session.agent_turn import Sink
     from harnpy.session.agents import Budget
@@ -115,6 +118,15 @@ RETRIES: Final = "overflow_retries"
 class AgentFactory(ABC):
     """Makes what runs a definition: an object with ``run(turn)``, for one turn."""
 
+    #: What it runs in the place of a session's own definition.
+    definition: AgentDef | None = None
+
+    def running(self, definition: AgentDef) -> Self:
+        """Return the same factory, which runs that definition in whatever session."""
+        factory = copy(self)
+        factory.definition = definition
+        return factory
+
     @abstractmethod
     def __call__(self, definition: AgentDef, session: Any) -> Any:
         """Return what runs the definition in the session's next turn.
@@ -160,7 +172,7 @@ def resolved(agent: Any, session: Txn, options: Mapping[str, Any], budget: Budge
     if agent is None:
         agent = agents if agents is not None else session.agent_facts().get("definition")
     if isinstance(agent, AgentFactory):
-        agents, agent = agent, session.agent_facts().get("definition")
+        agents, agent = agent, agent.definition or session.agent_facts().get("definition")
     if isinstance(agent, dict):
         agent = AgentDef.stored(agent)
     check_send(agent, session.id, options)
@@ -235,13 +247,17 @@ class Send:
         retries = 0 if is_loop else self._options.get(RETRIES, 1)
         turn.begin(self._prompt, session.key, is_looped=is_loop)
         waiting = None
-        with within(self._timeout, session.caller, session.id):
+        span = telemetry.OFF if is_loop else telemetry.agent_span(turn.agent, session.id)
+        with within(self._timeout, session.caller, session.id), span:
             try:
                 _run(agent, turn, retries)
             except Waiting as wait:
                 waiting = {"reason": wait.reason}
                 if wait.external_id is not None:
                     waiting["external_id"] = wait.external_id
+            except BaseException:
+                turn.start_answer()  # what was shown becomes no message
+                raise
             turn.check()
         turn.finish(waiting)
         self.events = turn.events

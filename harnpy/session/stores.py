@@ -81,6 +81,7 @@ class Stores:
         self.open: Callable[[str], Store] = _open_store
         #: Called with the URL of a database whenever a session needs it; raises where it may not be reached.
         self.reach: Callable[[str], object] = lambda url: None
+        self._lent: Store | None = None
         #: At the latest when the process ends: a store may have acknowledged what isn't written yet.
         self.close = finalize(self, _close, self._open)
 
@@ -88,6 +89,11 @@ class Stores:
     def settings(self) -> StoreSettings:
         """Return the settings of where sessions are stored by default, and whether all of them are."""
         return store_settings(self._world.unguarded)
+
+    def lend(self, store: Store) -> None:
+        """Keep every session in ``store``, which is somebody else's to close, unless it names another one."""
+        self._lent = store
+        self.settings = StoreSettings(store.url, durable=True)
 
     def usual(self) -> Store | None:
         """The store of a session that is opened without the option; None when it isn't kept."""
@@ -99,6 +105,8 @@ class Stores:
             return self.usual()
         if option is False:
             return None
+        if option is True and self._lent is not None:
+            return self._lent
         if option is True:
             url = self.settings.url
             self._require(url, by_default=True)
@@ -115,6 +123,8 @@ class Stores:
         return self._opened(url)
 
     def _opened(self, url: str) -> Store:
+        if self._lent is not None and url == self._lent.url:
+            return self._lent
         if url not in self._open:
             self._open[url] = self.open(url)
         return self._open[url]

@@ -106,6 +106,8 @@ class Place(NamedTuple):
     head_bytes: int = 65_536
     #: How many connections there may be; beyond, requests are refused with 503. None: any number.
     connections: int | None = None
+    #: The longest message of a WebSocket, in bytes; None: there are no WebSockets.
+    message_bytes: int | None = None
 
 
 class Message(NamedTuple):

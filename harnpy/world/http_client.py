@@ -21,6 +21,7 @@ import anyio
 import httpcore2
 import httpx2
 
+from harnpy import telemetry
 from harnpy.world.connections import Failed, Settings, TooMuch, cut_off, misled, too_many_redirects
 from harnpy.world.cookie_jars import no_jar
 from harnpy.world.egress import Egress, Forbidden
@@ -266,6 +267,7 @@ def admitted(
             if permit is not None:
                 permit(url)
             egress.admit(used, url, request.url.raw_host.decode("ascii"))
+            telemetry.inject(request.headers)
             try:
                 return await super().send(request, **options)
             except Forbidden as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 if TYPE_CHECKING:
     from harnpy.world.connections import Application, Listener, Place
@@ -51,7 +52,9 @@ def _config(application: Application, place: Place, context: ssl.SSLContext | No
     return uvicorn.Config(
         application,
         http=Protocol,
-        ws="none",
+        ws="none" if place.message_bytes is None else _WebSocket,
+        ws_max_size=place.message_bytes or 0,
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         proxy_headers=False,
@@ -136,6 +139,12 @@ class _Protocol(H11Protocol):
         """From now on the head must come in time; further bytes don't begin the time anew."""
         if self._late is None:
             self._late = self.loop.call_later(self.head_seconds, self.transport.close)
+
+
+class _WebSocket(WebSocketsSansIOProtocol):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.logger = _SILENT
 
 
 class _Listener:

@@ -79,7 +79,7 @@ def asker(runtime: Runtime, session: Txn, person: Callable[[Dict], Any] | None =
             keep(request, [_recorded(known.end, refusal)])
             return refusal
         try:
-            responses = _responses(human({**request.record(), "approved_by": []}), runtime)
+            responses = _responses(human({**request.record(), "approved_by": [], "tool": tool}), runtime)
         except HumanCancelled as error:
             reason = str(error) or "cancelled"
             runtime.record(session_id, permissions.cancellation_facts(request, tool, reason))
@@ -128,7 +128,8 @@ class LoopFactory(AgentFactory):
     name, as with `Vm.provide`; services that the environment has keys for, and `mock`, are there as well.
     ``host`` is the world that agents act in, by default the real one; its ``people.ask`` is asked for
     approvals. ``events`` is called with each agent event (07 §9). ``egress`` is what model calls may reach,
-    as with `Vm`; by default the environment says so. Threads may share it.
+    as with `Vm`; by default the environment says so. ``models`` are there in the place of those that
+    ``providers`` and ``egress`` would make. Threads may share it.
     """
 
     def __init__(
@@ -140,16 +141,17 @@ class LoopFactory(AgentFactory):
         host: World | None = None,
         events: Callable[[Dict], Any] | None = None,
         egress: Mapping[str, Any] | None = None,
+        models: Models | None = None,
     ) -> None:
         self.capabilities = Capabilities() if capabilities is None else capabilities
         self.tools = [tool_of(each) for each in tools]
-        self._providers = dict(providers or {})
+        self._providers = dict((providers or {}) if models is None else models.provided)
         self._world = World() if host is None else host
         self._events = events
         self._egress = None if egress is None else Egress(embedders_policy(egress))
         self._pools: Pools = WeakKeyDictionary()
         self._lock = Lock()
-        self._made: Models | None = None
+        self._made = models
         self._more: tuple[Capability, ...] = ()
 
     def with_capability(self, capability: Capability) -> LoopFactory:

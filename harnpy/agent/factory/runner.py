@@ -163,6 +163,7 @@ class LoopRunner:
             offer_questions(turn, turn.guards.inputs, self._settings.tools, tasks)
         is_native = options.tool_format == "native"
         loop = loop_of(self._runtime, self._settings, conversation)
+        loop.agent = self.name
         loop.offer.instructions = self._instructions
         loop.offer.asks_for_end = options.persistent
         if self._seconds is not None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harnpy import telemetry
 from harnpy.agent.active_skills import LOAD_SKILL, ActiveSkills, SkillServers
 from harnpy.agent.loop import prompts
 from harnpy.agent.loop.completion import LoopState
@@ -71,6 +72,8 @@ class Loop:
         self.opening = settings.opening
         self.servers = settings.servers
         self.daemon: Daemon | None = None
+        #: What spans call the agent, if it has a name.
+        self.agent: str | None = None
         self.conversation = conversation
         self.state = state = LoopState()
         self._emit = emit = runtime.announcer(conversation.id)
@@ -137,9 +140,12 @@ class Loop:
             self.runtime.sessions.enter(conversation.id),
             context.govern(self.rules),
             self._running(),
+            telemetry.agent_span(self.agent, conversation.id) as span,
         ):
             try:
-                return self._run()
+                result = self._run()
+                span.set({"harn.status": result["status"], "harn.iterations": self.state.iterations})
+                return result
             except BaseException as error:
                 conversation.fail(error)
                 raise

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harnpy import telemetry
 from harnpy.agent.plans import plan_result
 from harnpy.agent.tool_registry import RUNTIME_SERVED, ToolFailure
 from harnpy.agent.toolbox import FILE_TOOLS, PLAN_TOOLS, file_tool
@@ -289,6 +290,14 @@ class ToolRunner:
             return self._spanned(checked, told)
 
     def _spanned(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
+        with telemetry.tool_span(checked.name, checked.call.get("id")) as span:
+            outcome = self._noted(checked, told)
+            failed = "tool_rejected" if outcome.denial is not None else outcome.category
+            if failed is not None:
+                span.fail(failed)
+        return outcome
+
+    def _noted(self, checked: CheckedCall, told: Callable[[Dict], None] | None) -> Outcome:
         spans = self._runtime.models.spans()
         if spans is None:
             return self._outcome(checked, told)

@@ -6,11 +6,11 @@ Spec: 08 §16, 10 §C18, §C21, §C22.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import wraps
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -18,7 +18,8 @@ from harnpy.cli import FAILED, OK, tables
 from harnpy.cli.command_options import trust_option
 from harnpy.cli.console import complain, one_line, say
 from harnpy.cli.usage import Group
-from harnpy.eventlog.bearer import BearerSessions, CreateSession, utc_now
+from harnpy.client.types import Scope
+from harnpy.eventlog.bearer import BearerSessions, CreateSession, Known, utc_now
 from harnpy.eventlog.topics import StoreEventLog, event_log_settings, opened, usual_settings
 from harnpy.eventlog.waitpoints import Changed, UnknownWaitpoint, Waitpoint, Waitpoints
 from harnpy.faults import Fault
@@ -209,7 +210,7 @@ def _value(context: click.Context, text: str | None) -> Any:
 @trust_option
 @click.pass_context
 def tokens(context: click.Context, store: str | None) -> None:
-    """Manage who may call a service that stands behind BearerAuth.
+    """Manage who may call `harnpy serve`, or a service of your own that stands behind BearerAuth.
 
     A store's URL is sqlite:FILE, jsonl:DIRECTORY or postgresql://…
     """
@@ -221,15 +222,81 @@ def tokens(context: click.Context, store: str | None) -> None:
 @click.option(
     "--days", type=click.FloatRange(0, 36_500, min_open=True), default=30, show_default=True, metavar="N"
 )
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(get_args(Scope)),
+    multiple=True,
+    help="What it may do at `harnpy serve` (write unless given); may be repeated.",
+)
+@click.option(
+    "--requests-per-minute",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many requests it may send to `harnpy serve` in a minute.",
+)
+@click.option(
+    "--cost-per-day",
+    type=click.FloatRange(0),
+    metavar="USD",
+    help="What PRINCIPAL's sessions may cost in a day, before `harnpy serve` takes no more prompts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole session as JSON.")
 @on_logs(_usual)
-def create(logs: list[StoreEventLog], principal: str, days: float, as_json: bool) -> int:
+def create(
+    logs: list[StoreEventLog],
+    principal: str,
+    days: float,
+    scopes: Sequence[str],
+    requests_per_minute: int | None,
+    cost_per_day: float | None,
+    as_json: bool,
+) -> int:
     """Begin a session of PRINCIPAL and print its token. It is shown this once and kept nowhere."""
     now = utc_now()
-    request = CreateSession(principal, now + timedelta(days=days), created_at=now)
+    given = {
+        "scopes": list(dict.fromkeys(scopes)),
+        "requests_per_minute": requests_per_minute,
+        "cost_per_day": cost_per_day,
+    }
+    attributes = {name: value for name, value in given.items() if value not in (None, [])}
+    request = CreateSession(principal, now + timedelta(days=days), created_at=now, attributes=attributes)
     session = BearerSessions(logs[0]).create(request)
     say(compact_json(session.to_dict()) if as_json else str(session.id))
     return OK
+
+
+@tokens.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@on_logs(_usual)
+def list_tokens(logs: list[StoreEventLog], as_json: bool) -> int:
+    """List the live sessions: whose they are, until when, and what they may do. No token is known."""
+    found = BearerSessions(logs[0]).live()
+    if as_json:
+        say(compact_json([known.payload() for known in found]))
+    elif found:
+        columns = ("principal", "scopes", "requests/min", "cost/day", "created", "last seen", "expires")
+        rows = [_session_row(known) for known in found]
+        tables.show(tables.table(columns, rows, columns[2:4]), tables.UNBROKEN)
+    else:
+        say(f"no live sessions in {_urls(logs)}")
+    return OK
+
+
+def _session_row(known: Known) -> tuple[Any, ...]:
+    def attribute(name: str, shown: str = "{}") -> str:
+        value = known.attributes.get(name)
+        return "" if value is None else shown.format(value)
+
+    scopes = known.attributes.get("scopes")
+    times = (known.created_at, known.last_seen_at, known.expires_at)
+    return (
+        tables.cell(known.principal, 48),
+        tables.cell(", ".join(map(str, scopes)) if isinstance(scopes, list) else attribute("scopes")),
+        tables.cell(attribute("requests_per_minute")),
+        tables.cell(attribute("cost_per_day", "${}")),
+        *(tables.cell(moment.strftime("%Y-%m-%d %H:%M:%S")) for moment in times),
+    )
 
 
 @tokens.command("expire")

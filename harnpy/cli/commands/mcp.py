@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harnpy.cli import FAILED, OK
-from harnpy.cli.command_options import trust_option
+from harnpy.cli.command_options import site_options, trust_option
 from harnpy.cli.console import complain
 from harnpy.cli.usage import Group
 
@@ -19,17 +19,9 @@ if TYPE_CHECKING:
 
     from mcp.server.lowlevel import Server
 
-    from harnpy.serve.mcp_http import Site
+    from harnpy.serve.site import Site
 
     Transport = Callable[[Server[Any]], Awaitable[None]]
-
-
-def _address(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int]:
-    """`HOST:PORT`; a host with colons stands in brackets."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise click.BadParameter(f"'{text}' is no HOST:PORT, such as 127.0.0.1:8765", context, parameter)
-    return host.strip("[]"), int(port)
 
 
 @click.group("mcp", cls=Group, short_help="Serve a Harn file to MCP clients.")
@@ -45,34 +37,8 @@ def command() -> None:
     default="stdio",
     help="How clients come: over stdin and stdout (default), or over streamable HTTP.",
 )
-@click.option(
-    "--bind",
-    callback=_address,
-    metavar="HOST:PORT",
-    envvar="HARN_SERVE_MCP_BIND",
-    default="127.0.0.1:8765",
-    help="HTTP: where to listen (default 127.0.0.1:8765; port 0: any).",
-)
+@site_options("127.0.0.1:8765", "HARN_SERVE_MCP_BIND", "HTTP: ")
 @click.option("--path", metavar="PATH", default="/mcp", help="HTTP: the path of the endpoint (default /mcp).")
-@click.option(
-    "--api-key",
-    "keys",
-    metavar="KEY,...",
-    envvar="HARN_SERVE_API_KEY",
-    default="",
-    help="HTTP: serve only requests with one of these keys. Better in the environment: HARN_SERVE_API_KEY.",
-)
-@click.option(
-    "--allow-host",
-    "hosts",
-    metavar="NAME",
-    multiple=True,
-    help="HTTP: a name that clients call this machine by; may be repeated.",
-)
-@click.option(
-    "--cert", type=click.File("r"), help="HTTP: serve https with the certificates in this PEM file."
-)
-@click.option("--key", type=click.File("r"), help="HTTP: the private key of --cert, a PEM file.")
 @click.option(
     "--sessions", is_flag=True, help="Offer the file's sessions too: as resources, with the verbs as tools."
 )
@@ -81,12 +47,8 @@ def command() -> None:
 def serve(
     file: str,
     transport: str,
-    bind: tuple[str, int],
+    site: Site,
     path: str,
-    keys: str,
-    hosts: tuple[str, ...],
-    cert: TextIO | None,
-    key: TextIO | None,
     sessions: bool,
     debug: bool,
 ) -> int:
@@ -100,14 +62,9 @@ def serve(
         return FAILED
     if transport == "stdio":
         return _serve(file, _stdio(), sessions, debug)
-    from harnpy.serve.mcp_http import Site
-
     if not path.startswith("/"):
         raise click.BadParameter(f"'{path}' does not begin with /", param_hint="--path")
-    if (cert is None) is not (key is None):
-        raise click.UsageError("--cert and --key are given together or not at all")
-    tls = [None if each is None else each.read() for each in (cert, key)]
-    return _serve(file, _http(Site(*bind, path, _words(keys), hosts, *tls)), sessions, debug)
+    return _serve(file, _http(site._replace(path=path)), sessions, debug)
 
 
 def _serve(file: str, transport: Transport, sessions: bool, debug: bool) -> int:
@@ -151,7 +108,3 @@ def _http(site: Site) -> Transport:
             complain("warning: mcp: whoever reaches this address may call the tools: set HARN_SERVE_API_KEY")
 
     return partial(serve_http, site=site, listening=World().listening, announce=announce)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, text.split(","))))

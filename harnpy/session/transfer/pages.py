@@ -131,10 +131,13 @@ def _spoken(message: Json, event: Event, names: dict[str, str]) -> Turn:
     origin = message.get("origin")
     notes = [_time(event), str(origin["model"]) if isinstance(origin, dict) and origin.get("model") else ""]
     notes += _usage(event.metadata.get("usage")) + _cost(event)
-    return _said(message, names)._replace(notes=notes)
+    return said_by(message, names)._replace(notes=notes)
 
 
-def _said(message: Json, names: dict[str, str]) -> Turn:
+def said_by(message: Json, names: dict[str, str]) -> Turn:
+    """Return what a message of any shape says; ``names`` are those of the tools by the ids of their calls, so
+    far.
+    """
     blocks, name = blocks_of(message), message.get("name")
     is_result = bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)
     role = "tool" if is_result else str(message["role"]).replace("_", " ")
@@ -206,8 +209,9 @@ def _part(block: Json, names: dict[str, str]) -> Iterator[Part]:
     elif kind in THOUGHTS:
         yield Part(summary_of(block) or "(encrypted)", "Thinking")
     elif kind == "tool_use":
-        names[str(block["id"])] = str(block["name"])
-        yield Part(_written(block["input"]), f"Call {block['name']}", "json")
+        name = str(block.get("name"))
+        names[str(block.get("id"))] = name
+        yield Part(_written(block.get("input")), f"Call {name}", "json")
     elif kind == "tool_result":
         failed = ", failed" if block.get("is_error") else ""
         id = str(block.get("tool_use_id") or "")
@@ -296,7 +300,7 @@ _STYLE = "main { margin-top: 2rem; } .said img { max-width: 100%; border-radius:
 
 def html_of_message(message: Json) -> Markup:
     """Return what a message of any shape says, as an item of a list of the class ``talk``."""
-    return _turn(_said(message, {}))
+    return _turn(said_by(message, {}))
 
 
 def _turn(turn: Turn) -> Markup:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harnpy import telemetry
 from harnpy.agent.context import WorkflowScope
 from harnpy.agent.rules.policy import Policy, policy_dict, read_policy
 from harnpy.faults import MisuseError
@@ -277,12 +278,16 @@ class Execution:
         self._check_changes()
         if self._stages is not None and self._stages.checked is not None:
             self._stages.checked()
-        with self._installed():
+        with (
+            self._installed(),
+            telemetry.run_span(self._graph["name"] or self._graph["id"], self._run["id"]) as span,
+        ):
             with self._progress.saved():
                 while (id := self._next()) is not None:
                     self._runtime.tasks.go_on()
                     self._turn(id)
             self._progress.end()
+            span.set({"harn.status": self._run["status"]})
         return _ended(self._run, self._graph, self._runtime)
 
     @contextmanager
@@ -377,7 +382,8 @@ class Execution:
         context, scope = runtime.context(), replace(self._scope, stage_id=stage_id)
         consumed: list[str] = []
         try:
-            with context.govern(rules), context.work_for(scope), runtime.tools_bound(node):
+            span = telemetry.stage_span(node["id"], stage_id)
+            with context.govern(rules), context.work_for(scope), runtime.tools_bound(node), span:
                 consumed += _consumed(node, work.artifacts)
                 ended = stage_kinds.run_node(work)
         except Exception as error:

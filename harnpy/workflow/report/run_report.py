@@ -64,18 +64,18 @@ def timeline(run: RunRecord) -> Markup:
 
 def _row(number: int, stage: StageRecord, start: float | None, first: float, span: float) -> Markup:
     took = elapsed(stage)
-    bar = None
+    bar = markup.track(None)
     if start is not None and took is not None:
         left = 100 * (start - first) / span if span else 0.0
         width = max(100 * took / span if span else 100.0, _LEAST_PERCENT)
         left = min(left, 100 - width)
-        bar = element("i", class_=f"bar {kind_of(stage)}", style=f"left:{left:.2f}%;width:{width:.2f}%")
+        bar = markup.track(kind_of(stage), left, width)
     place = element("span", str(number), class_="number")
     name = element("a", stage["node_id"] or "(unnamed)", href=f"#stage-{number}")
     return element(
         "li",
         element("span", place, name, element("span", stage["kind"], class_="kind"), class_="who"),
-        element("span", bar, class_="track", aria_hidden="true"),
+        bar,
         element("span", duration(took), class_="took"),
         element("span", pill(stage["status"]), class_="how"),
     )
@@ -294,6 +294,14 @@ def html_report(run: Mapping[str, Any], env: Mapping[str, str] | None = None) ->
     record = known(run, env)
     name = name_of(record)
     return page(f"{name} – {record['status']}", "Workflow run", _header(record, name), _sections(record))
+
+
+def sections_of(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> list[tuple[str, Markup]]:
+    """Return the sections of a run's report by their names, secrets masked, for a page of another kind.
+
+    Raise `MisuseError` for a field of the record that has a wrong type.
+    """
+    return [(name, shown) for name, shown in _sections(known(run, env)) if shown]
 
 
 def known(run: Mapping[str, Any], env: Mapping[str, str] | None = None) -> RunRecord:

@@ -66,6 +66,30 @@ def test_json_has_the_whole_session(tokens: Tokens) -> None:
     assert (end - begin).days == 30
 
 
+def test_what_a_token_may_do_is_listed(tokens: Tokens, tmp_path: Path) -> None:
+    place = f"sqlite:{tmp_path}/.harn/events.sqlite"
+    assert tokens("list") == (0, f"no live sessions in {place}\n", "")
+    limits = ("--requests-per-minute", "60", "--cost-per-day", "2.5")
+    token = tokens("create", "ada", "--scope", "read", "--scope", "approve", "--scope", "read", *limits)[
+        1
+    ].strip()
+    with closing(SqliteEventLog(tmp_path / ".harn/events.sqlite")) as log:
+        session = BearerSessions(log).get(token)
+        assert session
+        assert session.attributes == {
+            "scopes": ["read", "approve"], "requests_per_minute": 60, "cost_per_day": 2.5,
+        }  # fmt: skip
+    tokens("create", "eve", "--days", "1e-9")
+    plain = tokens("create", "bob")[1].strip()
+    status, out, err = tokens("list")
+    lines = [line.split() for line in out.splitlines()]
+    assert (status, err, len(lines)) == (0, "", 3)
+    assert (lines[1][:5], lines[2][0]) == (["ada", "read,", "approve", "60", "$2.5"], "bob")
+    listed = tokens("list", "--json")[1]
+    assert [each["principal"] for each in json.loads(listed)] == ["ada", "bob"]
+    assert not any(secret in out + listed for secret in (token, plain))
+
+
 def test_where_events_are_kept(tokens: Tokens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "harn.toml").write_text('[event_log]\nstore = "jsonl:logs"')
     (tmp_path / "below").mkdir()

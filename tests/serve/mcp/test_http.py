@@ -15,7 +15,8 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from harnpy import World
-from harnpy.serve.mcp_http import Site, serve_http
+from harnpy.serve.mcp_http import serve_http
+from harnpy.serve.site import Site
 from tests.mcp.test_http import client_of
 from tests.serve.mcp.serving import served, text_of
 

@@ -28,11 +28,11 @@ VOID = {"meta", "img", "br"}
 ELEMENTS = set(
     "html head meta title style body header main footer nav section article div span p h1 h2 h3 h4 h5 a b i "
     "img small strong code pre ul ol li dl dt dd blockquote table thead tbody tfoot tr th td details "
-    "summary".split()
+    "summary svg foreignobject".split()
 )
 ATTRIBUTES = set(
     "class id href src alt lang charset http-equiv content name style tabindex role aria-label aria-hidden "
-    "open scope".split()
+    "open scope x width height".split()
 )
 
 
@@ -255,15 +255,17 @@ def test_stages_are_linked_from_the_timeline() -> None:
     assert [f"#stage-{at}" for at in (1, 2, 3)] == [link for link in outline.links if "stage-" in link][-3:]
 
 
+def bars_of(record: Dict) -> list[tuple[str, str, str]]:
+    return re.findall(
+        r'x="([\d.]+)%" width="([\d.]+)%" height="100%"><i class="bar (\w+)"', html_report(record)
+    )
+
+
 def test_bars_stand_where_their_stages_were() -> None:
-    bars = re.findall(r'class="bar (\w+)" style="left:([\d.]+)%;width:([\d.]+)%"', html_report(FULL))
-    assert bars == [("work", "0.00", "100.00")]
+    assert bars_of(FULL) == [("0.00", "100.00", "work")]
     later = stage("b", kind="verify", started_at="2026-01-31T09:15:30Z", finished_at="2026-01-31T09:15:40Z")
     first = stage("a", started_at="2026-01-31T09:15:00Z", finished_at="2026-01-31T09:15:30Z", status="failed")
-    bars = re.findall(
-        r'class="bar (\w+)" style="left:([\d.]+)%;width:([\d.]+)%"', html_report(run(stages=[first, later]))
-    )
-    assert bars == [("failed", "0.00", "75.00"), ("verify", "75.00", "25.00")]
+    assert bars_of(run(stages=[first, later])) == [("0.00", "75.00", "failed"), ("75.00", "25.00", "verify")]
 
 
 def test_a_failure_that_was_mended_says_so() -> None:

@@ -1,0 +1,93 @@
+"""`Refused`: a request that isn't carried out, and what each error of the rooms below becomes.
+
+Spec: 11 §1.3.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from msgspec import UNSET
+
+from harnpy.eventlog.errors import LogError
+from harnpy.eventlog.waitpoints import UnknownWaitpoint
+from harnpy.faults import Fault
+from harnpy.session import errors as session
+from harnpy.storage import errors as storage
+from harnpy.workflow.engines import errors as engines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harnpy.client import types as t
+
+
+class Refused(Fault):
+    """A request that isn't carried out: an HTTP ``status``, a stable ``code``, one sentence."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+NOT_FOUND: Final = (404, "not_found")
+CONFLICT: Final = (409, "conflict")
+BUSY: Final = (409, "busy")
+INVALID: Final = (422, "invalid")
+UNAVAILABLE: Final = (503, "unavailable")
+
+#: What an error becomes: the first class that it is one of. All other faults are `INVALID`.
+_KINDS: Final[tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], tuple[int, str]], ...]] = (
+    ((session.SessionNotFound, session.ChildNotFound), NOT_FOUND),
+    (session.NotController, (409, "not_controller")),
+    ((engines.RunNotFound, UnknownWaitpoint), NOT_FOUND),
+    ((session.SessionBusy, session.LaneFull, session.LaneTimeout, session.SessionLeased), BUSY),
+    ((storage.LeaseHeld, storage.LeaseLost, storage.StoreBusy), BUSY),
+    (
+        (session.SessionConflict, session.InvalidTransition, session.SessionReadOnly, session.RewindError),
+        CONFLICT,
+    ),
+    ((engines.RunExists, storage.VersionConflict, storage.StreamExists), CONFLICT),
+    (session.BudgetExceeded, (402, "over_budget")),
+    ((session.ExecutionTimeout,), (409, "timeout")),
+    (storage.Unsupported, INVALID),
+    ((storage.StorageError, LogError), UNAVAILABLE),
+)
+
+
+def refused(error: Fault) -> Refused:
+    """Return what a caller is told of an error of the rooms below."""
+    if isinstance(error, Refused):
+        return error
+    for kinds, (status, code) in _KINDS:
+        if isinstance(error, kinds):
+            return Refused(status, code, _sentence(str(error)))
+    return Refused(*INVALID, _sentence(str(error)))
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Raise `Refused` for what fails inside, but for mistakes of ours."""
+    try:
+        yield
+    except Fault as error:
+        raise refused(error) from error
+
+
+def no_session(id: str) -> Refused:
+    return Refused(*NOT_FOUND, str(session.SessionNotFound(id)))
+
+
+def check_answer(request: t.Request, body: t.Answer) -> None:
+    """Raise `Refused` for an answer to something else than was asked."""
+    if request.kind == "approval" and (body.decision is None or body.answer is not UNSET):
+        raise Refused(*INVALID, f"request '{request.id}' is an approval: it takes `decision`, and a `reason`")
+    if request.kind == "question" and (body.decision is not None or body.answer is UNSET):
+        raise Refused(*INVALID, f"request '{request.id}' is a question: it takes an `answer`")
+
+
+def _sentence(text: str) -> str:
+    """Return the first line of a text, and of that what a reply holds."""
+    return text.partition("\n")[0][:1000]

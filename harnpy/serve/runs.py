@@ -1,0 +1,167 @@
+"""The runs and waitpoints of a store, as callers may see and change them. Spec: 11 §1.3, 10 §C18, §C19."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from harnpy.client import types as t
+from harnpy.eventlog.waitpoints import FAMILY, Point, Waitpoints
+from harnpy.serve import shown
+from harnpy.serve.refusals import Refused
+from harnpy.workflow.engines import open_engine
+from harnpy.workflow.engines.contract import COMPLETED, ENDED, STATUSES, RunQuery
+from harnpy.workflow.engines.errors import RunNotFound
+from harnpy.workflow.engines.run_log import KIND, RunLog
+
+if TYPE_CHECKING:
+    from harnpy.eventlog.contract import EventLog
+    from harnpy.serve.service import Prompted
+    from harnpy.storage.contract import Store
+    from harnpy.workflow.engines.contract import Engine, Job, RunInfo
+
+#: The attribute of a run that names its owner.
+OWNER: Final = shown.OWNER
+#: How many runs are looked at for one list.
+_MANY: Final = 10_000
+#: Seconds that one look for the next step of a run takes, at most.
+_LOOK: Final = 1.0
+
+
+class Runs:
+    """The runs of a store. ``engine`` is opened by the first use when none is given. All calls may wait.
+
+    ``owner`` is whose runs are meant, None everybody's: somebody else's isn't found.
+    """
+
+    def __init__(self, store: Store, log: EventLog, engine: Engine | None) -> None:
+        self._store = store
+        self._waitpoints = Waitpoints(log)
+        self._given = engine
+        self._opened: Engine | None = None
+        self._lock = Lock()
+
+    @property
+    def engine(self) -> Engine:
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if self._opened is None:
+                self._opened = open_engine("local", self._store)
+            return self._opened
+
+    def close(self) -> None:
+        """Give back the runs of the engine that was opened."""
+        if self._opened is not None:
+            self._opened.close()
+
+    def listed(self, owner: str | None, status: str | None, limit: int, after: str | None) -> t.RunList:
+        if status is not None and status not in STATUSES:
+            raise Refused(422, "invalid", f"`status` must be one of {', '.join(STATUSES)}")
+        query = RunQuery(
+            None if status is None else frozenset({status}),
+            attributes={} if owner is None else {OWNER: owner},
+            limit=_MANY if after is not None else limit + 1,
+        )
+        found = self.engine.runs(query)
+        if after is not None:
+            at = next((n for n, run in enumerate(found, 1) if run.id == after), None)
+            if at is None:
+                raise Refused(400, "bad_request", f"`after`: no page of this list ends with '{after}'")
+            found = found[at:]
+        shown_runs = [shown.run(run, steps=0) for run in found[:limit]]
+        return t.RunList(runs=shown_runs, next=shown_runs[-1].id if len(found) > limit else None)
+
+    def get(self, owner: str | None, id: str) -> t.Run:
+        info = self._info(owner, id)
+        output = None
+        if info.status == COMPLETED:
+            output = RunLog(self._store, id, lambda: 0.0).outcome().output
+        return shown.run(info, steps=len(self.engine.steps(id)), output=output)
+
+    def _info(self, owner: str | None, id: str) -> RunInfo:
+        info = self.engine.get(id)
+        if info is None or (owner is not None and info.attributes.get(OWNER) != owner):
+            raise RunNotFound(id)
+        return info
+
+    def steps(self, owner: str | None, id: str, after: int) -> list[t.RunStep]:
+        self._info(owner, id)
+        return [shown.step(step) for step in self.engine.steps(id)[after:]]
+
+    def news(self, id: str, after: int) -> tuple[list[t.RunStep], bool]:
+        """Return the steps behind number ``after``, after a moment's wait, and whether the run is over."""
+        head = self._store.head(KIND, id)
+        info = self.engine.get(id)
+        steps = [shown.step(step) for step in self.engine.steps(id)[after:]]
+        is_over = info is None or info.status in ENDED
+        if not steps and not is_over and head is not None:
+            self._store.changes(KIND, id, head.version, _LOOK)
+        return steps, is_over
+
+    def job(self, prompted: Prompted, body: t.StartRun) -> Job:
+        """Return the job that a caller asks for."""
+        job = getattr(prompted, "job", None)
+        if job is None:
+            raise Refused(
+                422, "invalid", f"there is no agent `{body.agent}` that can be run: this server has none"
+            )
+        found: Job = job(body.agent, body.params)
+        return found
+
+    def start(self, job: Job, id: str | None, principal: str) -> t.Run:
+        known = None if id is None else self.engine.get(id)
+        if known is not None and known.attributes.get(OWNER) != principal:
+            raise Refused(409, "conflict", f"run '{id}' exists already: take another id")
+        handle = self.engine.start(job, id=id, attributes={OWNER: principal})
+        return self.get(None, handle.id)
+
+    def cancel(self, owner: str | None, id: str) -> t.Run:
+        self._info(owner, id)
+        self.engine.cancel(id)
+        return self.get(owner, id)
+
+    def resume(self, owner: str | None, id: str) -> t.Run:
+        self._info(owner, id)
+        self.engine.resume(id)
+        return self.get(owner, id)
+
+    # Waitpoints, which belong to the owners of the runs that wait for them.
+
+    def waitpoints(self, owner: str | None) -> list[t.Waitpoint]:
+        log = self._waitpoints.log
+        topics = (topic for topic in log.topics() if topic.startswith((f"{FAMILY}.", f"{FAMILY}-")))
+        points = [Point(log, "", topic) for topic in topics]
+        for point in points:
+            point.read()
+        return [_waitpoint(point) for point in points if point.is_known and self._sees(owner, point)]
+
+    def _sees(self, owner: str | None, point: Point) -> bool:
+        if owner is None:
+            return True
+        waits = (wait.run_id for wait in point.waits.values() if wait.run_id is not None)
+        infos = filter(None, (self.engine.get(run) for run in waits))
+        return any(info.attributes.get(OWNER) == owner for info in infos)
+
+    def complete(self, owner: str | None, id: str, value: Any, by: str) -> t.Waitpoint:
+        points = self._waitpoints
+        point = Point(points.log, id)
+        point.read()
+        if not point.is_known or not self._sees(owner, point):
+            raise Refused(404, "not_found", f"no waitpoint has the id '{id}'")
+        changed = points.complete(id, value, by=by)
+        if not changed.changed:
+            raise Refused(409, "conflict", f"waitpoint '{id}' is {changed.waitpoint.status} already")
+        point.read()
+        return _waitpoint(point)
+
+
+def _waitpoint(point: Point) -> t.Waitpoint:
+    of = point.record
+    return t.Waitpoint(
+        id=of.id,
+        status=of.status,
+        since=of.created_at or "",
+        value=of.value,
+        by=of.completed_by or of.cancelled_by,
+    )
