@@ -48,6 +48,8 @@ _PASSED_OVER, _PAUSE = 1 << 25, 0.1
 #: How many callers have a count of requests before old ones are forgotten.
 _COUNTED = 1000
 _MINUTE = 60.0
+#: What the holders of static keys may do.
+_ALL, _NO_LIMITS = frozenset({"all"}), t.Limits()
 
 #: Not `no-referrer`: browsers would send the forms of our own pages with the origin `null`.
 _REFERRERS = b"same-origin"
@@ -64,6 +66,9 @@ _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
+
+
+_PAIRS = tuple(_HEADERS.items())
 
 
 class Asking(NamedTuple):
@@ -117,6 +122,7 @@ class Door:
         self._app = app
         self._site = site
         self._names = frozenset(name.lower() for name in site.names)
+        self._host = ""
         self._keys = frozenset(map(handle_of, site.keys))
         self._on_drop, self._on_error = on_drop, on_error
         self._rates = Rates(clock)
@@ -156,7 +162,7 @@ class Door:
             await response.refuse(Refused(500, "internal", "a mistake in harnpy: its log says where"))
 
     async def _pass(self, scope: AsgiMessage, asking: Asking, receive: Receive, send: _Response) -> None:
-        if host_name(asking.host) not in self._names:
+        if asking.host != self._host and not self._is_ours(asking.host):
             what = f"no server here is called {asking.host!r}: see --allow-host"
             raise Refused(421, "unknown_host", what)
         if scope["type"] == "websocket":
@@ -180,6 +186,13 @@ class Door:
                 await self._in_turn(scope, asking, receive, send, caller)
         else:
             await self._in_turn(scope, asking, receive, send, None)
+
+    def _is_ours(self, host: str) -> bool:
+        """Return whether a `Host` header names this server, and remember it if so: most have the same."""
+        if host_name(host) not in self._names:
+            return False
+        self._host = host
+        return True
 
     async def _in_turn(
         self, scope: AsgiMessage, asking: Asking, receive: Receive, send: _Response, caller: str | None
@@ -209,7 +222,7 @@ class Door:
         token = asking.key if asking.key is not None else asking.cookie
         if token is None:
             raise _unknown(asking)
-        principal, scopes, limits = self._principal(token), frozenset({"all"}), t.Limits()
+        principal, scopes, limits = self._principal(token), _ALL, _NO_LIMITS
         if principal is None:
             look = self._callers.find(token)
             session = await (look if request is None else request.while_there(look))
@@ -448,4 +461,6 @@ class _Response:
 
 def _with_usual(headers: Headers) -> Headers:
     own = {name for name, _ in headers}
-    return [*headers, *(pair for pair in _HEADERS.items() if pair[0] not in own)]
+    if own.isdisjoint(_HEADERS):
+        return [*headers, *_PAIRS]
+    return [*headers, *(pair for pair in _PAIRS if pair[0] not in own)]

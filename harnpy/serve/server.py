@@ -76,7 +76,7 @@ class Server:
             Route("/healthz", self._health, methods=["GET"]),
             Route("/metrics", self._numbers, methods=["GET"]),
         ]
-        every = [*own, *routes]
+        every = [*routes, *own]
         router = Router(every, redirect_slashes=False)
         self.door = Door(
             Routed(_plain(router), every),
