@@ -6,13 +6,23 @@ A campaign takes another seed each time, which the head of the run shows; `--cam
 
 from __future__ import annotations
 
+import faulthandler
+import re
+from collections import defaultdict
+from collections.abc import Iterable
 from random import randrange
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 #: A campaign tries so many times as many examples of a property as its test says.
 _EXAMPLES = 100
+
+#: The parameters that say on which store a test is: a kind, or a URL with a place for the test's directory.
+_ON = re.compile("(memory|jsonl|sqlite|postgres)|memory:|(jsonl|sqlite):{.*")
+#: Whose tests need just a store: all four keep one contract, for which `storage` and `guarantees` stand.
+_ABOVE_STORES = ("adapters", "agent", "cli/commands", "eventlog", "session")
 
 
 class Size:
@@ -174,6 +184,42 @@ def pytest_configure(config: pytest.Config) -> None:
     COUNT.seed = seed
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = seed
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave each test above the stores on one of them, now this and now that; in a campaign on all."""
+    if COUNT.campaign:
+        return
+    above = tuple(f"tests/{folder}/" for folder in _ABOVE_STORES)
+    left_out = set(_on_other_stores(item for item in items if item.nodeid.startswith(above)))
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _on_other_stores(items: Iterable[pytest.Item]) -> Iterable[pytest.Item]:
+    """Yield those tests that another one is but for its store."""
+    alike = defaultdict[object, list[pytest.Item]](list)
+    for item in items:
+        call = getattr(item, "callspec", None)
+        stores = {name for name, value in call.params.items() if _is_store(value)} if call else ()
+        if stores:
+            others = frozenset((name, id(value)) for name, value in call.params.items() if name not in stores)
+            alike[item.nodeid.partition("[")[0], others].append(item)
+    for tests in alike.values():
+        chosen = crc32(tests[0].nodeid.encode()) % len(tests)
+        yield from tests[:chosen] + tests[chosen + 1 :]
+
+
+def _is_store(value: object) -> bool:
+    return isinstance(value, str) and _ON.fullmatch(value) is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let a campaign's tests take as long as they do."""
+    if COUNT.campaign:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread, Timer
 from types import FrameType
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,8 +22,9 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Popen = Callable[..., "subprocess.Popen[Any]"]
 
 #: Seconds after which a wait for another process or for a thread is given up: a last resort against
-#: hanging, longer than anything takes on the busiest machine.
-PATIENCE = 300
+#: hanging, longer than anything takes on the busiest machine, and shorter than what pytest gives a test
+#: (``faulthandler_timeout``).
+PATIENCE = 240
 
 
 @contextmanager
@@ -35,6 +35,8 @@ def ends(seconds: float = 60) -> Iterator[None]:
     """
 
     def ring(number: int, frame: FrameType | None) -> None:
+        import pytest  # which processes of tests go without
+
         pytest.fail(f"no end after {seconds:g} s of processor time")
 
     before = signal.signal(signal.SIGVTALRM, ring)
@@ -62,6 +64,29 @@ def wait_until(happened: Callable[[], object]) -> None:
     while not happened():
         assert time.monotonic() < given_up, "it never happened"
         time.sleep(0.001)
+
+
+def happens(event: Event) -> None:
+    """Return as soon as it is set."""
+    assert event.wait(PATIENCE), "it never happened"
+
+
+def ended(*threads: Thread) -> None:
+    """Return when they have ended."""
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"{thread.name} doesn't end"
+
+
+@contextmanager
+def patience(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """Kill the process unless the block ends, in which somebody waits for it: then its output ends, too."""
+    timer = Timer(PATIENCE, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def processor_time(work: Callable[[], object]) -> float:

@@ -7,6 +7,7 @@ after ours, and no test depends on them.
 from __future__ import annotations
 
 import ast
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -48,8 +49,8 @@ PYTHONS = frozenset(
 def test_no_message_holds_the_text_of_another_librarys_exception() -> None:
     found = {}
     for path in sorted((ROOT / "harnpy").rglob("*.py")):
-        name = str(path.relative_to(ROOT))
-        lines = list(leaks(ast.parse(path.read_text(encoding="utf-8"))))
+        name, source = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        lines = list(leaks(ast.parse(source))) if re.search("except .* as ", source) else []
         if lines:
             found[name] = lines
     assert {name: lines for name, lines in found.items() if name not in QUOTED} == {}

@@ -79,6 +79,7 @@ LOOP = CALL + OptionTable(
     loop_detect_block: int = 3 — refuse them
     loop_detect_skip: int = 4 — end the turn
     post_turn_callback: closure — called after each turn with tool calls
+    on_chunk: closure — called with each piece of the model's answers: {text, start}
     session_id: string — the session that the loop continues; by default none
     policy: dict — what the loop may do at most
     approval_policy: dict — which tools somebody must approve

@@ -158,7 +158,7 @@ def _host_fault(name: str, config: Dict, handled: bool) -> str | None:
     if not is_text(config.get("host_capability")):
         return (
             "is missing `host_capability`. Set it to the canonical bridge identifier (e.g. "
-            '"interaction.ask") so `harn check` can validate the binding against the host capability '
+            '"interaction.ask") so `harnpy check` can validate the binding against the host capability '
             "manifest."
         )
     return None

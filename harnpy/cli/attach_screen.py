@@ -149,9 +149,9 @@ class Screen:
     def _answer(self) -> str:
         assert self._attachment is not None
         size = self._app.output.get_size()
-        return "\n".join(
-            last_rows(f"assistant: {self._attachment.answer}", size.columns, size.rows - _OTHER_ROWS)
-        )
+        # As it will look in the transcript.
+        said = "assistant: " + self._attachment.answer.replace("\n", "\n  ")
+        return "\n".join(last_rows(said, size.columns, size.rows - _OTHER_ROWS))
 
     def _prompt(self) -> str:
         attachment = self._attachment

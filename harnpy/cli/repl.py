@@ -10,14 +10,18 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from harnpy import Vm
 from harnpy.cli import Stopped, console
 from harnpy.cli.console import complain, show_warnings
 from harnpy.cli.project_setup import bind_manifest
+from harnpy.cli.value_views import shown
+from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.project import project_root
 from harnpy.syntax.lexer import RESERVED
+from harnpy.vm.run.methods import method_names
 from harnpy.vm.values import display, type_name
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
     from harnpy.session.registry import SessionRegistry
     from harnpy.vm.front_end import ReplSession
+    from harnpy.vm.values import Value
 
 # Harn text as coloured pieces, for the REPL's input line and for shown code. Spec: 09 §5.
 #
@@ -70,14 +75,23 @@ def pieces(text: str, words: Collection[str] = ()) -> Iterator[tuple[str, str]]:
         yield kind, piece
 
 
+#: What an input that goes on ends with: an operator that lacks its right side.
+_GOES_ON = re.compile(r"(?:[-+*/%=<>,|&?.]|\b(?:in|to))\s*\Z")
+#: … but for those that end a value.
+_ENDS = re.compile(r"(?:\?|\+\+|--)\s*\Z")
+
+
 def is_unfinished(text: str) -> bool:
-    """True while a string or a bracket is open; surplus closing brackets don't count."""
-    depth = 0
-    for kind, _ in pieces(text):
+    """True while a string or a bracket is open, or the last line ends in an operator; surplus closing
+    brackets don't count."""
+    depth, code = 0, ""
+    for kind, piece in pieces(text):
         if kind == "open_string":
             return True
         depth += (kind == "open") - (kind == "close")
-    return depth > 0
+        code += "" if kind == "comment" else piece
+    lacks = _GOES_ON.search(code) is not None and _ENDS.search(code) is None
+    return depth > 0 or (lacks and not text.lstrip().startswith(":"))
 
 
 def prompt_lexer(words: Collection[str]) -> Lexer:
@@ -117,6 +131,7 @@ The values of expressions are also in _1, _2, ...
 
   :help         this text
   :doc NAME     what a builtin does, in the specification's words
+  :raw [EXPR]   the whole display of a value, or of the last one
   :type EXPR    the type of an expression's value
   :vars         what you have defined
   :sessions     the sessions that are open
@@ -135,10 +150,13 @@ class Shell:
 
     def __init__(self) -> None:
         self.done = False
+        #: Whether an input has failed.
+        self.failed = False
         self._commands: dict[str, Callable[[str], None]] = {
             "help": lambda _: _say(_HELP.rstrip("\n")),
             "quit": self._quit,
             "doc": self._doc,
+            "raw": self._raw,
             "type": self._type,
             "vars": self._vars,
             "sessions": self._sessions,
@@ -170,7 +188,9 @@ class Shell:
             name, _, argument = source[1:].partition(" ")
             command = self._commands.get(name)
             if command is None:
-                complain(f"Error: unknown command `:{name}` (try `:help`)")
+                near = nearest_at_run_time(name, self._commands)
+                told = f"did you mean `:{near}`?" if near else "try `:help`"
+                self._complain(f"unknown command `:{name}` ({told})")
                 return
             self._guarded(command, argument.strip())
         elif source:
@@ -183,10 +203,15 @@ class Shell:
         except Stopped:
             raise
         except KeyboardInterrupt:
-            complain("Error: interrupted")
+            self._complain("interrupted")
         except Exception as error:
+            self.failed = True
             sys.stdout.flush()
             sys.stderr.write(console.rendered_for_repl(error))
+
+    def _complain(self, problem: str) -> None:
+        self.failed = True
+        complain(f"Error: {problem}")
 
     def _run(self, source: str) -> None:
         if not is_expression(source):
@@ -194,8 +219,9 @@ class Shell:
             return
         self._count += 1
         value = self.session.run(source)
-        self.session.bind(f"_{self._count}", value)
-        _say(display(value))
+        name = f"_{self._count}"
+        self.session.bind(name, value)
+        _show(value, name)
 
     def _quit(self, argument: str) -> None:
         self.done = True
@@ -203,12 +229,26 @@ class Shell:
     def _type(self, expression: str) -> None:
         _say(type_name(self.session.run(expression)))
 
+    def _raw(self, expression: str) -> None:
+        _say(display(self.session.run(expression or f"_{self._count}")))
+
     def _load(self, path: str) -> None:
         self.session.run(Path(path).expanduser().read_text(encoding="utf-8"))
 
     def _vars(self, argument: str) -> None:
         for name, value in sorted(self.session.values.items()):
             _say(f"{name}: {type_name(value)} = {_short(display(value))}")
+
+    def members(self, path: str) -> Iterator[str]:
+        """Yield what may follow the dot behind a variable, or behind keys of it: the value's own keys, then
+        the methods of its type."""
+        name, *keys = path.split(".")
+        value = self.session.values.get(name)
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            yield from (key for key in sorted(value) if key.isidentifier())
+        yield from method_names(type_name(value))
 
     def session_ids(self) -> list[str]:
         """The sessions that are open, the least recently used first."""
@@ -234,9 +274,9 @@ class Shell:
         if len(found) == 1:
             show(live_transcript(self.live_sessions().snapshot_value(found[0]) or {}))
         elif found:
-            complain(f"Error: {len(found)} sessions begin with `{argument}` (try `:sessions`)")
+            self._complain(f"{len(found)} sessions begin with `{argument}` (try `:sessions`)")
         else:
-            complain(f"Error: unknown session id '{argument}' (try `:sessions`)")
+            self._complain(f"unknown session id '{argument}' (try `:sessions`)")
 
     def _tree(self, argument: str) -> None:
         from harnpy.cli.session_views import live_tree
@@ -250,7 +290,7 @@ class Shell:
         try:
             builtin_help.print_help(name)
         except LookupError as error:
-            complain(f"Error: {error}")
+            self._complain(str(error))
 
 
 def is_expression(source: str) -> bool:
@@ -261,6 +301,19 @@ def is_expression(source: str) -> bool:
     # A `=` in a string or a comment assigns nothing.
     code = "".join(piece for kind, piece in pieces(source) if kind not in ("string", "comment"))
     return "=" not in code or _COMPARISON.search(code) is not None
+
+
+def _show(value: Value, name: str) -> None:
+    """Print a value as people read it: on a terminal folded to the screen, else on a line."""
+    if not sys.stdout.isatty():
+        _say("\n".join(shown(value)))
+        return
+    width, height = get_terminal_size()
+    lines = shown(value, width)
+    kept = max(height - 3, 3)
+    if len(lines) > kept + 1:
+        lines = [*lines[:kept], f"… {len(lines) - kept} more lines (:raw {name} shows all)"]
+    _say("\n".join(lines))
 
 
 def _say(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
@@ -54,6 +55,10 @@ def prompter(shell: Shell) -> Callable[[], str]:
     return ask
 
 
+#: A variable, perhaps with keys behind it, and what was typed behind the last dot.
+_MEMBER = re.compile(r"(?<![\w.)\]])([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.(\w*)\Z")
+
+
 class _History(FileHistory):
     """The last thousand inputs, shared between sessions."""
 
@@ -62,7 +67,8 @@ class _History(FileHistory):
 
 
 class _NameCompleter(Completer):
-    """Keywords, builtins, what the session has defined, and the shell's own commands."""
+    """Keywords, builtins, what the session has defined, the shell's own commands; behind a dot what the value
+    before it has."""
 
     def __init__(self, shell: Shell, words: frozenset[str]) -> None:
         self._shell = shell
@@ -74,6 +80,14 @@ class _NameCompleter(Completer):
             return _completions(typed, self._shell.command_names)
         if typed.startswith(":session "):
             return _completions(typed.removeprefix(":session "), self._shell.session_ids())
+        member = _MEMBER.search(typed)
+        if member is not None:
+            found = dict.fromkeys(self._shell.members(member[1]))
+            return [
+                Completion(name, -len(member[2]), display=name)
+                for name in found
+                if name.startswith(member[2])
+            ]
         prefix = document.get_word_before_cursor()
         if not prefix or not (prefix[0].isalpha() or prefix[0] == "_"):
             return ()

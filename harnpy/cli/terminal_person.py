@@ -1,14 +1,17 @@
 """`harnpy run --attended`: the person at the terminal answers the program's requests. Spec: 07 §14.6.
 
-Prompts go to stderr, because stdout is the program's. After an invalid answer the prompt is repeated; the end
-of input cancels the request.
+Prompts go to stderr, because stdout is the program's. After an invalid answer the prompt is repeated. The end
+of input denies an approval, and cancels another request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from harnpy.agent.people import ESCALATION, QUESTION, HumanCancelled
@@ -19,6 +22,10 @@ from harnpy.formats.schemas import canonical
 from harnpy.world import World
 
 _YES_NO = {"y": True, "yes": True, "n": False, "no": False}
+_ALWAYS = ("a", "always")
+#: Variables of the environment that say who is at the terminal; the first one that is set counts.
+_NAMES = ("HARN_REVIEWER", "USER", "LOGNAME")
+_END = b"\x04"
 _BOOLS = {"true": True, "false": False, **_YES_NO}
 
 
@@ -29,6 +36,8 @@ class Attended:
         self._streams = world.streams
         self._environment = world.environment
         self._turn: asyncio.Lock | None = None
+        #: Actions that the person approves whenever they come again.
+        self._approved: set[str] = set()
 
     async def ask(self, request: Dict) -> Dict:
         """The person's response to a request; one request at a time."""
@@ -68,34 +77,52 @@ class Attended:
                 self._say(f"  {key}: {_shown(payload[key])}")
         if needed > 1:
             self._say(f"  {len(approved_by)} of {needed} approvals")
-        approved = await self._yes_or_no("approve? [y/n] ")
-        reviewer = await self._reviewer([name for name in allowed if name not in approved_by], approved_by)
-        return {"approved": approved, "reviewer": reviewer, "reason": await self._reason()}
+        free = [name for name in allowed if name not in approved_by]
+        may_repeat = needed == 1 and bool(payload.get("action"))
+        if may_repeat and payload["action"] in self._approved:
+            self._say("  approved, as before")
+            return {"approved": True, "reviewer": await self._reviewer(free, approved_by)}
+        try:
+            word = await self._choice("approve? [y/n/a] " if may_repeat else "approve? [y/n] ", may_repeat)
+            reviewer = await self._reviewer(free, approved_by)
+            if _YES_NO.get(word, True):
+                self._approved |= {payload["action"]} if word in _ALWAYS else set()
+                return {"approved": True, "reviewer": reviewer}
+            return {"approved": False, "reviewer": reviewer, "reason": await self._reason()}
+        except HumanCancelled as end:
+            self._say(f"  denied: {end}")
+            return {"approved": False, "reviewer": self._me(), "reason": str(end)}
 
     async def _escalation(self, payload: Dict) -> Dict:
         self._say(f"? For {payload['role']}: {payload['reason']}")
-        if not await self._yes_or_no("accept? [y/n] "):
+        if not _YES_NO[await self._choice("accept? [y/n] ")]:
             raise HumanCancelled("escalation was declined")
-        return {"accepted": True, "reviewer": await self._reviewer([], []), "reason": await self._reason()}
+        return {"accepted": True, "reviewer": await self._reviewer([], [])}
 
     # --- the questions they are made of -----------------------------------------------------------
 
-    async def _yes_or_no(self, hint: str) -> bool:
+    async def _choice(self, hint: str, may_repeat: bool = False) -> str:
+        """Return yes, no, or always; on a terminal one key says it."""
         while True:
-            word = (await self._line(hint)).lower()
-            if word in _YES_NO:
-                return _YES_NO[word]
-            self._say("  please answer y or n")
+            word = (await self._key(hint)).lower()
+            if word in _YES_NO or (may_repeat and word in _ALWAYS):
+                return word
+            self._say("  please answer y, n or a (always)" if may_repeat else "  please answer y or n")
+
+    def _me(self) -> str | None:
+        """Return who is at the terminal, as the environment has it."""
+        return next(filter(None, map(self._environment.get, _NAMES)), None)
 
     async def _reviewer(self, allowed: list[str], taken: list[str]) -> str:
-        """Ask who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
-        me = None if allowed else self._environment.get("USER")
-        among = f" ({', '.join(allowed)})" if allowed else f" [{me}]" if me else ""
-        while True:
-            name = await self._line(f"reviewer{among}: ") or me
-            if name and name not in taken and (not allowed or name in allowed):
-                return name
-            self._say(f"  {name} can't decide here" if name else "  a name is needed")
+        """Return who decides: one of ``allowed`` if there is such a list, and none of ``taken``."""
+        name, among = self._me(), f" ({', '.join(allowed)})" if allowed else ""
+        while not name or name in taken or (allowed and name not in allowed):
+            if among and name and name != self._me():
+                self._say(f"  {name} can't decide here")
+            name = await self._line(f"reviewer{among}: ")
+            if not name:
+                self._say("  a name is needed")
+        return name
 
     async def _reason(self) -> str | None:
         return await self._line("reason (optional): ") or None
@@ -116,6 +143,35 @@ class Attended:
             self._say("")
             raise HumanCancelled("end of input")
         return line.strip()
+
+    async def _key(self, hint: str) -> str:
+        """Return the key that was pressed on a terminal, without the end of a line; elsewhere a line."""
+        if not self._streams.isatty("stdin"):
+            return await self._line(hint)
+        with _single_keys(sys.stdin.fileno()):
+            self._streams.write_err(hint)
+            sys.stderr.flush()
+            await _readable(sys.stdin.fileno())
+            key = os.read(sys.stdin.fileno(), 1)
+        if key in (b"", _END):
+            self._say("")
+            raise HumanCancelled("end of input")
+        self._say(key.decode(errors="replace").strip())
+        return key.decode(errors="replace")
+
+
+@contextmanager
+def _single_keys(file: int) -> Iterator[None]:
+    """Have a terminal deliver each key inside the block; Ctrl+C still interrupts."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(file)
+    tty.setcbreak(file, termios.TCSADRAIN)  # what was typed ahead counts
+    try:
+        yield
+    finally:
+        termios.tcsetattr(file, termios.TCSADRAIN, before)
 
 
 async def _readable(file: int) -> None:

@@ -19,6 +19,8 @@ from harnpy.net.header_grammar import retry_after
 from harnpy.net.http_request import PASSING, Retries
 
 if TYPE_CHECKING:
+    import ssl
+
     from harnpy.client.calls import Call
 
 R = TypeVar("R")
@@ -55,6 +57,15 @@ def server_at(url: str, token: str | None, timeout: float, patience: float) -> S
             raise ValueError("the token has characters that no token has")
         headers["authorization"] = f"Bearer {token}"
     return Server(url.rstrip("/"), headers, timeout, patience)
+
+
+def tls(url: str) -> ssl.SSLContext | bool:
+    """Return what a server's certificate is checked by, which takes long to read, and http doesn't need."""
+    if url[:6].lower() != "https:":
+        return False
+    from harnpy.world.http_client import usual_tls
+
+    return usual_tls()
 
 
 # A request.

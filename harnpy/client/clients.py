@@ -12,7 +12,7 @@ import httpx2
 
 from harnpy.client import calls
 from harnpy.client import types as t
-from harnpy.client.attempts import Attempts, reply_of, request_of, server_at
+from harnpy.client.attempts import Attempts, reply_of, request_of, server_at, tls
 from harnpy.client.calls import Call
 from harnpy.client.streams import Following, Pieces
 
@@ -152,7 +152,7 @@ class Client(Verbs):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.Client(transport=transport)
+        self._http = httpx2.Client(transport=transport, verify=tls(url))
 
     def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""
@@ -240,7 +240,7 @@ class Client(Verbs):
 class AsyncClient(Verbs):
     """A client whose verbs are awaited. Use it in an ``async with`` block, or `disconnect` it when done.
 
-    The arguments are those of `Client`.
+    The arguments are those of `Client`. Who doesn't read an iterator to its end closes it (`aclosing`).
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class AsyncClient(Verbs):
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.AsyncClient(transport=transport)
+        self._http = httpx2.AsyncClient(transport=transport, verify=tls(url))
 
     async def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""

@@ -282,7 +282,7 @@ def stylesheet() -> str:
 
 
 def document(title: str, head: Child, body: Child, **attributes: str | None) -> str:
-    """Return a document; ``head`` is what it has beside what every page has, ``attributes`` are its body's."""
+    """Return a document; ``head`` is added to what every page has, ``attributes`` are its body's."""
     known = [
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from harnpy.llm.call_options import Caps
     from harnpy.llm.providers import Provider
     from harnpy.llm.providers.mock import FixtureRecording
-    from harnpy.llm.request import Request
+    from harnpy.llm.request import Request, Shown
     from harnpy.llm.structured import Answer
     from harnpy.llm.waiting import Waiting
     from harnpy.spans import Spans
@@ -231,11 +231,13 @@ class Models:
         complete, recording = self.provider(request).complete, self.recording
         if recording is None:
             return complete
-        return lambda request: recording.record(request, lambda: self._received(complete(request)))
+        return lambda request: recording.record(
+            request, lambda: self._received(complete(request), request.shown)
+        )
 
-    def _received(self, answer: Reply | Awaitable[Reply]) -> Reply:
+    def _received(self, answer: Reply | Awaitable[Reply], shown: Shown | None = None) -> Reply:
         """Return a provider's reply, with an id for each call."""
-        reply = self.connections.reply(answer)
+        reply = self.connections.reply(answer, shown)
         reply.identify(self.world.ids.new)
         return reply
 
@@ -265,8 +267,10 @@ class Models:
         if segment is not None:
             segment.request(request, call_id)
         complete = self._complete(request) if answer is None else answer
+        if request.shown is not None:
+            request.shown.began(request)
         with model_span(request) as span:
-            reply = self._received(complete(request))
+            reply = self._received(complete(request), request.shown)
             reply.price = request.price
             if span.records:
                 tell_reply(span, reply)

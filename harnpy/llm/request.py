@@ -58,8 +58,18 @@ class CallLog(Protocol):
 class Shown(Protocol):
     """Whoever watches an answer come."""
 
+    @property
+    def reports(self) -> bool:
+        """Return whether `tell` is to be called while the answer comes."""
+
+    def began(self, request: Request) -> None:
+        """Take notice that a model is asked, for the first time or again: another answer begins."""
+
     def piece(self, text: str) -> None:
         """Take the next piece of its text, which may be one of an attempt that fails."""
+
+    def tell(self) -> None:
+        """Called between pieces where the caller waits for the answer, so it may wait itself."""
 
     def ended(self, reply: Reply) -> None:
         """Take the whole answer."""
@@ -212,7 +222,7 @@ def check_gates(options: Options, request: Request, can: Capabilities) -> None:
         if not supported:
             raise OptionError(
                 f"option `{option}` is not supported by `{request.model}` (provider `{request.provider}`). "
-                "See `harn check --provider-matrix` for compatibility."
+                "Leave it out, or name another model."
             )
 
 

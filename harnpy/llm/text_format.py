@@ -34,6 +34,7 @@ _RESPONSE_END = re.compile("</user_response>")
 _PROSE = re.compile("<assistant_prose>")
 _PROSE_END = re.compile("</assistant_prose>")
 _SENTINEL_LINES = re.compile(r"^[ \t]*(?:##DONE##|DONE|PLAN_READY)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_SENTINELS = ("##DONE##", "DONE", "PLAN_READY")
 _JSON_FENCE = re.compile(r"```json[^\S\n]*\n(.*?)```", re.DOTALL)
 _INLINE_PLAN = re.compile(r'\{\s*"mode"\s*:\s*"(?:fast_execute|plan_then_execute|ask_user)"')
 
@@ -63,6 +64,33 @@ def visible_text(text: str) -> str:
             text = _replaced(text, _blocks(text, _PROSE, lambda _: _PROSE_END), str.strip)
     text = _without_plans(text)
     return text.replace("\r\n", "\n").replace("\n\n\n", "\n\n").strip()
+
+
+def visible_so_far(text: str) -> str:
+    """Return what can be shown already of a reply that begins with ``text``: no markup that isn't complete.
+
+    What comes later may take some of it back.
+    """
+    text = without_thoughts(text)
+    for opening, closing in (("<", ">"), ("[", "]")):
+        if text.rfind(opening) > text.rfind(closing):
+            text = text[: text.rfind(opening)]
+    line = text.rfind("\n") + 1
+    if text[line:].strip() and any(word.startswith(text[line:].strip()) for word in _SENTINELS):
+        text = text[:line]
+    at = 0
+    while begin := _PROTOCOL.search(text, at):
+        end = _PROTOCOL_ENDS[begin["tag"]].search(text, begin.end())
+        if end is None:
+            text = text[: begin.start()]
+            break
+        at = end.end()
+    for tag in ("assistant_prose", "user_response"):
+        begun = text.rfind(f"<{tag}>")
+        if begun > text.rfind(f"</{tag}>"):
+            has_body = bool(text[begun + len(tag) + 2 :].strip())
+            text = f"{text}</{tag}>" if has_body else text[:begun]
+    return visible_text(text)
 
 
 def _blocks(

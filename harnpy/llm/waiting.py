@@ -55,6 +55,40 @@ class Blocking:
             self._runner = None
 
 
+class Watched:
+    """What is awaited while the caller wants to do something now and then: ``act``, which may wait."""
+
+    #: Seconds between two calls of ``act``.
+    EVERY = 0.02
+
+    def __init__(self, awaitable: Awaitable[Any], act: Callable[[], None]) -> None:
+        self._awaitable = awaitable
+        self._act = act
+        self._task: asyncio.Future[Any] | None = None
+
+    def result(self, wait: Callable[[Awaitable[Any]], Any]) -> Any:
+        """Return the result, which ``wait`` waits for. If ``act`` raises, nobody wants it any more."""
+        try:
+            while not wait(self._has_ended()):
+                self._act()
+            return wait(self._given())
+        finally:
+            if self._task is not None:
+                self._task.cancel()
+
+    async def _has_ended(self) -> bool:
+        import asyncio
+
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._awaitable)
+        await asyncio.wait((self._task,), timeout=self.EVERY)
+        return self._task.done()
+
+    async def _given(self) -> Any:
+        assert self._task is not None
+        return await self._task
+
+
 # How often a provider may be asked: so many requests in any sixty seconds. Spec: 07 §1.13.
 #
 # A request that finds the window full waits until the oldest one leaves it; it never fails because of that.

@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 from acp import PROTOCOL_VERSION, RequestError, helpers, schema
 from acp.agent.connection import AgentSideConnection
 
-from harnpy.faults import Fault
 from harnpy.formats.json import JsonError, parse_json
 from harnpy.mcp.server_spec import HTTP, ServerSpec
 from harnpy.serve.acp_tools import ClientServers
 from harnpy.serve.acp_updates import Outbox, Updates, content_of
 from harnpy.serve.lines import Lines, LineWriter
+from harnpy.serve.mcp_tools import failure
 from harnpy.session.actions import WriteMetadata
 from harnpy.session.errors import InvalidArgument, SessionNotFound
 from harnpy.session.guards import ALLOW, DENY, ApprovalGate, InputGate
 from harnpy.session.runtime import SessionQuery
 from harnpy.version import __version__
-from harnpy.vm.errors import VmError
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
@@ -156,8 +155,8 @@ def _refusal(error: Exception) -> RequestError:
         code = _INVALID_PARAMS
     else:
         code = _INTERNAL
-    known = isinstance(error, Fault | VmError | OSError)
-    text = str(error) if known and str(error) else f"{type(error).__name__}: {error}"
+    is_known = type(error).__module__.startswith("harnpy.") or isinstance(error, OSError)
+    text = failure(error) if is_known and str(error) else f"{type(error).__name__}: {error}"
     name = getattr(error, "code", None)
     return RequestError(code, text, {"code": name} if isinstance(name, str) else None)
 
@@ -176,10 +175,12 @@ class OpenSession:
         self.turn: asyncio.Task[TurnResult] | None = None
         self.rules: dict[str, str] = {}
         self.is_titled = False
+        self.is_cancelled = False
 
     async def cancel(self) -> None:
         """End the turn that runs, if one does."""
         if self.turn is not None:
+            self.is_cancelled = True
             self.turn.cancel()
             await asyncio.wait([self.turn])
 
@@ -195,6 +196,7 @@ _OPTIONS: Final[tuple[tuple[schema.PermissionOptionKind, str, str], ...]] = (
     ("reject_once", "Reject", DENY),
     ("reject_always", "Always reject", DENY),
 )
+_REJECTED: Final = "rejected by the user"
 
 
 class AcpAgent:
@@ -337,7 +339,7 @@ class AcpAgent:
             raise RequestError(
                 _INVALID_REQUEST, f"session '{session_id}' is in a turn: wait for its end, or cancel it"
             )
-        content = content_of(prompt)
+        content, opened.is_cancelled = content_of(prompt), False
         turn = opened.turn = asyncio.create_task(self._turn(opened, content))
         try:
             await asyncio.wait([turn])
@@ -347,7 +349,7 @@ class AcpAgent:
                 await asyncio.wait([turn])
             opened.turn = None
         await opened.outbox.sent()
-        if turn.cancelled():
+        if turn.cancelled() or (opened.is_cancelled and turn.exception() is not None):
             return schema.PromptResponse(stop_reason="cancelled")
         return _response(turn.result())
 
@@ -403,7 +405,7 @@ class AcpAgent:
         """Return what the client's user, or an earlier answer of theirs, says of a call."""
         known = opened.rules.get(request.tool)
         if known is not None:
-            return known, "" if known == ALLOW else f"always rejected: {request.tool}"
+            return known, "" if known == ALLOW else _REJECTED
         arguments = parse_json(request.args) if request.args else request.metadata or None
         call = updates.named(request.tool, arguments)
         asked = schema.ToolCallUpdate(
@@ -424,7 +426,7 @@ class AcpAgent:
             return DENY, f"the client chose '{chosen}', which was no option"
         if chosen.endswith("_always"):
             opened.rules[request.tool] = decision
-        return decision, "" if decision == ALLOW else "rejected by the user"
+        return decision, "" if decision == ALLOW else _REJECTED
 
     async def _answer(self, opened: OpenSession, question: str) -> str:
         """Return what the client's user types into a form. Raises HumanCancelled."""

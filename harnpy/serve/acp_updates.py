@@ -104,8 +104,8 @@ class Updates:
 
     def _of_message(self, message: Message, seq: int) -> Iterator[Update]:
         if message.get("role") == "assistant":
-            if message.get("reasoning"):
-                yield helpers.update_agent_thought_text(message["reasoning"])
+            for thought in _thoughts(message):
+                yield helpers.update_agent_thought_text(thought)
             if self._texts:
                 for block in _shown(message.get("content"), visible_text):
                     yield helpers.update_agent_message(block)
@@ -126,6 +126,14 @@ class Updates:
         yield helpers.update_tool_call(
             call.id, status="failed" if failed else "completed", content=content, raw_output=output
         )
+
+
+def _thoughts(message: Message) -> Iterator[str]:
+    """Return what a message says of the model's thinking, as far as people can read it."""
+    blocks = [*_blocks(message.get("content")), *_blocks(message.get("thinking_blocks"))]
+    said = [message.get(key) for key in ("reasoning", "reasoning_content")]
+    said += [block.get("thinking") for block in blocks if block.get("type") == "thinking"]
+    yield from dict.fromkeys(text for text in said if isinstance(text, str) and text)
 
 
 def _calls(message: Message) -> Iterator[tuple[str, str, Any]]:

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from harnpy import Vm
@@ -26,6 +27,7 @@ from harnpy.serve.mcp_tools import CallFailed, failure
 from harnpy.serve.mcp_tools import Tool as FunctionTool
 from harnpy.serve.program import NotServed, Program
 from harnpy.session.agents import AgentDef, Budget
+from harnpy.session.aio import in_thread
 from harnpy.session.errors import AgentError, ExecutionTimeout, InvalidArgument, SessionError
 from harnpy.session.events import TURN_COMPLETED
 from harnpy.session.guards import ALLOW, ApprovalRequest
@@ -413,6 +415,8 @@ class Agents:
                     f"agent '{found.name}' is a program: its turns take no `{what}`", session_id
                 )
             text = _text_of(prompt, found.name)
+            if client is not None:
+                await in_thread(partial(runtime.runtime.admit, session_id, client))
             told = await self._run(
                 found, runtime, session, timeout, person, prompt=text, mcp_servers=list(mcp_servers)
             )

@@ -49,7 +49,7 @@ def routes(service: Service) -> list[BaseRoute]:
     return [*found, ControlRoute(service), Description()]
 
 
-class _At(BaseRoute):
+class At(BaseRoute):
     """A route for one path, whose places in braces take anything but a slash."""
 
     kind = "http"
@@ -80,7 +80,7 @@ class _At(BaseRoute):
         raise NoMatchFound(name, path_params)
 
 
-class Resource(_At):
+class Resource(At):
     """What can be done at one path."""
 
     def __init__(self, service: Service, path: str, operations: Sequence[Operation]) -> None:
@@ -145,7 +145,7 @@ async def _answered(operation: Operation, call: Call[Any, Any]) -> tuple[int, by
     return status, b"" if found is None else encoded(found)
 
 
-class ControlRoute(_At):
+class ControlRoute(At):
     """The WebSocket that controls a session."""
 
     kind = "websocket"
@@ -164,7 +164,7 @@ class ControlRoute(_At):
             await _close(refusal, scope, send)
 
 
-class Description(_At):
+class Description(At):
     """``/openapi.json``, made once."""
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
-"""Live feeds: a session's events and the answer that is being made, for any number of readers. Spec: 11 §1.4.
+"""Live feeds: a session's events and the answers that are being made, for any number of readers.
 
 A reader costs a task and no thread. What it hasn't read yet isn't kept for it: it knows how far it is, and
 reads on in the last events of its session, which all readers share, or in the log. So a slow one holds up
-nobody, and nothing is lost. All but `Feeds.on_loop` belongs to the loop.
+nobody, and nothing is lost. All of it belongs to the loop, but what the session calls. Spec: 11 §1.4.
 
-Events of this process come from the session's object as they are appended. Those of others are found by one
-look at the store for all sessions that are watched.
+Events and pieces of this process come from the session's object as they are made. Those of others are found
+by one look at the store for all sessions that are watched.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ from harnpy.serve import shown
 from harnpy.session import events as kinds
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
+from harnpy.session.watch import Feed as SessionFeed
 from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+    from harnpy.session.chunks import Answer, SharedAnswers
     from harnpy.session.events import Event
     from harnpy.session.live import LiveSession
     from harnpy.session.runtime import SessionRuntime
 
     Blocking = Callable[[Callable[[], Any]], Awaitable[Any]]
+    Item = t.Event | t.Chunk
 
 _log = logging.getLogger(__name__)
 
 #: How many events of a session are at hand for its readers, and how many are read from the log at once.
 RECENT: Final = 256
+#: How many answers of a session are.
+ANSWERS: Final = 4
 #: Seconds between two looks at the store, at least; else so many times what a look takes.
 LOOK: Final = 0.1
 SHARE: Final = 20.0
@@ -48,17 +53,6 @@ class Gone(Exception):
     """Raised to a reader whose session is deleted."""
 
 
-class Answer:
-    """An answer that is being made, or the last one that was: ``until`` is the event that holds it."""
-
-    __slots__ = ("text", "turn", "until")
-
-    def __init__(self, turn: int) -> None:
-        self.turn = turn
-        self.text = ""
-        self.until: int | None = None
-
-
 class Feed:
     """What the readers of one session share."""
 
@@ -66,7 +60,11 @@ class Feed:
         self.live = live
         self.version = live.version
         self.recent: deque[t.Event] = deque(maxlen=RECENT)
-        self.answer: Answer | None = None
+        self.answers: deque[Answer] = deque(live.answers, ANSWERS)
+        #: The turns that have no end, by the numbers of their first events.
+        self.turns = set(live.view.open_turns)
+        #: The answers that other processes make, once there may be some.
+        self.shared: SharedAnswers | None = None
         self.is_gone = False
         self.readers = 0
         #: Called with each event.
@@ -82,28 +80,21 @@ class Feed:
                 return  # the next look reads what is missing
             self.version = event.seq
             self.recent.append(event)
-            self._look_at(event)
+            if event.type == kinds.TURN_STARTED:
+                self.turns.add(event.seq)
+            elif event.type == kinds.TURN_COMPLETED and event.turn is not None:
+                self.turns.discard(event.turn)
+            elif event.type == kinds.STATUS_CHANGED and event.data.get("to") == DELETED:
+                self.is_gone = True
             for observe in tuple(self.observers):
                 observe(event)
         self.wake()
 
-    def _look_at(self, event: t.Event) -> None:
-        answer = self.answer
-        if event.type == kinds.STATUS_CHANGED and event.data.get("to") == DELETED:
-            self.is_gone = True
-        elif answer is None or answer.until is not None or event.turn != answer.turn:
-            return
-        elif event.type == kinds.TURN_COMPLETED or (
-            event.type == kinds.MESSAGE_ADDED and event.data.get("role") == "assistant"
-        ):
-            answer.until = event.seq
-
-    def piece(self, turn: int, text: str) -> None:
-        """Take the next piece of an answer."""
-        answer = self.answer
-        if answer is None or answer.until is not None or answer.turn != turn:
-            answer = self.answer = Answer(turn)
-        answer.text += text
+    def show(self, answers: Sequence[Answer]) -> None:
+        """Know that there is more of some answers."""
+        for answer in answers:
+            if answer not in self.answers:
+                self.answers.append(answer)
         self.wake()
 
     def wake(self) -> None:
@@ -116,24 +107,22 @@ class Feed:
         """Wait until something has come. Return False if nothing has within so many seconds."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
-        try:
-            await asyncio.wait_for(future, seconds)
-        except TimeoutError:
+        await asyncio.wait((future,), timeout=seconds)
+        if not future.done():
             self._waiting = [each for each in self._waiting if each is not future]
-            return False
-        return True
+        return future.done()
 
 
 class Reader:
-    """How far one reader is: the last event, and how much of which answer."""
+    """How far one reader is: the last event, and how much of which answers."""
 
     def __init__(self, feed: Feed, after: int, types: frozenset[str] | None, *, chunks: bool) -> None:
         self._feed = feed
-        self.after = after
+        self.after = self._begin = after
         self._types = types
         self._chunks = chunks
-        self._answer: Answer | None = None
-        self._shown = 0
+        #: How many pieces of each answer were read.
+        self._read: dict[Answer, int] = {}
 
     @property
     def is_in_log(self) -> bool:
@@ -142,7 +131,7 @@ class Reader:
         first = recent[0].seq if recent else self._feed.version + 1
         return self.after < first - 1
 
-    def take(self) -> list[t.Event | t.Chunk]:
+    def take(self) -> list[Item]:
         """Return what is at hand and wasn't read yet."""
         feed, found = self._feed, list[t.Event | t.Chunk]()
         if self.after < feed.version:
@@ -154,29 +143,30 @@ class Reader:
                 news.append(event)
             for event in reversed(news):
                 found += self.passed(event)
-        answer = feed.answer
-        if self._chunks and answer is not None and answer.until is None:
-            found += self._pieces(answer)
+        for answer in feed.answers if self._chunks else ():
+            if not answer.is_over and answer.behind <= self.after:
+                found += self._pieces(answer)
         return found
 
-    def passed(self, event: t.Event) -> list[t.Event | t.Chunk]:
-        """Return an event, behind what is missing of the answer that it ends, if that was begun."""
+    def passed(self, event: t.Event) -> list[Item]:
+        """Return an event, behind what is missing of the answers before it."""
         found = list[t.Event | t.Chunk]()
-        answer = self._answer
-        if answer is not None and answer.until == event.seq:
-            found += self._pieces(answer)
+        for answer in self._feed.answers if self._chunks else ():
+            # Of one that was over before the reader began, its message says all.
+            if answer.behind < event.seq and (answer in self._read or answer.behind >= self._begin):
+                found += self._pieces(answer)
         self.after = event.seq
         if self._types is None or event.type in self._types:
             found.append(event)
         return found
 
-    def _pieces(self, answer: Answer) -> list[t.Event | t.Chunk]:
-        is_new = answer is not self._answer
-        if is_new:
-            self._answer, self._shown = answer, 0
-        text = answer.text[self._shown :]
-        self._shown = len(answer.text)
-        return [t.Chunk(turn=answer.turn, text=text, start=is_new)] if text else []
+    def _pieces(self, answer: Answer) -> list[Item]:
+        read, count = self._read.get(answer, 0), len(answer.pieces)
+        if read == count:
+            return []
+        self._read = {each: number for each, number in self._read.items() if each in self._feed.answers}
+        self._read[answer] = count
+        return [t.Chunk(turn=answer.turn, text="".join(answer.pieces[read:count]), start=read == 0)]
 
 
 class Feeds:
@@ -187,25 +177,14 @@ class Feeds:
         self._store = runtime.store
         self._blocking = blocking
         self._feeds: dict[str, Feed] = {}
-        self._opening: dict[str, asyncio.Future[Feed]] = {}
+        self._opening: dict[str, asyncio.Future[tuple[Feed, Listener]]] = {}
+        self._listeners: dict[str, Listener] = {}
         self._looking: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._leaving: set[asyncio.Future[Any]] = set()
 
     @property
     def readers(self) -> int:
         """Return how many there are."""
         return sum(feed.readers for feed in self._feeds.values())
-
-    # The side of whoever makes an answer, in any thread.
-
-    def on_loop(self, call: Callable[..., object], *args: Any) -> None:
-        """Have something called on the loop, behind the events that this thread has appended."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(call, *args)
-
-    # The side of readers.
 
     async def watch(
         self,
@@ -216,17 +195,18 @@ class Feeds:
         chunks: bool = True,
         until: Callable[[], bool] = lambda: False,
         quiet: float = QUIET,
-    ) -> AsyncIterator[t.Event | t.Chunk | None]:
+    ) -> AsyncIterator[Item | None]:
         """Yield the events behind ``after`` (None: those to come) and pieces of answers, and None after each
         ``quiet`` seconds without any. It ends once all is read and ``until`` says so.
 
-        Raises `SessionNotFound`, and `Gone` once the session is deleted."""
+        Raises `SessionNotFound`, and `Gone` once the session is deleted.
+        """
         feed = await self.open(id)
         try:
             reader = Reader(feed, feed.version if after is None else after, types, chunks=chunks)
             while True:
                 if reader.is_in_log:
-                    for event in await self._blocking(lambda: self._read(feed, reader.after)):
+                    for event in await self._blocking(partial(_read, feed, reader.after)):
                         for item in reader.passed(event):
                             yield item
                     continue
@@ -244,53 +224,45 @@ class Feeds:
         finally:
             self.leave(id, feed)
 
-    def _read(self, feed: Feed, after: int) -> list[t.Event]:
-        return [shown.event(event) for event in feed.live.read(after, min(after + RECENT, feed.version))]
-
     async def open(self, id: str) -> Feed:
         """Return the feed of a session, which is kept up to date until `leave`."""
         feed = self._feeds.get(id)
         if feed is None:
             opening = self._opening.get(id)
             if opening is None:
-                opening = self._opening[id] = asyncio.ensure_future(self._opened(id))
+                begin = partial(self._begin, id, asyncio.get_running_loop())
+                opening = self._opening[id] = asyncio.ensure_future(self._blocking(begin))
                 opening.add_done_callback(lambda _: self._opening.pop(id, None))
-            feed = self._feeds.setdefault(id, await asyncio.shield(opening))
+            begun, listener = await asyncio.shield(opening)
+            feed = self._feeds.setdefault(id, begun)
+            if feed is begun:
+                self._listeners[id] = listener
         feed.readers += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         return feed
 
-    async def _opened(self, id: str) -> Feed:
-        loop = self._loop = asyncio.get_running_loop()
-
-        def begin() -> Feed:
-            live = self._runtime.get(id)
-            with live.lock:
-                feed = Feed(live)
-                live.listeners = (*live.listeners, _Listener(feed, loop))
-            return feed
-
-        feed: Feed = await self._blocking(begin)
-        return feed
+    def _begin(self, id: str, loop: asyncio.AbstractEventLoop) -> tuple[Feed, Listener]:
+        live = self._runtime.get(id)
+        with live.lock:
+            feed = Feed(live)
+            listener = Listener(feed, loop)
+            live._ensure_observers().join(listener)
+        return feed, listener
 
     def leave(self, id: str, feed: Feed) -> None:
         """Let go of a feed that was opened."""
         feed.readers -= 1
-        if feed.readers or self._feeds.get(id) is not feed:
-            return
-        del self._feeds[id]
-        live = feed.live
+        if not feed.readers and self._feeds.get(id) is feed:
+            del self._feeds[id]
+            observers = feed.live.observers
+            if observers is not None:
+                observers.leave(self._listeners.pop(id))
 
-        def leave() -> None:
-            with live.lock:
-                live.listeners = tuple(
-                    one for one in live.listeners if getattr(one, "feed", None) is not feed
-                )
-
-        leaving = asyncio.ensure_future(self._blocking(leave))
-        self._leaving.add(leaving)
-        leaving.add_done_callback(self._leaving.discard)
+    def close(self) -> None:
+        """Look at the store no more."""
+        if self._looking is not None:
+            self._looking.cancel()
 
     # What other processes append.
 
@@ -306,36 +278,71 @@ class Feeds:
             except StorageError as error:  # it may be back by the next look
                 _log.warning("looking for what others have appended failed: %s", error)
                 news = []
-            for feed, events in news:
+            for feed, events, answers in news:
                 if events is None:
                     feed.is_gone = True
                     feed.wake()
-                else:
-                    feed.take(events)
+                    continue
+                feed.show(answers)
+                feed.take(events)
             pause = max(LOOK, SHARE * (monotonic() - began))
 
-    def _news(self, feeds: list[tuple[str, Feed]]) -> list[tuple[Feed, list[t.Event] | None]]:
-        found: list[tuple[Feed, list[t.Event] | None]] = []
+    def _news(self, feeds: list[tuple[str, Feed]]) -> list[tuple[Feed, list[t.Event] | None, list[Answer]]]:
+        found: list[tuple[Feed, list[t.Event] | None, list[Answer]]] = []
         for id, feed in feeds:
+            answers: list[Answer] = []
+            if feed.turns and not feed.live.answers:
+                feed.shared = feed.shared or feed.live.shared_answers()
+                answers = [] if feed.shared is None else feed.shared.read(feed.turns)
             head = self._store.head(KIND, id)
             if head is None:
-                found.append((feed, None))
+                found.append((feed, None, answers))
             elif head.version > feed.version:
-                feed.live.refresh()  # which tells its listeners, so this session's memory is up to date
-                found.append((feed, self._read_all(feed)))
+                found.append((feed, _appended(feed), answers))
+            elif answers:
+                found.append((feed, [], answers))
         return found
 
-    def _read_all(self, feed: Feed) -> list[t.Event]:
-        return [shown.event(event) for event in feed.live.read(after=feed.version)]
+
+def _read(feed: Feed, after: int) -> list[t.Event]:
+    return [shown.event(event) for event in feed.live.read(after, min(after + RECENT, feed.version))]
 
 
-class _Listener:
-    """Called with what is appended to a session, in whatever thread, under its lock."""
+def _appended(feed: Feed) -> list[t.Event]:
+    """Return what the log has and the feed hasn't."""
+    live = feed.live
+    with live.lock:
+        if feed.shared is not None:
+            # Before the session tells of them: what ends an answer says what was missing of it.
+            feed.shared.end(list(live.stream.read(feed.version)))
+        live.refresh()
+    return [shown.event(event) for event in live.read(after=feed.version)]
+
+
+class Listener(SessionFeed):
+    """What a session tells of its events and answers, in whatever thread, under its lock."""
 
     def __init__(self, feed: Feed, loop: asyncio.AbstractEventLoop) -> None:
-        self.feed = feed
+        super().__init__(1, None, lossy=True, pushed=False)
+        self._feed = feed
         self._loop = loop
+        self._news: dict[Answer, None] = {}
 
-    def __call__(self, events: Sequence[Event]) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.feed.take, [shown.event(event) for event in events])
+    def offer(self, events: Sequence[Event]) -> None:
+        self._call(self._feed.take, [shown.event(event) for event in events])
+
+    def show(self, answer: Answer) -> None:
+        is_first = not self._news
+        self._news[answer] = None
+        if is_first:  # else the loop will come to it
+            self._call(self._show)
+
+    def _show(self) -> None:
+        news, self._news = self._news, {}
+        self._feed.show([*news])
+
+    def _call(self, call: Callable[..., object], *args: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call, *args)
+        except RuntimeError:
+            self.close()  # the loop is: nobody reads any more

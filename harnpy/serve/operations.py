@@ -107,7 +107,8 @@ def _types(text: str | None) -> list[str] | None:
 
 async def _watched(call: Call[EventQuery, None]) -> AsyncIterator[bytes]:
     after = call.query.after if call.last is None else call.last
-    await call.service.opened(call.caller, call.id, after)
+    head = await call.service.opened(call.caller, call.id, after)
+    after = head.version if after is None else after  # from now on, not from when somebody reads
     types = _types(call.query.types)
     return streams.frames(call.service.watch(call.caller, call.id, after=after, types=types))
 

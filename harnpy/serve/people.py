@@ -206,17 +206,17 @@ class People:
         self._answers.read()
         self._answers.change(lambda: LogEvent(CANCELLED, payload))
 
-    def on_cancel(self, call: Callable[[Cancel], object]) -> None:
-        self._answers.on_cancel = call
-
     def _at(self) -> str:
         return moment_text(milliseconds(self._now()))
 
     # Following the topic, in a thread, while somebody waits for it.
 
-    def follow(self) -> None:
-        """Take notice of what other servers write, until `leave` was called as often."""
+    def follow(self, on_cancel: Callable[[Cancel], object] | None = None) -> None:
+        """Take notice of what other servers write, until `leave` was called as often; ``on_cancel`` is called
+        when one wants a turn to end."""
         with self._lock:
+            if on_cancel is not None:
+                self._answers.on_cancel = on_cancel
             self._followers += 1
             if self._thread is None:
                 self._thread = Thread(target=self._follow, name="serve people", daemon=True)
@@ -250,8 +250,6 @@ class _Gate(ApprovalGate):
 
     async def decide(self, request: ApprovalRequest) -> Approval:
         return await self._people.decided(request)
-
-    _decided = decide
 
 
 def open_requests(log: Session) -> list[t.Request]:

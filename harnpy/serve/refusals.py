@@ -41,6 +41,7 @@ UNAVAILABLE: Final = (503, "unavailable")
 #: What an error becomes: the first class that it is one of. All other faults are `INVALID`.
 _KINDS: Final[tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], tuple[int, str]], ...]] = (
     ((session.SessionNotFound, session.ChildNotFound), NOT_FOUND),
+    (session.NotController, (409, "not_controller")),
     ((engines.RunNotFound, UnknownWaitpoint), NOT_FOUND),
     ((session.SessionBusy, session.LaneFull, session.LaneTimeout, session.SessionLeased), BUSY),
     ((storage.LeaseHeld, storage.LeaseLost, storage.StoreBusy), BUSY),

@@ -1,8 +1,8 @@
 """Turns that a server has begun, one at a time for a session, and those of a server that is gone.
 
 A turn runs as a task of the server, whoever waits for it. What is known of it is in the session's log, under
-its key, so every server on the store knows it; one whose server has died is entered again by the next one
-that gets the session's lease. Spec: 11 §1.6, 10 §C16.5.
+its key, so every server knows it; one whose server has died is entered again by the next one that gets the
+session's lease. A program's turn isn't: nobody knows what it has done. Spec: 11 §1.6, 10 §C16.5.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
 from harnpy.serve import shown
 from harnpy.serve.shown import KEYS
 from harnpy.session import events as kinds
+from harnpy.session.aio import in_thread
 from harnpy.session.errors import SessionBusy
+from harnpy.session.events import position
 from harnpy.session.log import KIND
 from harnpy.session.registers import IN_PROGRESS
 from harnpy.storage.contract import HeadQuery, all_heads
@@ -28,18 +31,25 @@ if TYPE_CHECKING:
 
     from harnpy.serve.feeds import Feed, Feeds
     from harnpy.session.agents import TurnResult
+    from harnpy.session.events import Event
     from harnpy.session.runtime import SessionRuntime
     from harnpy.storage.contract import Head
 
-    #: Runs a turn: session, prompt, key, what is given each piece, and the options of the send.
-    Prompting = Callable[[str, Any, str, Callable[[str], Any], dict[str, Any]], Awaitable[TurnResult]]
+    #: Runs a turn: session, prompt, key, and the options of the send.
+    Prompting = Callable[[str, Any, str | None, dict[str, Any]], Awaitable[TurnResult]]
+    #: Whether the turns of a session, or of the agent of that name, have keys.
+    TakesKeys = Callable[[str, str | None], bool]
     Blocking = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 #: The register that holds the options of the last send which had any.
 OPTIONS: Final = "metadata.serve.send"
 #: Seconds between two looks for turns whose server is gone; microseconds by which looks overlap.
-LOOK: Final = 5.0
+LOOK: Final = 1.0
 MARGIN: Final = 10_000_000
+
+#: Seconds that turns which are handed on may take to stop.
+_STOPPING: Final = 1.0
+_NOTES: Final = frozenset({kinds.REGISTER_SET})
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +61,6 @@ class Sending:
         self.id = id
         self.key = key
         self.feed = feed
-        #: The number of its first event, once that is in the log.
-        self.turn: int | None = None
         self.task: asyncio.Task[TurnResult] | None = None
         self._begun = asyncio.Event()
 
@@ -60,19 +68,17 @@ class Sending:
     def is_running(self) -> bool:
         return self.task is not None and not self.task.done()
 
-    def begin(self, turn: int) -> None:
-        self.turn = turn
+    def begin(self) -> None:
         self._begun.set()
 
     def look_at(self, event: t.Event) -> None:
         """Take notice of an event of the session."""
         if event.type == kinds.TURN_STARTED and event.data.get("key") == KEYS + self.key:
-            self.begin(event.seq)
+            self.begin()
 
-    def piece(self, text: str) -> None:
-        """Show the next piece of the answer."""
-        if self.turn is not None:
-            self.feed.piece(self.turn, text)
+    @property
+    def has_begun(self) -> bool:
+        return self._begun.is_set()
 
     async def begins(self) -> None:
         """Wait until the turn is in the log, or has failed."""
@@ -88,16 +94,24 @@ class Sends:
     """The turns of a server. ``prompting`` runs one."""
 
     def __init__(
-        self, runtime: SessionRuntime, feeds: Feeds, prompting: Prompting, blocking: Blocking
+        self,
+        runtime: SessionRuntime,
+        feeds: Feeds,
+        prompting: Prompting,
+        takes_keys: TakesKeys,
+        blocking: Blocking,
     ) -> None:
         self._runtime = runtime
         self._feeds = feeds
         self._prompting = prompting
+        self._takes_keys = takes_keys
         self._blocking = blocking
         self._machine = Machine()
         self._running: dict[str, Sending] = {}
         #: Sessions with a turn that has no end, as far as was looked, and the newest head that was seen.
         self._open: set[str] = set()
+        #: Who has the lease of such a session, and until when, as far as is known.
+        self._held: dict[str, LeaseHeld] = {}
         self._seen = 0
         self._looking: asyncio.Task[None] | None = None
 
@@ -120,7 +134,7 @@ class Sends:
         """
         running = self.running(id)
         if running is None:
-            known = await self._blocking(lambda: self._known(id, key))
+            known = await self._blocking(lambda: self.known(id, key))
             if known is not None and known.status != "running":
                 return None
             owner = await self._blocking(lambda: self._holder(id))
@@ -133,16 +147,30 @@ class Sends:
             raise SessionBusy(f"session '{id}' is busy: its turn '{running.key}' hasn't ended", id)
         await running.begins()
         task = running.task
-        if running.turn is None and task is not None and task.done() and not task.cancelled():
+        if not running.has_begun and task is not None and task.done() and not task.cancelled():
             error = task.exception()
-            if error is not None and await self._blocking(lambda: self._known(id, key)) is None:
+            if error is not None and await self._blocking(lambda: self.known(id, key)) is None:
                 raise error
         return running
 
-    def _known(self, id: str, key: str) -> t.Turn | None:
+    def known(self, id: str, key: str) -> t.Turn | None:
+        """Return what the log says of the turn of a key. May wait for the store."""
         live = self._runtime.get(id)
         started = shown.find_turn(live, key)
-        return None if started is None else shown.turn(live, started)
+        if started is not None:
+            return shown.turn(live, started, key)
+        noted = live.read(types=_NOTES, reverse=True)
+        note = next((each.body["value"] for each in noted if _is_note(each, key)), None)
+        if note is None or "by" not in note:
+            return None
+        if note.get("turn") is not None:
+            return shown.turn(live, live.event(note["turn"]), key)
+        if "error" in note:
+            is_cancelled = note["error"] == "cancelled"
+            return t.Turn(key=key, status="stopped" if is_cancelled else "failed", error=note["error"])
+        if self._machine.is_gone(note["by"]):
+            return t.Turn(key=key, status="failed", error="the server that ran this program is gone")
+        return t.Turn(key=key, status="running")
 
     def _holder(self, id: str) -> str | None:
         """Return the other process that works on a session with an open turn; None if there is none."""
@@ -168,19 +196,28 @@ class Sends:
         return sending
 
     async def _run(self, sending: Sending, prompt: Any, options: dict[str, Any]) -> TurnResult:
-        live = sending.feed.live
-        resumed = await self._blocking(lambda: shown.find_turn(live, sending.key))
-        if resumed is not None:
-            sending.begin(resumed.seq)
-        elif options:
-            await self._blocking(lambda: live.set(OPTIONS, {"key": sending.key, **options}))
-        return await self._prompting(
-            sending.id,
-            prompt,
-            KEYS + sending.key,
-            lambda text: self._feeds.on_loop(sending.piece, text),
-            options,
+        live, note = sending.feed.live, {"key": sending.key, **options}
+        if await self._blocking(partial(self._takes_keys, sending.id, options.get("agent"))):
+            resumed = await self._blocking(partial(shown.find_turn, live, sending.key))
+            if resumed is not None:
+                sending.begin()
+            elif options:
+                await self._blocking(partial(live.set, OPTIONS, note))
+            return await self._prompting(sending.id, prompt, KEYS + sending.key, options)
+        # A program's turns have no key: the session notes whose they are.
+        note |= {"by": self._machine.owner()}
+        await self._blocking(partial(live.set, OPTIONS, note))
+        sending.begin()
+        try:
+            result = await self._prompting(sending.id, prompt, None, options)
+        except BaseException as error:
+            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
+            await in_thread(partial(live.set, OPTIONS, {**note, "error": reason or type(error).__name__}))
+            raise
+        await self._blocking(
+            partial(live.set, OPTIONS, {**note, "turn": position(result.turn_id, sending.id)})
         )
+        return result
 
     def _ended(self, sending: Sending, task: asyncio.Task[TurnResult]) -> None:
         sending.feed.observers.remove(sending.look_at)
@@ -236,6 +273,10 @@ class Sends:
         head = store.head(KIND, id)
         if head is None or not _is_open(head):
             self._open.discard(id)
+            self._held.pop(id, None)
+            return None
+        held = self._held.get(id)
+        if held is not None and held.expires_at > time() and not self._machine.is_gone(held.owner):
             return None
         live = self._runtime.get(id)
         turns = [turn for turn in shown.open_turns(live) if str(turn.body.get("key", "")).startswith(KEYS)]
@@ -243,7 +284,8 @@ class Sends:
             return None
         try:
             store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld:
+        except LeaseHeld as held:
+            self._held[id] = held
             return None
         turn = turns[0]
         key = shown.key_of(turn) or ""
@@ -269,13 +311,26 @@ class Sends:
             await asyncio.sleep(pause)
 
     async def drain(self, grace: float) -> int:
-        """Let the turns that run end, so many seconds at most. Return how many haven't."""
+        """Let the turns that run end, so many seconds at most; what is left is handed on to the next server.
+        Return how many those are."""
         if self._looking is not None:
             self._looking.cancel()
+        await self._wait_for_all(grace)
+        left = [sending.id for sending in self.all]
+        for id in left:
+            await in_thread(partial(self._runtime.hand_on, id))
+        await self._wait_for_all(_STOPPING)
+        return len(left)
+
+    async def _wait_for_all(self, seconds: float) -> None:
         tasks = [sending.task for sending in self.all if sending.task is not None]
         if tasks:
-            await asyncio.wait(tasks, timeout=grace)
-        return len(self.all)
+            await asyncio.wait(tasks, timeout=seconds)
+
+
+def _is_note(event: Event, key: str) -> bool:
+    value = event.body.get("value")
+    return event.body.get("key") == OPTIONS and isinstance(value, dict) and value.get("key") == key
 
 
 def _is_open(head: Head) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from harnpy.client import types as t
@@ -23,9 +24,11 @@ from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.refusals import Refused as Refused
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
+from harnpy.session import clients
 from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
+from harnpy.session.errors import SessionConflict
 from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
@@ -54,8 +57,9 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 #: Threads for what may wait for the store, but for turns, which have their own.
 THREADS: Final = 16
-#: How many windows are kept as text.
+#: How many windows are kept as text, and for how many seconds.
 WINDOWS: Final = 256
+WINDOW_SECONDS: Final = 1.0
 #: Sessions above one that are asked for its owner, at most.
 _DEEP: Final = 64
 _MOVES: Final = frozenset({LEAF_MOVED})
@@ -70,6 +74,16 @@ HOLDS: Final[dict[str, frozenset[str]]] = {
 }
 
 
+class _WindowText(NamedTuple):
+    """A window as text: that of the session as it is after event ``seq``, to be looked at anew after a while:
+    another session may have the id by then."""
+
+    seq: int
+    owner: str | None
+    text: bytes
+    until: float
+
+
 class Caller(NamedTuple):
     """Who calls. ``scopes`` as in 11 §1.2."""
 
@@ -78,7 +92,17 @@ class Caller(NamedTuple):
     limits: t.Limits | None = None
 
     def may(self, scope: str) -> bool:
-        return any(scope in HOLDS[own] for own in self.scopes)
+        return scope in _held(self.scopes)
+
+    def may_see(self, owner: str | None) -> bool:
+        """Return whether what belongs to that one is there for this one."""
+        return owner == self.principal or self.may("all")
+
+
+@lru_cache(maxsize=64)
+def _held(scopes: frozenset[str]) -> frozenset[str]:
+    """Return the scopes, and what they hold."""
+    return frozenset().union(*(HOLDS[scope] for scope in scopes))
 
 
 class Prompted(Protocol):
@@ -117,12 +141,12 @@ class Definitions:
     async def prompt(
         self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
     ) -> TurnResult:
-        agent, client, sink, key = (options.pop(name, None) for name in ("agent", "client", "sink", "key"))
+        agent, client, key = (options.pop(name, None) for name in ("agent", "client", "key"))
         if agent is not None:
             self.definition(agent)
         if client is not None:
             options["client"] = client
-        return await runtime.send(session_id, prompt, stream=sink, idempotency_key=key, **options)
+        return await runtime.send(session_id, prompt, idempotency_key=key, **options)
 
 
 def _no_agent(name: str) -> Refused:
@@ -201,13 +225,12 @@ class Service:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="serve")
         self._before_send = before_send
         self._is_draining = False
-        #: Windows as text, by the ids of their sessions, with the event that each ends with.
-        self._windows: dict[str, tuple[int, bytes]] = {}
+        #: By the ids of their sessions.
+        self._windows: dict[str, _WindowText] = {}
         self._ids = RealIds()
         self.feeds = Feeds(runtime, self.blocking)
-        self.sends = Sends(runtime, self.feeds, self._prompt, self.blocking)
+        self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
         self.people = People(runtime, self.log)
-        self.people.on_cancel(lambda cancel: self.feeds.on_loop(self.sends.cancel, *cancel))
         self._runs = Runs(self.store, self.log, engine)
 
     # The service itself.
@@ -233,6 +256,7 @@ class Service:
     async def close(self) -> None:
         """Let go of everything but the runtime, whose owner closes it."""
         await self.drain(0.0)
+        self.feeds.close()
         self.people.close()
         await in_thread(self._runs.close)
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -282,7 +306,7 @@ class Service:
         return shown.info(of, self._owner(of))
 
     def _sees(self, caller: Caller, of: SessionInfo) -> bool:
-        return caller.may("all") or self._owner(of) == caller.principal
+        return caller.may("all") or caller.may_see(self._owner(of))
 
     # Callers and agents.
 
@@ -398,16 +422,24 @@ class Service:
         """Return the window as JSON text: the same one as long as nobody appends to the session."""
         self.check(caller, "read")
         with refusals.refusing():
-            head = await self.seen(caller, id)
             known = self._windows.get(id)
-            if known is None or known[0] != head.version:
-                shown_window = await self.blocking(lambda: self._window(id))
-                known = shown_window.seq, streams.encoded(shown_window)
-                self._windows.pop(id, None)
-                self._windows[id] = known
-                if len(self._windows) > WINDOWS:
-                    del self._windows[next(iter(self._windows))]
-            return known[1]
+            if known is not None and caller.may_see(known.owner) and known.until > monotonic():
+                changes = partial(self.store.changes, KIND, id, known.seq, 0.0)
+                if (changes() if self._is_near else await self.blocking(changes)) == known.seq:
+                    return known.text
+            await self.seen(caller, id)
+            known = await self.blocking(partial(self._window_text, id))
+            self._windows.pop(id, None)
+            self._windows[id] = known
+            if len(self._windows) > WINDOWS:
+                del self._windows[next(iter(self._windows))]
+            return known.text
+
+    def _window_text(self, id: str) -> _WindowText:
+        head = self.store.head(KIND, id)
+        window = self._window(id)
+        owner = None if head is None else self._owner(info_of(head))
+        return _WindowText(window.seq, owner, streams.encoded(window), monotonic() + WINDOW_SECONDS)
 
     @on_session("read")
     async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
@@ -422,7 +454,7 @@ class Service:
             events = live.read(after=after, types=shown.SAID, limit=limit + 1)
             if not events:
                 return t.History(entries=found)
-            found += [shown.entry(event) for event in events if branch.has(event.seq)]
+            found += [shown.entry(shown.event(event)) for event in events if branch.has(event.seq)]
             after = events[-1].seq
         return t.History(entries=found[:limit], next=found[limit - 1].seq)
 
@@ -432,8 +464,12 @@ class Service:
     ) -> t.EventList:
         _bounded("limit", limit)
         wanted = None if types is None else frozenset(types)
-        read = lambda: self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)  # noqa: E731
-        found = await self.blocking(lambda: [shown.event(event) for event in read()])
+
+        def read() -> list[t.Event]:
+            events = self.runtime.get(id).read(after=after, types=wanted, limit=limit + 1)
+            return [shown.event(event) for event in events]
+
+        found = await self.blocking(read)
         more = len(found) > limit
         return t.EventList(events=found[:limit], next=found[limit - 1].seq if more else None)
 
@@ -450,7 +486,8 @@ class Service:
 
         Raises `Refused` with the code ``gone`` once the session is deleted.
         """
-        await self.opened(caller, id, after)
+        head = await self.opened(caller, id, after)
+        after = head.version if after is None else after
         wanted = None if types is None else frozenset(types)
         try:
             async for item in self.feeds.watch(id, after=after, types=wanted, quiet=quiet):
@@ -478,8 +515,15 @@ class Service:
         return await self.blocking(lambda: self._injected(id, message, body.client))
 
     def _injected(self, id: str, message: dict[str, Any], client: str | None) -> t.Event:
-        live = self.runtime.get(id)
-        return shown.event(live.append_message(message))
+        while True:
+            live = self.runtime.get(id)
+            try:
+                with live.lock:
+                    if client is not None:
+                        clients.admit(live, client, self.runtime.controller_timeout)
+                    return shown.event(live.append_message(message))
+            except SessionConflict:
+                continue  # somebody else was attached just now
 
     @on_session("write")
     async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
@@ -642,32 +686,30 @@ class Service:
         yield await self._turn(id, key)
 
     async def _turn(self, id: str, key: str) -> t.Turn:
-        def find() -> t.Turn:
-            live = self.runtime.get(id)
-            started = shown.find_turn(live, key)
-            if started is None:
-                raise Refused(404, "not_found", f"session '{id}' has no turn of the key '{key}'")
-            return shown.turn(live, started)
+        found = await self.blocking(partial(self.sends.known, id, key))
+        if found is None:
+            raise Refused(404, "not_found", f"session '{id}' has no turn of the key '{key}'")
+        return found
 
-        return await self.blocking(find)
-
-    async def _prompt(
-        self, id: str, prompt: Any, key: str, sink: Callable[[str], Any], options: dict[str, Any]
-    ) -> TurnResult:
-        self.people.follow()
+    async def _prompt(self, id: str, prompt: Any, key: str | None, options: dict[str, Any]) -> TurnResult:
+        loop = asyncio.get_running_loop()
+        self.people.follow(lambda cancel: loop.call_soon_threadsafe(self.sends.cancel, *cancel))
+        people = {"approvals": self.people.approvals, "inputs": self.people.inputs(id)}
         try:
-            return await self.prompted.prompt(
-                self._face,
-                id,
-                prompt,
-                key=key,
-                sink=sink,
-                approvals=self.people.approvals,
-                inputs=self.people.inputs(id),
-                **options,
-            )
+            return await self.prompted.prompt(self._face, id, prompt, key=key, **people, **options)
         finally:
             self.people.leave()
+
+    def _takes_keys(self, id: str, agent: str | None) -> bool:
+        """Return whether the turns of whoever answers in a session have keys: those of programs have none."""
+        names = self.prompted.names
+        if agent is None:
+            facts = self.runtime.get(id).agent_facts()
+            if facts.get("definition") or not names:
+                return True
+            name = facts.get("agent_name", "")
+            agent = name if name in names else names[0]
+        return self.prompted.kind(agent) == "definition"
 
     @on_session("read")
     async def turn(self, caller: Caller, id: str, key: str) -> t.Turn:
@@ -696,7 +738,7 @@ class Service:
 
     def _clients(self, live: LiveSession) -> t.ClientList:
         view, now = live.view, live.clock.now()
-        timeout = getattr(self.runtime, "controller_timeout", 30.0)
+        timeout = self.runtime.controller_timeout
 
         def is_stale(record: dict[str, Any]) -> bool:
             seen = datetime.fromisoformat(record["last_seen_at"]).astimezone(UTC).timestamp()

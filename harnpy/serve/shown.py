@@ -115,7 +115,7 @@ def event(of: Event) -> t.Event:
     )
 
 
-def entry(of: Event) -> t.Entry:
+def entry(of: t.Event) -> t.Entry:
     """Return an event of one of the types `SAID` as an entry of the history."""
     data = of.data
     if of.type != kinds.MESSAGE_ADDED:
@@ -128,9 +128,9 @@ def entry(of: Event) -> t.Entry:
         type=of.type,
         role=str(data.get("role", "")),
         content=data.get("content", data.get("parts")),
-        time=of.timestamp,
-        turn=turn_of(of),
-        cost=of.cost or None,
+        time=of.time,
+        turn=of.turn,
+        cost=of.cost,
         **{key: data[key] for key in known if key in data},
     )
 
@@ -179,9 +179,8 @@ def find_turn(log: Session, key: str) -> Event | None:
     return None
 
 
-def turn(log: Session, started: Event) -> t.Turn:
+def turn(log: Session, started: Event, key: str) -> t.Turn:
     """Return what became of a turn so far."""
-    key = key_of(started) or ""
     events = [log.origin.own(each) for each in (started, *events_of(log, started))]
     end = next((each for each in events if each.type == kinds.TURN_COMPLETED), None)
     if end is None:

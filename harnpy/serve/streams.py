@@ -23,7 +23,7 @@ PATIENCE: Final = 30.0
 #: Seconds between two heartbeats of a WebSocket's client.
 BEAT: Final = 10.0
 
-_ALIVE: Final = b": still there\n\n"
+ALIVE: Final = b": still there\n\n"
 _GONE: Final = b"event: gone\ndata: {}\n\n"
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -51,7 +51,7 @@ async def frames(items: AsyncIterator[t.Event | t.Chunk | t.Turn | None]) -> Asy
     try:
         async for item in items:
             if item is None:
-                yield _ALIVE
+                yield ALIVE
             elif isinstance(item, t.Turn):
                 yield b"event: turn\ndata: %b\n\n" % encoded(item)
             elif isinstance(item, t.Chunk):
@@ -68,7 +68,7 @@ async def step_frames(steps: AsyncIterator[t.RunStep | None]) -> AsyncIterator[b
     """Yield the steps of a run as server-sent events."""
     async for step in steps:
         if step is None:
-            yield _ALIVE
+            yield ALIVE
         else:
             yield b"event: step\nid: %d\ndata: %b\n\n" % (step.n, encoded(step))
 

@@ -476,8 +476,17 @@ class Turn:
         for."""
         if not isinstance(text, str):
             raise unexpected(self.agent, "emitted", text, "text")
+        self.show_watches(text)
+        return self.show_sender(text)
+
+    def show_watches(self, text: str) -> None:
+        """Show a text to those who watch the session."""
         if not self.session.is_replaying:
             self.session.live.show(self.events[0].seq, text)
+
+    def show_sender(self, text: str) -> Future[None] | None:
+        """Show a text to whoever streams. Return what has a result once it was seen, if they want to be
+        waited for."""
         if self._sink is None:
             return None
         told = self._sink(text)

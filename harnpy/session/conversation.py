@@ -20,7 +20,7 @@ from harnpy.session.lifecycle import (
     note_of,
     transcript_form,
 )
-from harnpy.session.open_sessions import begin_turn
+from harnpy.session.open_sessions import begin_turn, is_stored
 from harnpy.session.prompt import SYSTEM, PromptCache, Stable, StepStarted, memo_message
 from harnpy.session.registers import DONE, HANDED_OVER
 from harnpy.session.transcript import message_event, plain_message, transcript
@@ -29,6 +29,7 @@ from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
 
     from harnpy.formats.dicts import Dict
     from harnpy.session.compaction import Compaction
@@ -157,6 +158,22 @@ class Conversation:
     def total(self, measure: Callable[[Dict], int]) -> int:
         """Return the sum of ``measure(message)``."""
         return sum(map(measure, self.messages))
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether somebody may watch its answers come."""
+        return False
+
+    def start_answer(self) -> None:
+        """Have what is shown next take the place of what was shown of the answer."""
+
+    def show(self, text: str) -> None:
+        """Show the next piece of the model's answer to those who watch the session."""
+
+    def show_sender(self, text: str) -> Future[None] | None:
+        """Show it to whoever has sent the turn. Return what has a result once it was seen, if they want to be
+        waited for."""
+        return None
 
     def store(self) -> None:
         """Write the conversation to the session."""
@@ -440,6 +457,21 @@ class SessionConversation(Conversation):
         if session is None or ahead or not self._in_step(session):
             return super().total(measure)
         return session.total(measure)
+
+    @property
+    def is_watched(self) -> bool:
+        session = followed(self._sessions, self)
+        return session is not None and is_stored(session) and session.has_audience
+
+    def start_answer(self) -> None:
+        session = followed(self._sessions, self)
+        if session is not None and is_stored(session) and self.turn is not None:
+            session.end_answer(self.turn.seq)
+
+    def show(self, text: str) -> None:
+        session = followed(self._sessions, self)
+        if session is not None and is_stored(session) and self.turn is not None:
+            session.show(self.turn.seq, text)
 
     def store(self) -> None:
         session = followed(self._sessions, self)

@@ -122,7 +122,7 @@ class ApprovalGate:
         or ``deny``.
         """
         if decision not in (ALLOW, DENY):
-            raise InvalidArgument("invalid approval decision")
+            raise InvalidArgument(_undecided(decision))
         known = self._waiting.pop(id, None)
         if known is None:
             raise ApprovalError("approval request not found")
@@ -196,7 +196,7 @@ class ApprovalGate:
         if decision is None:
             return None
         if decision not in (ALLOW, DENY):
-            raise InvalidArgument("invalid approval decision")
+            raise InvalidArgument(_undecided(decision))
         return Approval(decision, reason, automated=True)
 
     def _log(self, session: Session, type: str, data: dict[str, Any], told: str, turn: Any) -> None:
@@ -207,6 +207,10 @@ class ApprovalGate:
     def _tell(self, kind: str, data: dict[str, Any]) -> None:
         if self._audit is not None:
             self._audit(kind, data)
+
+
+def _undecided(decision: object) -> str:
+    return f"invalid approval decision {decision!r} (expected one of: {ALLOW}, {DENY})"
 
 
 def _replayed(request: ApprovalRequest, turn: Any) -> Approval | None:

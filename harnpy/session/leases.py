@@ -124,6 +124,19 @@ class Leases(OfProcess):
             held = self._held.get(f"{KIND}:{id}")
             return 0 if held is None else len(held.callers)
 
+    def hand_on(self, id: str) -> bool:
+        """Let go of the lease of a session although turns work under it. They stop, and write nothing more:
+        whoever takes the lease next goes on with them. Return False where this process has no such lease."""
+        with self._changed:
+            held = self._held.pop(f"{KIND}:{id}", None)
+        if held is None:
+            return False
+        held.lost = LeaseLost(held.lease.key)
+        held.release()
+        for call in [*held.callers]:
+            call.stop()
+        return True
+
     def release_unused(self) -> None:
         """Let go of the leases that no turn has; those of turns go soon after these end."""
         for key, held in self._unused():

@@ -137,6 +137,11 @@ class LiveSession(StoredSession):
         """Return the answers that are being made."""
         return [*self._answers.values()]
 
+    @property
+    def has_audience(self) -> bool:
+        """Return whether somebody may watch answers come."""
+        return self.has_watchers or (self.table is not None and self.table.sharing is not None)
+
     def show(self, turn: int, text: str) -> None:
         """Show the next piece of a turn's answer to whoever watches for it. Nobody is waited for."""
         answer = self._answers.get(turn)

@@ -361,6 +361,11 @@ class ClientsMixin:
 
     _controller_timeout: float
 
+    @property
+    def controller_timeout(self) -> float:
+        """Return after how many seconds a controller that isn't heard of doesn't count."""
+        return self._controller_timeout
+
     def get(self, id: str) -> LiveSession:
         raise NotImplementedError
 
@@ -689,7 +694,7 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
             client=client,
         )
         if client is not None:
-            self._admit(id, client, idempotency_key)
+            self.admit(id, client, idempotency_key)
         session = self.execute(
             id,
             action,
@@ -699,8 +704,8 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         )
         return result_of(session, action.events or recorded(session, idempotency_key or ""))
 
-    def _admit(self, id: str, client_id: str, key: str | None) -> None:
-        """Raise `NotController` at once for a client that would wait for nothing."""
+    def admit(self, id: str, client_id: str, key: str | None = None) -> None:
+        """Raise `NotController` for a client that may not send, unless it has begun the turn of that key."""
         if key is None or not has_turn(self.get(id), key):
             self._client(id, partial(clients.admit, silence=self._controller_timeout), client_id)
 
@@ -753,6 +758,13 @@ class SessionRuntime(TransferMixin, MaintenanceMixin, ClientsMixin, ChildrenMixi
         if chunks:
             return session.watch_live(buffer=buffer, after=after, types=types)
         return session.watch(buffer=buffer, after=after, types=types)
+
+    def hand_on(self, id: str) -> bool:
+        """Leave a session's running turn to the next process that gets its lease: here it stops, with
+        `LeaseLost`, and its log shows no end. Return False where nothing is to be left, or nobody to leave
+        it to: a store in memory has no leases."""
+        leases = self._live.leases
+        return leases is not None and leases.hand_on(arguments.session_id(id))
 
     # Who descends from whom, and what was said.
 

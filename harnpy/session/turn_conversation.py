@@ -16,6 +16,7 @@ from harnpy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from harnpy.formats.dicts import Dict
     from harnpy.session.agent_turn import Turn
@@ -63,6 +64,19 @@ class TurnConversation(SessionConversation):
         self.store()
         report = self._turn.session.resize_after_overflow(turn=self.turn)
         return report is not None and report.shrunk
+
+    @property
+    def is_watched(self) -> bool:
+        return self._turn.session.live.has_audience
+
+    def start_answer(self) -> None:
+        self._turn.start_answer()
+
+    def show(self, text: str) -> None:
+        self._turn.show_watches(text)
+
+    def show_sender(self, text: str) -> Future[None] | None:
+        return self._turn.show_sender(text)
 
     def recorded_call(self, type: str, **names: Any) -> RecordedCall | None:
         return self._turn.session.recorded_call(type, **names)

@@ -55,34 +55,69 @@ def test_the_options_of_an_enum_are_shown(harnpy: Command) -> None:
     assert "options: red, blue" in attended(harnpy, program, "red\n")[1]
 
 
-def test_an_approval_asks_for_a_name_and_a_reason(harnpy: Command) -> None:
+def test_an_approval_asks_who_decides_where_several_may(harnpy: Command) -> None:
     program = """
     let r = request_approval("deploy", {detail: {sha: "abc"}, reviewers: ["ann", "bob"], quorum: 2})
     println([r.reviewers, r.reason, r.signatures.count])
     """
-    typed = "maybe\ny\neve\nann\n\nyes\nann\nbob\nlooks good\n"
-    out, err = attended(harnpy, program, typed)
-    assert out == "[[ann, bob], looks good, 2]\n"
+    out, err = attended(harnpy, program, "maybe\ny\neve\nann\nyes\nann\nbob\n", USER="root")
+    assert out == "[[ann, bob], nil, 2]\n"
     for text in (
         "Approve: deploy",
         'detail: {"sha": "abc"}',
         "1 of 2 approvals",
+        "eve can't decide here",
         "reviewer (bob): ",
         "y or n",
     ):
         assert text in err
 
 
+def test_the_environment_says_who_decides(harnpy: Command) -> None:
+    program = 'println(request_approval("deploy", {reviewers: ["ann", "bob"]}).reviewers)'
+    assert attended(harnpy, program, "y\n", USER="ann") == ("[ann]\n", "? Approve: deploy\napprove? [y/n/a] ")
+    assert attended(harnpy, program, "y\n", USER="root", HARN_REVIEWER="bob")[0] == "[bob]\n"
+
+
+def test_always_holds_for_the_action(harnpy: Command) -> None:
+    program = """
+    let first = ["deploy", "deploy"].map({ action -> request_approval(action).reviewers })
+    println(first, try { request_approval("drop") } catch (e) { e.reason })
+    """
+    out, err = attended(harnpy, program, "a\nn\ntoo dear\n", USER="ann")
+    assert out == "[[ann], [ann]]\n"
+    assert err.count("approve?") == 2
+    assert "approved, as before" in err
+
+
 def test_a_denial_is_thrown(harnpy: Command) -> None:
     program = 'println(try { request_approval("deploy") } catch (e) { [e.name, e.reason, e.reviewers] })'
-    out, _ = attended(harnpy, program, "n\n\ntoo early\n", USER="ann")
+    out, _ = attended(harnpy, program, "n\ntoo early\n", USER="ann")
     assert out == "[ApprovalDeniedError, too early, [ann]]\n"
+
+
+def test_the_end_of_input_denies(harnpy: Command) -> None:
+    program = 'println(try { request_approval("deploy") } catch (e) { [e.name, e.reason, e.reviewers] })'
+    out, err = attended(harnpy, program, "", USER="ann")
+    assert out == "[ApprovalDeniedError, end of input, [ann]]\n"
+    assert err.endswith("denied: end of input\n")
 
 
 def test_an_escalation_is_accepted_or_declined(harnpy: Command) -> None:
     program = 'println(try { escalate_to("boss", "dear").reviewer } catch (e) { [e.name, e.reason] })'
-    assert attended(harnpy, program, "y\nann\n\n")[0] == "ann\n"
+    assert attended(harnpy, program, "y\n", USER="ann")[0] == "ann\n"
     assert attended(harnpy, program, "n\n")[0] == "[HumanCancelledError, escalation was declined]\n"
+
+
+def test_one_key_decides_on_a_terminal(terminal, tmp_path: Path) -> None:
+    program = 'println(request_approval("deploy", {reviewers: ["ann"]}).reviewers); println(read_line())'
+    (tmp_path / "p.harn").write_text(program, encoding="utf-8")
+    run = terminal("run", "--attended", "p.harn", HARN_REVIEWER="ann")
+    run.expect("approve? [y/n/a] ")
+    run.type("y")
+    run.expect("[ann]\n")
+    run.type("a whole line\n")
+    run.expect("a whole line\n")
 
 
 def test_the_end_of_input_cancels(harnpy: Command) -> None:

@@ -20,6 +20,7 @@ from harnpy.durable import graphs
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import GRAPH, Job, Json, RunContext
 from tests.durable.processes import Model, job
+from tests.support import PATIENCE
 
 
 class Dying:
@@ -66,7 +67,7 @@ def body(dies_after: int, url: str) -> Callable[[Job, RunContext], Json]:
 def main(engine: str, url: str, id: str, dies_after: str) -> None:
     found = open_engine(engine, url, bodies={GRAPH: body(int(dies_after), url)})
     handle = found.start(job(), id=id) if found.get(id) is None else found.resume(id)
-    print(json.dumps([handle.result(), [step.key for step in found.steps(id)]]), flush=True)
+    print(json.dumps([handle.result(PATIENCE), [step.key for step in found.steps(id)]]), flush=True)
     found.close()
 
 

@@ -23,6 +23,7 @@ from harnpy.world.environment import Variables
 from harnpy.world.host import Host, People
 from harnpy.world.streams import RealStreams
 from tests.durable.runs import MemoryRun, Outside, done, job_of, without_output
+from tests.support import happens
 
 
 def kinds(context: MemoryRun) -> list[str]:
@@ -199,7 +200,7 @@ def test_cancel_reaches_a_model_call() -> None:
             ended.set()
 
     outside.complete = complete  # type: ignore[method-assign]
-    threading.Thread(target=lambda: (began.wait(), context.cancel()), daemon=True).start()
+    threading.Thread(target=lambda: (happens(began), context.cancel()), daemon=True).start()
     with pytest.raises(RunCancelled):
         done(job_of('try { llm_call("x", nil, {provider: "p", model: "m"}) } catch (e) {}'), context, outside)
     assert ended.is_set()

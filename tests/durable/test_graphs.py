@@ -19,6 +19,7 @@ from harnpy.workflow.engines.contract import GRAPH, Job, Step
 from harnpy.workflow.engines.errors import RunCancelled, RunError
 from tests.counts import COUNT
 from tests.durable.processes import URL, Model, Record, Shelf, empty, job, process, six_stages, timeless
+from tests.support import ended, happens
 
 Dict = dict[str, Any]
 
@@ -251,17 +252,17 @@ def test_cancel_reaches_a_model_call() -> None:
     cancelled = []
 
     def cancel() -> None:
-        model.began.wait(10)
+        happens(model.began)
         cancelled.append(time.monotonic())
         for call in record.ends:
             call()
 
-    thread = threading.Thread(target=cancel)
+    thread = threading.Thread(target=cancel, daemon=True)
     thread.start()
     with pytest.raises(RunCancelled, match="enough"):
         graphs.run(job(graph), record, make_vm)
     assert time.monotonic() - cancelled[0] < 1.0
-    thread.join()
+    ended(thread)
     with SessionRuntime(store) as runtime:
         infos = runtime.list().items
         assert len(infos) == 2

@@ -18,8 +18,8 @@ import pytest
 
 from tests.counts import COUNT
 from tests.durable.processes import timeless
-from tests.support import ROOT, Popen
-from tests.workflow.engines.conftest import KINDS
+from tests.support import PATIENCE, ROOT, Popen
+from tests.workflow.engines.kinds import KINDS
 
 STEPS = [
     "begin", "stage:look:1", "stage:draft:2", "stage:each:3", "stage:good:4", "stage:check:5", "stage:all:6",
@@ -50,7 +50,7 @@ class Graph:
     def end(self, id: str) -> tuple[Any, int]:
         """Run it to its end; return its record, and how often the model was asked by all processes."""
         process = self.begin(id)
-        printed, errors = process.communicate()
+        printed, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         record, keys = json.loads(printed)
         assert keys == STEPS
@@ -78,7 +78,7 @@ def test_killed_behind_every_step(graph: Graph) -> None:
     for number in range(len(STEPS)) if COUNT.campaign else [3]:
         id = f"step{number}"
         process = graph.begin(id, number)
-        _, errors = process.communicate()
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == -signal.SIGKILL, errors
         assert graph.end(id) == (expected, asked)
 
@@ -92,7 +92,7 @@ def test_killed_at_any_moment(graph: Graph) -> None:
             process.communicate(timeout=chance.uniform(0.3, 1.5))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
-            process.communicate()
+            process.communicate(timeout=PATIENCE)
         record, count = graph.end(id)
         assert record == expected
         assert count <= asked + 2  # two branches of the map ask at once

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tests.counts import COUNT
-from tests.support import ROOT, Popen
+from tests.support import PATIENCE, ROOT, Popen
 
 PROGRAM = """
 let noted = channel("noted", 100)
@@ -57,10 +57,12 @@ def test_killed_again_and_again(popen: Popen, tmp_path: Path) -> None:
                 stderr=subprocess.PIPE,
             )
             try:
-                printed, errors = process.communicate(timeout=chance.uniform(0.2, 0.6) if kills < 6 else None)
+                printed, errors = process.communicate(
+                    timeout=chance.uniform(0.2, 0.6) if kills < 6 else PATIENCE
+                )
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
-                printed, errors = process.communicate()
+                printed, errors = process.communicate(timeout=PATIENCE)
                 kills += 1
             lines += printed.splitlines()
             if process.returncode == 0:

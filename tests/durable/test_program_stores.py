@@ -23,7 +23,7 @@ from harnpy.workflow.engines.contract import Job, Step
 from harnpy.workflow.engines.errors import RunCancelled
 from tests.counts import COUNT
 from tests.durable.runs import MemoryRun, Outside, done, job_of
-from tests.support import wait_until
+from tests.support import ended, wait_until
 
 SOURCE = """
 let s = agent_session_open("talk", {store: "sqlite:sessions.db"})
@@ -119,11 +119,11 @@ def test_a_program_waits_for_what_happens_outside_over_restarts(tmp_path: Path) 
                         )
                 context.cancel()
 
-        helper = threading.Thread(target=act)
+        helper = threading.Thread(target=act, daemon=True)
         helper.start()
         with suppress(RunCancelled):  # or it was done before
             done(job, context, outside)
-        helper.join()
+        ended(helper)
         assert len(seen) == known + 1
         steps = context.steps
     done(job, MemoryRun(steps), outside)

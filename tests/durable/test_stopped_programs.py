@@ -19,6 +19,7 @@ from harnpy.llm.reply import Reply
 from harnpy.workflow.engines.contract import QUEUED, Job
 from harnpy.workflow.engines.local import LocalEngine
 from tests.durable.runs import job_of
+from tests.support import ended, wait_until
 
 
 class Slow:
@@ -38,25 +39,17 @@ class Slow:
         return Reply(text="hi", model="m", provider="p", requested_model="m", input_tokens=1, output_tokens=1)
 
 
-def until(done: Any) -> None:
-    for _ in range(200):
-        if done():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it takes too long")
-
-
 def stopped_after(engine: LocalEngine, job: Job, is_time: Any) -> float:
     """Have a worker begin the run ``one``, stop it then, and return how many seconds that takes."""
     stop = Event()
     engine.queue("q")
     engine.start(job, id="one", queue="q")
-    worker = Thread(target=engine.work, kwargs={"stop": stop})
+    worker = Thread(target=engine.work, kwargs={"stop": stop}, daemon=True)
     worker.start()
-    until(is_time)
+    wait_until(is_time)
     began = time.monotonic()
     stop.set()
-    worker.join()
+    ended(worker)
     return time.monotonic() - began
 
 
@@ -75,7 +68,7 @@ def test_a_program_with_nothing_under_way_is_given_back_at_once(rest: str, tmp_p
     try:
         job = job_of(f'write_file("begun", "")\n{rest}', tmp_path)
         begun = (tmp_path / "begun").exists
-        assert stopped_after(engine, job, lambda: begun() and not time.sleep(0.3)) < 3
+        assert stopped_after(engine, job, lambda: begun() and not time.sleep(0.3)) < 15
         info = engine.get("one")
         assert info is not None
         assert info.status == QUEUED
@@ -88,7 +81,7 @@ def test_what_a_model_says_meanwhile_is_kept_and_nothing_more_is_begun(tmp_path:
     engine = LocalEngine(url, bodies(url, model.prepare), grace=20)
     try:
         ask = 'llm_call("hi", nil, {provider: "p", model: "m"}).text'
-        assert stopped_after(engine, job_of(f"return {ask} + {ask}", tmp_path), model.begun.is_set) < 3
+        assert stopped_after(engine, job_of(f"return {ask} + {ask}", tmp_path), model.begun.is_set) < 15
         assert model.asked == 1
         assert [step.key for step in engine.steps("one") if step.key.endswith(":model")]
         info = engine.get("one")

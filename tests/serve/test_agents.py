@@ -14,7 +14,7 @@ from harnpy.serve.agents import Agents
 from harnpy.serve.program import NotServed
 from harnpy.session import AgentDef, ApprovalGate, InputGate, InvalidArgument
 from harnpy.session.aio import AsyncSessionRuntime
-from harnpy.session.errors import ExecutionTimeout
+from harnpy.session.errors import ExecutionTimeout, NotController
 from harnpy.vm.errors import VmError
 
 CLERK = """
@@ -173,6 +173,9 @@ def test_a_program_answers_on_the_session_of_the_prompt(served: Callable[..., An
             await agents.prompt(runtime, "s", "fail")
         with pytest.raises(ExecutionTimeout):
             await agents.prompt(runtime, "s", "wait", timeout=0.01)
+        await runtime.attach("s", "one", mode="controller")
+        with pytest.raises(NotController):
+            await agents.prompt(runtime, "s", "hi", client="two")
         for given in ("key", "budget"):
             more: Any = {given: "k"}
             with pytest.raises(InvalidArgument, match=f"take no `{given}`"):

@@ -15,6 +15,7 @@ from harnpy.storage import Apart, HeadQuery, Row, open_store
 from harnpy.storage.copying import Rows
 from harnpy.storage.errors import (
     CorruptLog,
+    NoStore,
     SchemaTooNew,
     StorageError,
     StoreBusy,
@@ -165,6 +166,34 @@ def test_what_cannot_be_opened_is_unreachable(tmp_path: Path) -> None:
     for target in (tmp_path, ""):
         with pytest.raises(StoreUnreachable):
             open_store(f"sqlite:{target}")
+
+
+def test_a_file_that_was_deleted_is_not_made_anew_by_who_reads(file: Path, sqlite: SqliteStore) -> None:
+    """A thread that reads while others do opens a connection of its own."""
+    sqlite.stream("session", "a", NOTES).append(notes(1, "a"), 0)
+    with sqlite._reading():
+        file.unlink()
+        with pytest.raises(NoStore, match="its file was deleted or replaced while it was open"):
+            sqlite.head("session", "a")
+        assert not file.exists()
+        file.touch()
+        with pytest.raises(NoStore):
+            sqlite.head("session", "a")
+        assert file.stat().st_size == 0
+
+
+def test_a_store_stays_where_it_is_when_the_process_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(open_store("sqlite:50% #1.db")) as store:
+        assert isinstance(store, SqliteStore)
+        store.stream("session", "a", NOTES).append(notes(1, "a"), 0)
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        with store._reading():
+            assert store.head("session", "a") is not None
+        assert [*Path().iterdir()] == []
 
 
 def test_a_full_disk_changes_nothing_and_space_helps(sqlite: SqliteStore) -> None:

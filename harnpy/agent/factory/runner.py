@@ -17,7 +17,6 @@ from harnpy.agent.rules.hooks import PRE_TOOL_USE
 from harnpy.agent.tasks import OneTask
 from harnpy.formats.json import compact_json
 from harnpy.llm.providers import Connections
-from harnpy.llm.text_format import visible_text
 from harnpy.session.guards import ALLOW
 from harnpy.session.turn_conversation import TurnConversation
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from harnpy.llm.call import Models
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers.remote import Remote
-    from harnpy.llm.reply import Reply
     from harnpy.session.agent_turn import Turn
     from harnpy.session.calling import Caller
     from harnpy.session.guards import ApprovalGate, InputGate
@@ -164,7 +162,6 @@ class LoopRunner:
         if turn.guards.inputs is not None:
             offer_questions(turn, turn.guards.inputs, self._settings.tools, tasks)
         is_native = options.tool_format == "native"
-        self._settings.request.shown = _Shown(turn, is_native)
         loop = loop_of(self._runtime, self._settings, conversation)
         loop.agent = self.name
         loop.offer.instructions = self._instructions
@@ -177,27 +174,3 @@ class LoopRunner:
                 turn.visible = done["visible_text"]
         finally:
             turn.session.on_appended = None
-
-
-class _Shown:
-    """Shows an answer to whoever streams: as it comes, else once it is there. In text format its markup
-    isn't shown."""
-
-    def __init__(self, turn: Turn, is_native: bool) -> None:
-        self._turn = turn
-        self._is_native = is_native
-        self._came = False
-
-    def piece(self, text: str) -> None:
-        if self._is_native:
-            self._came = True
-            self._turn.emit(text)
-
-    def ended(self, reply: Reply) -> None:
-        came, self._came = self._came, False
-        text = reply.text if self._is_native else visible_text(reply.text)
-        if text and not came:
-            seen = self._turn.show(text)
-            if seen is not None:
-                seen.result()
-        self._turn.check()

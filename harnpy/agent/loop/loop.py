@@ -21,6 +21,7 @@ from harnpy.agent.loop.loop_settings import COMPACTION_OFF, read_settings
 from harnpy.agent.loop.model_input import ModelInput
 from harnpy.agent.loop.model_offer import DeferredTools, ModelOffer, searcher
 from harnpy.agent.loop.resting import WATCHDOG, Daemon
+from harnpy.agent.loop.shown_answers import ShownAnswers
 from harnpy.agent.loop.transcript_entries import completed_step, record_reply, recorded_answer
 from harnpy.agent.loop.turns import Idle, Turns
 from harnpy.agent.rules.gate import Gate
@@ -117,6 +118,8 @@ class Loop:
         # The budget is checked here, not by the call: it ends the loop instead of failing.
         self.budget, request.budget = request.budget, None
         request.retried = self._note_retry
+        is_native = options.tool_format == "native"
+        request.shown = ShownAnswers(conversation, runtime.tasks, options.on_chunk, is_native=is_native)
         self.prefill = request.prefill
         self.caller_system = request.system
         #: When it is over, on the monotonic clock.

@@ -83,6 +83,7 @@ class LoopOptions:
     loop_detect_block: int
     loop_detect_skip: int
     post_turn_callback: Callable[[dict[str, Any]], Any] | None
+    on_chunk: Callable[[dict[str, Any]], Any] | None
     tool_output_max_chars: int
     compress_callback: Callable[[dict[str, Any]], Any] | None
     session_id: str
@@ -131,6 +132,7 @@ def read_loop_options(
         loop_detect_block=options.count("loop_detect_block", LOOP.default("loop_detect_block")),
         loop_detect_skip=options.count("loop_detect_skip", LOOP.default("loop_detect_skip")),
         post_turn_callback=callable_or_none(options.value("post_turn_callback")),
+        on_chunk=callable_or_none(options.value("on_chunk")),
         tool_output_max_chars=TOOL_OUTPUT_MAX_CHARS if limit is None else limit,
         compress_callback=callable_or_none(options.value("compress_callback")),
         session_id=session_id if session_id.strip() else "",

@@ -89,7 +89,7 @@ def prompt_from(vm: Vm, path: str) -> Callable[[str, int], str]:
 #: What a tool's function may return to show its result piece by piece: streams are generators.
 _IN_PIECES = (Generator, Channel)
 #: Options of loops that are functions.
-_CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_turn_callback")
+_CALLBACKS = ("compact_callback", "mask_callback", "compress_callback", "post_turn_callback", "on_chunk")
 
 
 class _Warned:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from harnpy.builtins.language.arguments import option, options
 from harnpy.faults import paced
+from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
 from harnpy.vm.errors import RuntimeFault, TypeFault
 from harnpy.vm.values import operators
@@ -67,20 +69,25 @@ least = extreme_builtin("min(a: any, b: any) -> any", min, "smaller", "min(2, 3)
 greatest = extreme_builtin("max(a: any, b: any) -> any", max, "greater", "max(2, 3.5)  // 3.5")
 
 
+def whole(n: Value, rounded: Callable[[float], int]) -> int | None:
+    """Return an int made of a number, nil for what is none."""
+    if type(n) is not float:
+        return n if type(n) is int else None
+    if not math.isfinite(n):
+        raise RuntimeFault("cannot convert non-finite float to int")
+    result = rounded(n)
+    if not _MIN_INT <= result <= _MAX_INT:
+        raise RuntimeFault("float is outside the representable int range")
+    return result
+
+
 def int_builtin(
     signature: str, rounded: Callable[[float], int], summary: str, example: str
 ) -> Callable[..., int | None]:
     """Declare a function that makes an int of a number."""
 
     def to_int(vm: Vm, n: Value) -> int | None:
-        if type(n) is not float:
-            return n if type(n) is int else None
-        if not math.isfinite(n):
-            raise RuntimeFault("cannot convert non-finite float to int")
-        result = rounded(n)
-        if not _MIN_INT <= result <= _MAX_INT:
-            raise RuntimeFault("float is outside the representable int range")
-        return result
+        return whole(n, rounded)
 
     fails = "Fails for infinities, NaN and what doesn't fit 64 bits."
     to_int.__doc__ = f"{summary} {fails}\n\nExample: {example}"
@@ -104,12 +111,51 @@ ceil = int_builtin(
     "Return the least int not below `n`.",
     "[ceil(1.2), ceil(-1.2)]  // [2, -1]",
 )
-round_away = int_builtin(
-    "round(n: any) -> any",
-    _round,
-    "Return the nearest int, halves away from zero.",
-    "[round(2.5), round(-2.5)]  // [3, -3]",
-)
+
+
+@builtin("round(n: any, digits?: int) -> any")
+def round_away(vm: Vm, n: Value, digits: int | None = None) -> Value:
+    """Return the nearest int, or with `digits` the nearest number of so many decimal places.
+
+    Halves go away from zero, and a float counts as the decimal number that it is shown as: `round(2.675, 2)`
+    is 2.68. Negative `digits` are tens, hundreds, …; an int stays one. Without `digits` it fails for
+    infinities, NaN and what doesn't fit 64 bits.
+
+    Example: [round(2.5), round(-2.5), round(2.675, 2)]  // [3, -3, 2.68]
+    """
+    if digits is None:
+        return whole(n, _round)
+    if not is_number(n):
+        return None
+    from harnpy.formats.numbers import MOST_PLACES, rounded
+
+    if abs(digits) > MOST_PLACES:
+        raise RuntimeFault(f"round: digits must be between {-MOST_PLACES} and {MOST_PLACES}, got {digits}")
+    result = rounded(n, digits)
+    if type(result) is int and not _MIN_INT <= result <= _MAX_INT:
+        raise RuntimeFault("round: the result is outside the representable int range")
+    return result
+
+
+@builtin("format_number(n: any, opts?: dict) -> any")
+def format_number(vm: Vm, n: Value, opts: Value = ABSENT) -> str | None:
+    """Return a number as text. `opts`: `decimals`, how many decimal places it has (as many as it needs),
+    `thousands` (`""`), what stands between groups of three digits, and `point` (`"."`).
+
+    Example: format_number(1234567.5, {decimals: 2, thousands: ","})  // "1,234,567.50"
+    """
+    given = options("format_number", opts, ("decimals", "thousands", "point"))
+    if not is_number(n):
+        return None
+    from harnpy.formats.numbers import MOST_PLACES, decimal_text
+
+    places: int | None = option("format_number", given, "decimals", int, None)
+    if places is not None and not 0 <= places <= MOST_PLACES:
+        raise RuntimeFault(
+            f"format_number: option `decimals` must be between 0 and {MOST_PLACES}, got {places}"
+        )
+    thousands: str = option("format_number", given, "thousands", str, "")
+    return decimal_text(n, places, thousands, option("format_number", given, "point", str, "."))
 
 
 @builtin("pow(base: any, exponent: any) -> any")

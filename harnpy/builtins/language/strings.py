@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from harnpy.faults import paced
+from harnpy.faults import MisuseError, paced
 from harnpy.formats.case import WHITESPACE, camel, humps, lower_first, pascal, titled, upper_first, words
+from harnpy.vm.declare import ABSENT
 from harnpy.vm.declare import builtin as declare
+from harnpy.vm.errors import RuntimeFault
 from harnpy.vm.run.list_methods import joined
 from harnpy.vm.run.string_methods import replaced
 from harnpy.vm.signatures import name_of
@@ -18,8 +20,9 @@ from harnpy.vm.values.equality import contains_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from harnpy.formats.numbers import Spec
     from harnpy.vm.values import Value
     from harnpy.vm.vm import Vm
 
@@ -127,16 +130,57 @@ def substring(vm: Vm, s: str, start: int, length: int | None) -> str:
 def format_text(vm: Vm, template: str, *args: Value) -> str:
     """Return `template` with each `{}` replaced by the next argument, or each `{key}` by an entry of a dict.
 
-    A `{key}` missing in the dict and a surplus `{}` stay unchanged.
+    `{:SPEC}` and `{key:SPEC}` say how: `[[fill]align][sign][0][width][,][.places][kind]` with the align `<`,
+    `>` or `^` and the kind `f`, `d`, `e`, `%`, `x`, `b`, `o` or `s`. A `{key}` missing in the dict and a
+    surplus `{}` stay unchanged.
 
-    Example: [format("{} of {}", 2, 5), format("Hi {name}", {name: "Ada"})]  // ["2 of 5", "Hi Ada"]
+    Example: [format("{} of {:.2f}", 2, 5), format("Hi {name}", {name: "Ada"})]  // ["2 of 5.00", "Hi Ada"]
     """
     if args and type(args[0]) is dict:
         return _fill_named(template, args[0])
+    if "{:" in template:
+        return _fill_in_turn(template, args)
     pieces = template.split("{}")
     texts = [display(value) for value in args[: len(pieces) - 1]]
     texts += ["{}"] * (len(pieces) - 1 - len(texts))
     return pieces[0] + "".join([text + piece for text, piece in zip(paced(texts), pieces[1:], strict=True)])
+
+
+def _fill_in_turn(template: str, args: Sequence[Value]) -> str:
+    from harnpy.formats.numbers import spec_of
+
+    first, *pieces = template.split("{")
+    out, left = [first], iter(args)
+    for piece in paced(pieces):
+        inside, close, after = piece.partition("}")
+        spec = spec_of(inside[1:]) if inside.startswith(":") else None
+        value = next(left, ABSENT) if close and (spec is not None or not inside) else ABSENT
+        if value is ABSENT:
+            out.append("{" + piece)
+        else:
+            out.append((display(value) if spec is None else _by(spec, value)) + after)
+    return "".join(out)
+
+
+def _by(spec: Spec, value: Value) -> str:
+    try:
+        return spec.text(value, display(value))
+    except MisuseError as error:
+        raise RuntimeFault(error.message) from None
+
+
+def _shown(values: dict[str, Value], inside: str) -> str:
+    """Return what stands for `{inside}`."""
+    if inside in values:
+        return display(values[inside])
+    key, colon, rest = inside.rpartition(":")
+    if colon and key in values:
+        from harnpy.formats.numbers import spec_of
+
+        spec = spec_of(rest)
+        if spec is not None:
+            return _by(spec, values[key])
+    return "{" + inside + "}"
 
 
 def _fill_named(template: str, values: dict[str, Value]) -> str:
@@ -147,7 +191,7 @@ def _fill_named(template: str, values: dict[str, Value]) -> str:
         if not close:
             out.append("{" + rest)
             break
-        out.append(display(values[key]) if key in values else "{" + key + "}")
+        out.append(_shown(values, key))
         text, brace, rest = after.partition("{")
         out.append(text)
     return "".join(out)

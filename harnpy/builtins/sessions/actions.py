@@ -140,20 +140,27 @@ def off(call: Call, token: str) -> bool:
 # Watching what is appended, and waiting for what is outside. Spec: 10 §A1.12, §C9, §C10.
 
 
-@builtin("__session_watch(id: string, opts?: dict) -> channel", "after?: int, types?: list, buffer?: int")
+@builtin(
+    "__session_watch(id: string, opts?: dict) -> channel",
+    "after?: int, types?: list, buffer?: int, chunks?: bool",
+)
 def watch(call: Call, id: str, opts: Dict) -> Channel:
     """Return a channel of a session's events as they come, whoever appends them.
 
     It closes with the session. Options: `after` (begin behind that event), `types`, `buffer` (64): what finds
-    it full is dropped and counted. Spec: 10 §C9, §C10.
+    it full is dropped and counted; `chunks`: also the pieces of answers as agents make them,
+    `{type: "chunk", turn, text, start}`. Spec: 10 §C9, §C10.
     """
     types = opts.get("types")
     if types is not None and not all(type(each) is str for each in types):
         raise invalid(f"{call.name}: option `types` must be a list of strings", id)
-    session, buffer = call.session(id), opts.get("buffer", BUFFER)
-    watched = session.watch(buffer=buffer, after=opts.get("after"), types=types)
+    session, after, buffer = call.session(id), opts.get("after"), opts.get("buffer", BUFFER)
+    if opts.get("chunks"):
+        live = call.runtime.watch(id, after=after, types=types, chunks=True, buffer=buffer)
+        return call.durable.listening.watch(session, live, looks=True)
+    watched = session.watch(buffer=buffer, after=after, types=types)
     shared = not call.runtime.store.url.startswith("memory:")
-    return call.durable.listening.watch(session, watched, shared=shared)
+    return call.durable.listening.watch(session, watched, looks=shared)
 
 
 @builtin("__session_observe(id: string, fn: closure, opts?: dict) -> string")

@@ -9,6 +9,7 @@ from harnpy.builtins.bridge.agent_tasks import BackgroundTasks
 from harnpy.builtins.bridge.contexts import context_of
 from harnpy.faults import OptionError
 from harnpy.formats.suggestions import hint
+from harnpy.session.chunks import Chunk
 from harnpy.session.codec import encode_event
 from harnpy.session.errors import ArtifactCorrupt, ArtifactNotFound, EventRejected, SessionError
 from harnpy.session.events import EventDraft
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from harnpy.session.events import Event
     from harnpy.session.info import SessionInfo
     from harnpy.session.log import Session
-    from harnpy.session.watch import Watch
+    from harnpy.session.watch import LiveWatch, Watch
     from harnpy.vm.vm import Vm
 
     Dict = dict[str, Any]
@@ -131,13 +132,13 @@ def _draft(caller: str, id: str, event: Any, defaults: Dict) -> EventDraft:
 # Who of a program listens to sessions: watches as channels, observers, listeners. Spec: 10 §C9, §C10.
 
 
-#: How often a watch looks what other processes have appended. Seconds.
+#: How often a watch looks for what comes from elsewhere. Seconds.
 _LOOK: Final = 0.05
 
 
 class _Watched(NamedTuple):
     id: str
-    watch: Watch
+    watch: Watch | LiveWatch
     channel: Channel
     ring: Callable[[], None]
 
@@ -183,8 +184,8 @@ class Listening:
         self._observed.append(known)
         return token
 
-    def watch(self, session: Session, watch: Watch, *, shared: bool) -> Channel:
-        """Return a channel of what ``watch`` gives. ``shared``: other processes may append, too."""
+    def watch(self, session: Session, watch: Watch | LiveWatch, *, looks: bool) -> Channel:
+        """Return a channel of what ``watch`` gives. ``looks``: not only when this process appends."""
         tasks = self._vm.tasks
         channel = Channel(tasks, f"session {session.id}", 1)
         bell = self._beside.bell()
@@ -193,10 +194,10 @@ class Listening:
 
         def pump() -> None:
             try:
-                while (event := watch.next(timeout=0)) is not None or not watch.closed:
-                    if event is None:
-                        bell.wait(seconds=_LOOK if shared else None)
-                    elif not channel.send(event_value(event)):
+                while (found := watch.next(timeout=0)) is not None or not watch.closed:
+                    if found is None:
+                        bell.wait(seconds=_LOOK if looks else None)
+                    elif not channel.send(_value(found)):
                         break
             except (SessionError, StorageError) as error:
                 self._vm.world.warn("session.watch", str(error))
@@ -223,6 +224,13 @@ class Listening:
 
     def _of(self, id: str) -> list[_Watched]:
         return [watched for watched in self._watches if watched.id == id]
+
+
+def _value(found: Event | Chunk) -> Dict:
+    """Return what a watch gives, as a program sees it."""
+    if isinstance(found, Chunk):
+        return {"type": "chunk", **found._asdict()}
+    return event_value(found)
 
 
 def _over() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: The variable with the token, unless `--token-env` names another.
 _TOKEN = "HARN_TOKEN"
+_UNAUTHORIZED = 401
 #: Seconds that what a turn has written may take to come, once the turn has ended.
 _LATE = 5.0
 
@@ -52,7 +53,12 @@ def command(url: str, session: str, name: str | None, control: bool, variable: s
     try:
         return asyncio.run(_attached(url, token, session, name, control))
     except (ApiError, ValueError) as error:
-        complain(f"error: {harmless(str(error))}")
+        problem = harmless(str(error))
+        if isinstance(error, ApiError) and error.status == _UNAUTHORIZED:
+            problem = (
+                f"the server wants a token that it knows, in the environment variable {variable or _TOKEN}"
+            )
+        complain(f"error: {problem}")
         return FAILED
 
 

@@ -32,6 +32,7 @@ def command() -> int:
             _converse(shell)
         else:
             _read_pipe(shell)
+            return FAILED if shell.failed else 0
     except ExitRequest as request:
         return request.code
     except ManifestError as error:

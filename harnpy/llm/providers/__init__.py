@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from harnpy.llm.configuration.known_providers import ProviderConfig
     from harnpy.llm.providers.remote import Remote
-    from harnpy.llm.request import Request
+    from harnpy.llm.request import Request, Shown
     from harnpy.llm.waiting import Waiting
     from harnpy.world.http import Http
 
@@ -134,11 +134,18 @@ class Connections:
             found = self._open[place] = make_provider(config, self.http, self._caps, self._now)
         return found
 
-    def reply(self, answer: Reply | Awaitable[Reply]) -> Reply:
-        """A provider's reply, awaited if need be. Raises `CallError`, and `MisuseError` for what is none."""
+    def reply(self, answer: Reply | Awaitable[Reply], shown: Shown | None = None) -> Reply:
+        """A provider's reply, awaited if need be, while ``shown`` is told of it. Raises `CallError`, and
+        `MisuseError` for what is none."""
         given: object = answer
         if not isinstance(given, Reply) and hasattr(given, "__await__"):
-            given = self._waiting.wait(answer)  # type: ignore[arg-type]
+            wait = self._waiting.wait
+            if shown is None or not shown.reports:
+                given = wait(answer)  # type: ignore[arg-type]
+            else:
+                from harnpy.llm.waiting import Watched  # asyncio comes with it
+
+                given = Watched(answer, shown.tell).result(wait)  # type: ignore[arg-type]
         if not isinstance(given, Reply):
             raise MisuseError(f"a provider returned {type(given).__name__}: expected harnpy.llm.reply.Reply")
         return given

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse
 
 from harnpy.client import types as t
 from harnpy.serve.portal.shell import address
-from harnpy.serve.service import Refused
+from harnpy.serve.refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

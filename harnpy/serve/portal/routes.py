@@ -2,137 +2,130 @@
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from starlette.responses import StreamingResponse
-from starlette.routing import Route
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
 
-from harnpy.serve.portal import actions, shell
+from harnpy.serve.api import At, caller_of
+from harnpy.serve.portal import actions, runs, session, sessions, shell
 from harnpy.serve.portal.live import run_stream, session_stream
-from harnpy.serve.portal.runs import run_page, runs_page
-from harnpy.serve.portal.sessions import (
-    compare_page,
-    new_client,
-    search_page,
-    session_page,
-    sessions_page,
-)
-from harnpy.serve.service import Refused
+from harnpy.serve.refusals import Refused
+from harnpy.serve.streams import send_stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import BaseRoute
 
     from harnpy.serve.service import Caller, Service
+    from harnpy.world.connections import Application, AsgiMessage, Receive, Send
 
-    Handler = Callable[[Request], Awaitable[Response]]
-
-
-def caller_of(request: Request) -> Caller:
-    """Return who calls, as the server's door has found out."""
-    caller: Caller = request.scope["harnpy.caller"]
-    return caller
+    #: Answers a request of a caller; the ids in its path come behind.
+    Handler = Callable[..., Awaitable[Application]]
 
 
-def _shown(handler: Handler) -> Handler:
-    """Show what isn't carried out as a page."""
+class Page(At):
+    """What is at one path, or what forms do there."""
 
-    @wraps(handler)
-    async def answered(request: Request) -> Response:
+    def __init__(self, path: str, method: str, handler: Handler) -> None:
+        super().__init__(path)
+        self.methods = {method}
+        self._handler = handler
+
+    def matches(self, scope: Any) -> Any:
+        match, child = super().matches(scope)
+        is_mine = scope["type"] == self.kind and scope["method"].replace("HEAD", "GET") in self.methods
+        return (match, child) if is_mine else (match.NONE, {})
+
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        caller = caller_of(scope)
+        answer: Application
         try:
-            return await handler(request)
+            answer = await self._handler(Request(scope, receive), caller, *scope["harnpy.ids"])
         except Refused as refused:
-            return shell.problem(refused.status, str(refused), caller_of(request))
+            answer = shell.problem(refused.status, refused.message, caller)
+        await answer(scope, receive, send)
 
-    return answered
+
+class Stream:
+    """Answers with server-sent events."""
+
+    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+        self._frames = frames
+
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        await send_stream(self._frames, receive, send)
 
 
 def routes(service: Service) -> list[BaseRoute]:
     """Return the portal's routes."""
 
-    async def home(request: Request) -> Response:
-        return await sessions_page(service, caller_of(request), request.query_params)
+    async def home(request: Request, caller: Caller) -> Response:
+        return await sessions.sessions_page(service, caller, request.query_params)
 
-    async def begin(request: Request) -> Response:
-        return await actions.begin(service, caller_of(request), await actions.form_of(request))
+    async def begin(request: Request, caller: Caller) -> Response:
+        return await actions.begin(service, caller, await actions.form_of(request))
 
-    async def session(request: Request) -> Response:
-        id = request.path_params["id"]
-        return await session_page(service, caller_of(request), id, request.query_params)
+    async def session_(request: Request, caller: Caller, id: str) -> Response:
+        return await session.session_page(service, caller, id, request.query_params)
 
-    async def compare(request: Request) -> Response:
-        known = request.path_params
-        return await compare_page(service, caller_of(request), known["id"], known["other"])
+    async def compare(request: Request, caller: Caller, id: str, other: str) -> Response:
+        return await sessions.compare_page(service, caller, id, other)
 
-    async def session_live(request: Request) -> Response:
-        caller, query = caller_of(request), request.query_params
-        found = await service.session(caller, request.path_params["id"])
+    async def session_live(request: Request, caller: Caller, id: str) -> Stream:
+        query = request.query_params
+        found = await service.session(caller, id)
         after = request.headers.get("last-event-id") or query.get("after", "")
-        if not (after.isascii() and after.isdigit()) or int(after) > found.seq:
+        if not (after.isascii() and after.isdigit() and len(after) < 16) or int(after) > found.seq:
             raise Refused(400, "bad_request", "A page says behind which event it goes on: load it again.")
-        client = query.get("client") or new_client()
-        return _stream(session_stream(service, caller, found, client, int(after)))
+        client = query.get("client") or session.new_client()
+        return Stream(session_stream(service, caller, found, client, int(after)))
 
-    async def session_verb(request: Request) -> Response:
-        verb, caller = request.path_params["verb"], caller_of(request)
-        if verb not in actions.SESSION_VERBS:
-            raise Refused(404, "not_found", f"Sessions have no form `{verb}`.")
-        form = await actions.form_of(request)
-        return actions.see(await actions.SESSION_VERBS[verb](service, caller, request.path_params["id"], form))
+    async def session_verb(request: Request, caller: Caller, id: str, verb: str) -> Response:
+        return await _verb(actions.SESSION_VERBS, "Sessions", request, caller, id, verb)
 
-    async def answer(request: Request) -> Response:
-        form = await actions.form_of(request)
-        return await actions.answer(service, caller_of(request), request.path_params["id"], form)
+    async def answer(request: Request, caller: Caller, id: str) -> Response:
+        return await actions.answer(service, caller, id, await actions.form_of(request))
 
-    async def runs(request: Request) -> Response:
-        return await runs_page(service, caller_of(request), request.query_params)
+    async def runs_(request: Request, caller: Caller) -> Response:
+        return await runs.runs_page(service, caller, request.query_params)
 
-    async def run(request: Request) -> Response:
-        return await run_page(service, caller_of(request), request.path_params["id"])
+    async def run(request: Request, caller: Caller, id: str) -> Response:
+        return await runs.run_page(service, caller, id)
 
-    async def run_live(request: Request) -> Response:
-        caller = caller_of(request)
-        found = await service.run(caller, request.path_params["id"])
-        return _stream(run_stream(service, caller, found))
+    async def run_live(request: Request, caller: Caller, id: str) -> Stream:
+        return Stream(run_stream(service, caller, await service.run(caller, id)))
 
-    async def run_verb(request: Request) -> Response:
-        verb, caller = request.path_params["verb"], caller_of(request)
-        if verb not in actions.RUN_VERBS:
-            raise Refused(404, "not_found", f"Runs have no form `{verb}`.")
-        form = await actions.form_of(request)
-        return actions.see(await actions.RUN_VERBS[verb](service, caller, request.path_params["id"], form))
+    async def run_verb(request: Request, caller: Caller, id: str, verb: str) -> Response:
+        return await _verb(actions.RUN_VERBS, "Runs", request, caller, id, verb)
 
-    async def search(request: Request) -> Response:
-        return await search_page(service, caller_of(request), request.query_params)
+    async def search(request: Request, caller: Caller) -> Response:
+        return await sessions.search_page(service, caller, request.query_params)
 
-    looks: dict[str, Handler] = {
-        "/": home,
-        "/sessions/{id}": session,
-        "/sessions/{id}/live": session_live,
-        "/sessions/{id}/compare/{other}": compare,
-        "/runs": runs,
-        "/runs/{id}": run,
-        "/runs/{id}/live": run_live,
-        "/search": search,
-    }
-    forms: dict[str, Handler] = {
-        "/sessions": begin,
-        "/sessions/{id}/{verb}": session_verb,
-        "/requests/{id}": answer,
-        "/runs/{id}/{verb}": run_verb,
-    }
+    async def _verb(
+        verbs: dict[str, actions.Verb], of: str, request: Request, caller: Caller, id: str, verb: str
+    ) -> Response:
+        if verb not in verbs:
+            raise Refused(404, "not_found", f"{of} have no form `{verb}`.")
+        return actions.see(await verbs[verb](service, caller, id, await actions.form_of(request)))
+
+    pages: tuple[tuple[str, str, Handler], ...] = (
+        ("GET", "/", home),
+        ("POST", "/sessions", begin),
+        ("GET", "/sessions/{id}", session_),
+        ("GET", "/sessions/{id}/live", session_live),
+        ("GET", "/sessions/{id}/compare/{other}", compare),
+        ("POST", "/sessions/{id}/{verb}", session_verb),
+        ("POST", "/requests/{id}", answer),
+        ("GET", "/runs", runs_),
+        ("GET", "/runs/{id}", run),
+        ("GET", "/runs/{id}/live", run_live),
+        ("POST", "/runs/{id}/{verb}", run_verb),
+        ("GET", "/search", search),
+    )
     return [
-        Route("/static/{version}/{name}", shell.static),
+        Route("/static/{version}/{name}", shell.static, methods=["GET"]),
         Route(shell.SIGN_IN_PATH, shell.sign_in, methods=["GET"]),
-        *(Route(path, _shown(handler), methods=["GET"]) for path, handler in looks.items()),
-        *(Route(path, _shown(handler), methods=["POST"]) for path, handler in forms.items()),
+        *(Page(path, method, handler) for method, path, handler in pages),
     ]
-
-
-def _stream(events: AsyncIterator[str]) -> Response:
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)

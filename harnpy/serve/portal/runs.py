@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from harnpy.formats import markup
 from harnpy.formats.markup import Markup, duration, element, joined, moment
-from harnpy.serve.portal.shell import address, button, crumbs, field, may, page, time
-from harnpy.serve.portal.sessions import request_card
+from harnpy.serve.portal.session import request_card
+from harnpy.serve.portal.shell import address, button, crumbs, field, page, tabs, time
 from harnpy.workflow.engines.contract import CANCELLED, COMPLETED, ENDED, FAILED, RUNNING, WAITING
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 async def runs_page(service: Service, caller: Caller, query: Mapping[str, str]) -> HTMLResponse:
     status, after = query.get("status"), query.get("after")
     found = await service.runs(caller, status=status, limit=100, after=after)
-    ways = [
-        element("a", name, href=address("runs", status=each), aria_current="true" if each == status else None)
-        for name, each in (("All", None), *((each.capitalize(), each) for each in _STATUSES))
-    ]
     rows = [
         (
             element("a", run.name or run.id, href=address("runs", run.id)),
@@ -42,19 +38,13 @@ async def runs_page(service: Service, caller: Caller, query: Mapping[str, str]) 
     more = address("runs", status=status, after=found.next) if found.next else None
     return page(
         "Runs",
-        element(
-            "div",
-            element("h1", "Runs"),
-            element("nav", ways, aria_label="By status", class_="ways"),
-            class_="title",
-        ),
+        tabs("Runs", status, _STATUSES, lambda each: address("runs", status=each)),
         markup.table(heads, rows, ("Steps", "Took"))
         if rows
         else element("p", "There is no run here.", class_="empty"),
         element("p", element("a", "More", href=more), class_="more") if more else None,
         caller=caller,
         here="Runs",
-        layout="wide-page",
     )
 
 
@@ -69,7 +59,7 @@ def _took(run: t.Run) -> float | None:
 async def run_page(service: Service, caller: Caller, id: str) -> HTMLResponse:
     run = await service.run(caller, id)
     steps = await steps_of(service, caller, run)
-    waiting = [each for each in (await service.requests(caller)).requests if each.run == id]
+    waiting = await requests_of(service, caller, id)
     live = None if run.status in ENDED else address("runs", id, "live")
     regions = run_regions(run, steps, waiting, caller)
     return page(
@@ -83,8 +73,12 @@ async def run_page(service: Service, caller: Caller, id: str) -> HTMLResponse:
         element("div", regions["steps"], regions["result"], class_="run", data_live=live),
         caller=caller,
         here="Runs",
-        layout="wide-page",
     )
+
+
+async def requests_of(service: Service, caller: Caller, id: str) -> list[t.Request]:
+    """Return what of a run waits for people."""
+    return [each for each in (await service.requests(caller)).requests if each.run == id]
 
 
 async def steps_of(service: Service, caller: Caller, run: t.Run) -> list[t.RunStep]:
@@ -103,19 +97,24 @@ def run_regions(
     run: t.Run, steps: Sequence[t.RunStep], waiting: Sequence[t.Request], caller: Caller
 ) -> dict[str, Markup]:
     """Return what of a run's page changes while it runs, by ids."""
-    shown = [request_card(request, may(caller, "approve")) for request in waiting]
+    shown = [request_card(request, caller.may("approve")) for request in waiting]
     made: dict[str, Child] = {
         "state": markup.pill(run.status),
         "facts": _facts(run),
         "requests": shown,
-        "verbs": _verbs(run) if may(caller, "write") else None,
+        "verbs": _verbs(run) if caller.may("write") else None,
         "steps": _steps(run, steps),
         "result": _result(run),
     }
     return {
-        id: element("span" if id == "state" else "div", inside, id=id, aria_live="polite" if id == "requests" else None)
+        id: element(
+            "span" if id == "state" else "div",
+            inside,
+            id=id,
+            aria_live="polite" if id == "requests" else None,
+        )
         for id, inside in made.items()
-    }  # fmt: skip
+    }
 
 
 def _facts(run: t.Run) -> Markup:

@@ -14,9 +14,11 @@ from urllib.parse import quote, urlencode
 from starlette.responses import HTMLResponse, Response
 
 from harnpy.formats import markup
-from harnpy.formats.markup import Markup, element
+from harnpy.formats.markup import Markup, element, joined
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from starlette.requests import Request
 
     from harnpy.formats.markup import Child
@@ -109,8 +111,7 @@ def _bar(caller: Caller | None, here: str, query: str) -> Markup:
     if caller is None:
         return element("header", brand, class_="bar")
     ways = [
-        element("a", name, href=href, aria_current="page" if name == here else None)
-        for name, href in _PLACES
+        element("a", name, href=href, aria_current="page" if name == here else None) for name, href in _PLACES
     ]
     search = element(
         "form",
@@ -122,11 +123,10 @@ def _bar(caller: Caller | None, here: str, query: str) -> Markup:
         action="/search",
         role="search",
     )  # fmt: skip
-    who = element("span", caller.principal, class_="principal", title=f"Signed in as {caller.principal}")
+    out = element("form", element("button", "Sign out"), method="post", action="/signout")
+    who = element("details", element("summary", caller.principal), out, class_="me")
     keys = element("button", "?", id="keys", type="button", aria_label="Keys", hidden=True)
-    return element(
-        "header", brand, element("nav", ways, aria_label="Main"), search, who, keys, class_="bar"
-    )
+    return element("header", brand, element("nav", ways, aria_label="Main"), search, who, keys, class_="bar")
 
 
 def _help() -> Markup:
@@ -158,11 +158,6 @@ _PROBLEMS = {
 
 
 # Building blocks.
-
-
-def may(caller: Caller, scope: str) -> bool:
-    """Return whether a caller's scopes hold that one (11 §1.2)."""
-    return bool(caller.scopes & {scope, "admin", "all"})
 
 
 def address(*parts: str, **query: str | int | None) -> str:
@@ -198,10 +193,20 @@ def time(stamp: str | None, *, is_short: bool = False) -> Markup | None:
     return element("time", shown[5 if is_short else 0 : 16], datetime=stamp, title=shown)
 
 
+def tabs(title: str, chosen: str | None, all: Sequence[str], way: Callable[[str | None], str]) -> Markup:
+    """Show the title of a list, with links to its parts: ``way`` returns where one is."""
+    ways = [
+        element("a", name.capitalize(), href=way(each), aria_current="true" if each == chosen else None)
+        for name, each in (("all", None), *((each, each) for each in all))
+    ]
+    nav = element("nav", ways, aria_label="By status", class_="ways")
+    return element("div", element("h1", title), nav, class_="title")
+
+
 def crumbs(*ways: tuple[str, str]) -> Markup:
     """Show where a page belongs to."""
-    links = [element("a", name, href=href) for name, href in ways]
-    return element("nav", markup.apart(*links), aria_label="Where you are", class_="crumbs")
+    links = [joined(element("a", name, href=href), " › ") for name, href in ways]
+    return element("nav", links, aria_label="Where you are", class_="crumbs")
 
 
 SIGN_IN_PATH = "/signin"

@@ -7,10 +7,11 @@ to the web or to mail, and pictures have their data in the page.
 from __future__ import annotations
 
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnpy.formats import markup
-from harnpy.formats.markup import Markup, element
+from harnpy.formats.markup import Markup, element, joined
 from harnpy.serve.portal.shell import address, time
 from harnpy.session.transfer.pages import said_by
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from harnpy.client import types as t
     from harnpy.session.transfer.pages import Part
 
+#: How many entries a page has.
+PAGE = 200
 #: How much of a text is shown, and how much of what is folded stands beside its title, in characters.
 _MOST, _BEGIN = 20_000, 80
 #: The form that the buttons of all entries belong to.
@@ -44,7 +47,7 @@ class Reader(NamedTuple):
 
 def entries(shown: Iterable[t.Entry], reader: Reader) -> Markup:
     """Return entries as items of a list of the class ``talk``."""
-    return markup.joined([_entry(entry, reader) for entry in shown])
+    return joined([_entry(entry, reader) for entry in shown])
 
 
 def learn(seen: Iterable[t.Entry], names: dict[str, str]) -> None:
@@ -70,7 +73,16 @@ def _entry(entry: t.Entry, reader: Reader) -> Markup:
     role = turn.who.partition(" ")[0].lower()
     kind = role if role in ("user", "assistant", "tool") else "system"
     id = f"{reader.prefix}{entry.seq}"
-    shown = [_part(part, entry, reader, kind) for part in turn.parts]
+    shown: list[Markup] = []
+    # What a tool returned may be several pieces; two calls of one tool are two all the same.
+    for title, parts in groupby(turn.parts, lambda part: part.title):
+        if title.startswith("Result"):
+            shown.append(_folded(title, list(parts), entry, reader))
+        else:
+            shown += [
+                _folded(title, [part], entry, reader) if title else _part(part, entry, reader, kind)
+                for part in parts
+            ]
     head = [
         element("h3", turn.who, class_="role"),
         element("a", time(entry.time, is_short=True) or f"#{entry.seq}", href=f"#{id}", class_="when"),
@@ -112,26 +124,37 @@ def _acts(entry: t.Entry, reader: Reader) -> Markup:
 
 
 def _part(part: Part, entry: t.Entry, reader: Reader, kind: str) -> Markup:
+    """Return a piece of what was said: what an assistant says is Markdown, all else is as it was typed."""
     if part.image:
-        shown = element("img", src=part.image, alt=part.text)
-        return markup.folded(part.title, shown, opened=True) if part.title else shown
+        return element("img", src=part.image, alt=part.text)
     text = part.text[:_MOST]
-    more = _more(len(part.text), entry, reader) if len(part.text) > _MOST else None
-    if not part.title:
-        shown = markdown(text) if kind == "assistant" and more is None else _plain(text)
-        return markup.joined(shown, more)
-    inside = _plain(text) if part.title == "Thinking" else markup.code(text)
-    begin = " ".join(text[: 2 * _BEGIN].split())[:_BEGIN]
-    title, _, name = part.title.partition(" ")
-    known = title in ("Call", "Result")
+    if len(part.text) > _MOST:
+        return joined(_plain(text), _more(len(part.text), entry, reader))
+    if kind == "code":
+        return markup.code(text)
+    return markdown(text) if kind == "assistant" else _plain(text)
+
+
+def _folded(title: str, parts: Sequence[Part], entry: t.Entry, reader: Reader) -> Markup:
+    """Return what is folded: a thought, a call of a tool, its result. With a picture it is open."""
+    what, _, name = title.partition(" ")
+    is_tool = what in ("Call", "Result")
+    kind = "plain" if title == "Thinking" else "code"
+    begin = " ".join(parts[0].text[: 2 * _BEGIN].split())[:_BEGIN]
     summary = element(
         "summary",
-        element("span", f"{title} " if known else part.title, class_="what"),
-        markup.mono(name.removeprefix("of ")) if known else None,
+        element("span", what if is_tool else title, class_="what"),
+        markup.mono(name.removeprefix("of ")) if is_tool else None,
         element("span", begin, class_="begin"),
     )
-    class_ = "thinking" if part.title == "Thinking" else "tool"
-    return element("details", summary, element("div", inside, more, class_="inside"), class_=class_)
+    inside = [_part(part, entry, reader, kind) for part in parts]
+    return element(
+        "details",
+        summary,
+        element("div", inside, class_="inside"),
+        class_="tool" if is_tool else "thinking",
+        open=any(part.image for part in parts),
+    )
 
 
 def _plain(text: str) -> Markup:

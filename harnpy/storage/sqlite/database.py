@@ -14,6 +14,7 @@ from _thread import LockType
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from sqlite3 import Connection
 from threading import Condition, Lock, RLock
 from typing import TypeVar
@@ -262,6 +263,8 @@ class Connections(OfProcess):
         self._holds = self._is_lost = self._is_shut = False
         #: Whether nobody was inside SQLite at the last fork.
         self.is_still = False
+        #: Wherever the process goes meanwhile.
+        self._place = MEMORY if self.in_memory else os.path.abspath(url.target)
         if not self.in_memory:
             self._make_file()
         self._open()
@@ -271,7 +274,6 @@ class Connections(OfProcess):
         with failures(self.url):
             self.writer = self._patiently(self._open_writer)
         self.cursor = self.writer.cursor()
-        self._place = os.path.abspath(self.url.target)
         self._file = self._identity()
 
     def _identity(self) -> tuple[int, int] | None:
@@ -326,7 +328,7 @@ class Connections(OfProcess):
             raise StoreUnreachable(str(self.url), error.strerror or str(error)) from error
 
     def _open_writer(self) -> sqlite3.Connection:
-        connection = self._connect()
+        connection = self._connect(self._place)
         try:
             connection.execute(f"PRAGMA page_size = {_PAGE}")
             prepare(connection, str(self.url))
@@ -339,9 +341,13 @@ class Connections(OfProcess):
             raise
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, place: str, *, uri: bool = False) -> sqlite3.Connection:
         return sqlite3.connect(
-            self.url.target, timeout=self.url.timeout, isolation_level=None, check_same_thread=False
+            place,
+            timeout=self.url.timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=uri,
         )
 
     def _patiently(self, attempt: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
@@ -380,10 +386,17 @@ class Connections(OfProcess):
                 self._inside.pop()
 
     def _open_reader(self) -> sqlite3.Connection:
-        reader = self._connect()
-        prepare(reader, str(self.url))
-        reader.execute("PRAGMA query_only = ON")
-        reader.execute("SELECT 1 FROM streams LIMIT 1").fetchone()
+        """Open one more. Raises `NoStore`: where the file was deleted, SQLite would make another one."""
+        self.check_there()
+        reader = self._connect(f"{Path(self._place).as_uri()}?mode=rw", uri=True)
+        try:
+            prepare(reader, str(self.url))
+            reader.execute("PRAGMA query_only = ON")
+            reader.execute("SELECT 1 FROM streams LIMIT 1").fetchone()
+            self.check_there()
+        except BaseException:
+            reader.close()
+            raise
         self._all_readers.append(reader)
         return reader
 

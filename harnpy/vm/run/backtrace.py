@@ -7,7 +7,7 @@ when an error is looked at, never while programs run.
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import groupby, islice
 
 from harnpy.faults import TooLarge
 from harnpy.vm.errors import OVERFLOW, Leaving, PlainFault, RuntimeFault, Thrown, VmError
@@ -196,7 +196,7 @@ def describe(error: BaseException, skip: int) -> str:
     left = _contexts(error.__traceback__)[skip:]
     if left and isinstance(error, PlainFault):
         text = "Runtime error: " + text
-    suffixes = [f" (line {line})" for line in reversed(left)]
+    suffixes = [f" (line {line})" for line, _ in groupby(reversed(left))]
     return text + "".join(_shortened(suffixes, 4, 1, lambda n: f" … {n} more …"))
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Seconds between two looks of a body that waits, at most: a cancelled one must notice within a second.
 _GLANCE = 0.3
 #: Seconds until a run that its worker may not do is taken again.
-_LEFT = 30.0
+LEFT = 30.0
 
 
 class Attempt:
@@ -135,7 +135,7 @@ class Attempt:
 
     def leave(self, why: Exception) -> None:
         """Leave the run to other workers: this one may not do it. Who waits for it here gets ``why``."""
-        self.head = replace(self.head, due=self._now() + _LEFT)
+        self.head = replace(self.head, due=self._now() + LEFT)
         self.give_back(DELAYED)
         if self._lost is not None:  # else it is cancelled, which is its end
             self.unrecorded = why

@@ -15,7 +15,7 @@ from msgspec import convert, to_builtins
 from msgspec.json import encode
 
 from harnpy.formats.suggestions import hint
-from harnpy.storage.errors import LeaseHeld
+from harnpy.storage.errors import LeaseHeld, LeaseLost
 from harnpy.storage.opening import open_store
 from harnpy.workflow.engines.contract import CANCELLED, COMPLETED, ENDED, Job, RunQuery, Schedule, StepInfo
 from harnpy.workflow.engines.dbos_database import (
@@ -39,9 +39,9 @@ from harnpy.workflow.engines.dbos_database import (
     status_of,
     why_cancelled,
 )
-from harnpy.workflow.engines.dbos_process import PROCESS, Member
+from harnpy.workflow.engines.dbos_process import PROCESS, Member, Stay
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, unended
-from harnpy.workflow.engines.local import check_options, check_successor
+from harnpy.workflow.engines.local import GLANCE, check_options, check_successor
 from harnpy.workflow.engines.queues import check_name, check_queue, next_time
 from harnpy.world.ids import RealIds
 
@@ -133,6 +133,7 @@ class DbosEngine:
         id = f"run_{self._ids.new()}" if id is None else id
         noted: dict[str, Any] = {**(attributes or {}), "harn.name": plain(job.name)}
         payload = to_builtins(job)
+        stay = PROCESS.expect(id) if queue is None else None
         try:
             if queue is None and not delay:
                 noted["harn.here"] = True
@@ -141,7 +142,7 @@ class DbosEngine:
                 self._enqueue(id, job.kind, payload, queue, noted, priority, delay, timeout)
         except IdTaken:
             return self._existing(id, job, here=queue is None)
-        return DbosHandle(self, id)
+        return DbosHandle(self, id, stay)
 
     def _enqueue(
         self,
@@ -229,6 +230,7 @@ class DbosEngine:
             if job is not None:
                 noted |= {"harn.job": encode(job).decode(), "harn.name": plain(job.name)}
             database.note(id, noted)
+            stay = PROCESS.expect(id)
             if row.status == "ERROR":
                 first = last_number(database.steps(id)) + 1
                 with database.said():
@@ -241,7 +243,7 @@ class DbosEngine:
             else:
                 database.enqueue(id, PROCESS.here)
             self._await_begin(id)
-        return DbosHandle(self, id)
+        return DbosHandle(self, id, stay)
 
     def _await_begin(self, id: str) -> None:
         ends = time.monotonic() + _BEGUN
@@ -293,8 +295,9 @@ class DbosEngine:
                 "harn.carried_at": first,
             },
         )
+        stay = PROCESS.expect(new)
         database.enqueue(new, PROCESS.here)
-        return DbosHandle(self, new)
+        return DbosHandle(self, new, stay)
 
     # Queues, schedules, workers.
 
@@ -398,11 +401,14 @@ class DbosEngine:
 
 
 class DbosHandle:
-    """A run of the engine, which may be at work in any process."""
+    """A run of the engine, which may be at work in any process; with ``stay``, in this one."""
 
-    def __init__(self, engine: DbosEngine, id: str) -> None:
+    def __init__(self, engine: DbosEngine, id: str, stay: Stay | None = None) -> None:
         self.id = id
         self._engine = engine
+        self._stay = stay
+        #: When it was noticed that this process has lost the run, by the monotonic clock.
+        self._lost_since: float | None = None
 
     def status(self) -> str:
         return status_of(self._engine._database.known(self.id))
@@ -420,6 +426,7 @@ class DbosHandle:
                 raise RunCancelled(self.id, why_cancelled(row))
             if status in ENDED:
                 raise RunFailed(self.id, info_of(row).error or "")
+            self._check_stay()
             left = pause if ends is None else min(pause, ends - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"run '{self.id}' has not ended within {timeout:g} s")
@@ -435,7 +442,19 @@ class DbosHandle:
                 yield step
             if is_over:
                 return
+            self._check_stay()
             PROCESS.rest(self.id, self._engine._database.poll)
+
+    def _check_stay(self) -> None:
+        """Raise why this process doesn't do the run any more, or `LeaseLost` when it has lost it a look ago:
+        who has it now may be about to end it, and where nobody has it nobody would."""
+        ended = None if self._stay is None else self._stay.ended
+        if ended is None:
+            return
+        if self._lost_since is None:
+            self._lost_since = time.monotonic()
+        if not isinstance(ended, LeaseLost) or time.monotonic() - self._lost_since >= GLANCE:
+            raise ended
 
 
 def _schedule(found: Any) -> Schedule:

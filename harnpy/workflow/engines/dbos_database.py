@@ -20,6 +20,7 @@ from msgspec import convert
 from msgspec.json import decode
 
 from harnpy.storage.opening import parse_url, shown
+from harnpy.workflow.engines.attempt import LEFT
 from harnpy.workflow.engines.contract import (
     CANCELLED,
     COMPLETED,
@@ -65,7 +66,7 @@ ANY, PARKED, HERE = "harn.any", "harn.parked", "harn.here:"
 #: DBOS's smallest priority is 0; ours may be negative.
 MIDDLE: Final = 2**30
 #: What a run that goes on, or is forked, doesn't take along of how it came to where it is.
-CLEARED: Final = {f"harn.{name}": None for name in ("lost", "dead", "reason", "waiting", "deadline")}
+CLEARED: Final = {f"harn.{name}": None for name in ("lost", "dead", "reason", "waiting", "deadline", "due")}
 
 _STATUSES = {
     "DELAYED": DELAYED,
@@ -77,8 +78,10 @@ _STATUSES = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": DEAD,
 }
 #: Where those stand that DBOS doesn't know.
-_AMONG = {WAITING: "PENDING", DEAD: "CANCELLED"}
+_AMONG = {WAITING: "PENDING", DEAD: "CANCELLED", DELAYED: "ENQUEUED"}
 _PAGE = 100
+#: Seconds that a process may stand still in a transaction, at least: on a busy machine some do.
+_STANDS_STILL = 5.0
 
 
 class Place(NamedTuple):
@@ -135,7 +138,7 @@ class DbosDatabase:
         self.place, self.attached, self.poll = place, attached, poll
         #: Seconds after which a process that stands still in a transaction loses it and its locks. DBOS waits
         #: for a minute, and with it whoever would hand on the runs.
-        self.patience = max(1.0, ttl)
+        self.patience = max(_STANDS_STILL, ttl)
         #: None: whichever version is the newest.
         self.version = None if attached else VERSION
         self.serializer = serializer if attached else serializer or JsonSerializer()
@@ -262,8 +265,16 @@ class DbosDatabase:
         with self.said():
             Context().run(fork)
 
-    def hand_on(self, row: WorkflowStatus, *, is_lost: bool = True) -> None:
-        """Have another worker take up a run; none when it has lost its own for the `MOST_ATTEMPTS`th time."""
+    def leave(self, id: str) -> bool:
+        """Leave a run that is at work to other workers, in a while. Return False for one that isn't."""
+        row = self.known(id)
+        if row.status == "PENDING":
+            self.hand_on(row, is_lost=False, due=time.time() + LEFT)
+        return row.status == "PENDING"
+
+    def hand_on(self, row: WorkflowStatus, *, is_lost: bool = True, due: float | None = None) -> None:
+        """Have another worker take up a run, not before ``due``; none when it has lost its own for the
+        `MOST_ATTEMPTS`th time."""
         known = attributes_of(row)
         lost = int(known.get("harn.lost") or 0) + is_lost
         if lost >= MOST_ATTEMPTS:
@@ -271,12 +282,20 @@ class DbosDatabase:
             self.cancel(row.workflow_id)
             return
         # DBOS forgets how often a run that goes on was begun, and when it should have ended.
-        kept: dict[str, Json] = {"harn.attempts": attempts_of(row), "harn.lost": lost, "harn.waiting": None}
+        queue = queue_of(row)
+        kept: dict[str, Json] = {
+            "harn.attempts": attempts_of(row),
+            "harn.lost": lost,
+            "harn.waiting": None,
+            "harn.queue": queue,
+            "harn.due": due,
+        }
         if row.workflow_deadline_epoch_ms and not known.get("harn.deadline"):
             kept["harn.deadline"] = row.workflow_deadline_epoch_ms / 1000
         self.note(row.workflow_id, kept)
-        queue = row.queue_name
-        if not queue or queue.startswith(OURS):
+        if due is not None:
+            queue = PARKED  # until a worker sees that it is time
+        elif queue is None:
             self.open_queue(queue := ANY)
         self.enqueue(row.workflow_id, queue)
 
@@ -329,7 +348,14 @@ def status_of(row: WorkflowStatus) -> str:
         return DEAD
     if row.status == "PENDING" and known.get("harn.waiting"):
         return WAITING
+    if row.status == "ENQUEUED" and (left_until(row) or 0.0) > time.time():
+        return DELAYED
     return _STATUSES[row.status]
+
+
+def left_until(row: WorkflowStatus) -> float | None:
+    """Return when others may take a run that a worker has left to them."""
+    return attributes_of(row).get("harn.due")
 
 
 def is_late(row: WorkflowStatus) -> bool:
@@ -389,7 +415,7 @@ def info_of(row: WorkflowStatus) -> RunInfo:
         started=_seconds(row.created_at if known.get("harn.here") else row.dequeued_at),
         updated=_seconds(row.updated_at) or 0.0,
         finished=_seconds(row.completed_at) if status in ENDED else None,
-        due=_seconds(row.delay_until_epoch_ms),
+        due=left_until(row) or _seconds(row.delay_until_epoch_ms),
         forked_from=row.forked_from,
         attributes={key: str(value) for key, value in known.items() if not key.startswith(OURS)},
         error=error,

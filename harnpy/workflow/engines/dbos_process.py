@@ -11,8 +11,9 @@ import time
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, copy_context
-from threading import BoundedSemaphore, Event, RLock, Thread
+from threading import BoundedSemaphore, Event, Lock, RLock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from dbos import DBOS, DBOSConfig, SetWorkflowAttributes, SetWorkflowID, SetWorkflowTimeout
 from dbos import error as theirs
@@ -23,12 +24,13 @@ from harnpy.eventlog.waitpoints import Waitpoints
 from harnpy.storage.errors import LeaseHeld, LeaseLost, StorageError, StoreClosed
 from harnpy.storage.leases import Machine
 from harnpy.workflow.engines.attempt import failure_text
-from harnpy.workflow.engines.contract import Step
+from harnpy.workflow.engines.contract import QUEUED, Step
 from harnpy.workflow.engines.dbos_database import (
     ANY,
     APPLICATION,
     HERE,
     OURS,
+    PARKED,
     VERSION,
     attempts_of,
     attributes_of,
@@ -37,6 +39,8 @@ from harnpy.workflow.engines.dbos_database import (
     is_late,
     job_of,
     last_number,
+    left_until,
+    status_of,
     why_cancelled,
 )
 from harnpy.workflow.engines.errors import ReplayDiverged, RunCancelled, RunError
@@ -101,33 +105,45 @@ class DbosRun:
         self.claim = claim_of(row)
         #: Set when the body has ended.
         self.done = Event()
-        #: The process gives it back, which is no reason to lose what it comes to.
-        self.is_leaving = False
+        #: Whether it is to be given back as soon as no step is running.
+        self.leaving = False
         #: Its body has returned, and DBOS is about to write so.
         self.has_returned = False
         self.member = member
         self._asked = 0
+        self._in_step = False
         self._over: Exception | None = None
         self._calls: list[Callable[[], None]] = []
+        self._leave_calls: list[Callable[[], None]] = []
         self._lock = RLock()
         #: Where DBOS counts the run's steps. Those that are recorded are passed over: it would look up each.
         self._context = copy_context()
         for _ in range(last_number(rows)):
             DBOS.reserve_step()
         known = attributes_of(row)
+        #: What a fork has from the middle of what was recorded at once, until it is recorded.
+        self._carried: list[Step] = []
         if known.get("harn.carried") and last_number(rows) < known["harn.carried_at"]:
-            carried = [Step(key, output) for key, output in decode(known["harn.carried"])]
-            self._write(carried)
-            self.recorded = [*self.recorded, *carried]
+            self._carried = [Step(key, output) for key, output in decode(known["harn.carried"])]
+
+    def begin(self) -> None:
+        """Record what a fork has carried over."""
+        if self._carried:
+            self._write(self._carried)
+            self.recorded = [*self.recorded, *self._carried]
 
     # What a body calls.
 
     def step(self, key: str, work: Callable[[], Json]) -> Json:
-        self.check()
+        self._proceed()
         if self._asked < len(self.recorded):
             return self._replayed(key).output
-        output = work()
-        self._write([Step(key, output)])
+        self._in_step = True
+        try:
+            output = work()
+            self._write([Step(key, output)])
+        finally:
+            self._in_step = False
         return output
 
     def record(self, *steps: Step) -> None:
@@ -138,7 +154,12 @@ class DbosRun:
             self._write(steps[known:])
 
     def wait(self, waitpoints: Sequence[str], *, key: str, timeout: float | None = None) -> Json:
-        return self.step(key, lambda: self._waited(waitpoints, f"{self.run_id}:{key}", timeout))
+        self._proceed()
+        if self._asked < len(self.recorded):
+            return self._replayed(key).output
+        output = self._waited(waitpoints, f"{self.run_id}:{key}", timeout)
+        self._write([Step(key, output)])
+        return output
 
     def _waited(self, waitpoints: Sequence[str], wait_id: str, timeout: float | None) -> Json:
         points = Waitpoints(StoreEventLog(self.member.store))
@@ -147,7 +168,7 @@ class DbosRun:
         if result is None:
             self._note(True)
             while result is None:
-                self.check()
+                self._proceed()
                 waiting.rest(_GLANCE)
                 result = waiting.look()
             self._note(None)
@@ -162,11 +183,31 @@ class DbosRun:
     def check(self) -> None:
         if self._over is not None:
             raise self._over
+        if self.leaving and not self._in_step:
+            self._proceed()
+
+    def _proceed(self) -> None:
+        """Raise what ends the run here, before anything new is begun."""
+        if self.leaving:
+            self.end(LeaseLost(f"run:{self.run_id}"))
+        if self._over is not None:
+            raise self._over
 
     def on_end(self, call: Callable[[], None]) -> None:
         with self._lock:
             self._calls.append(call)
-        if self._over is not None:
+        self.tell()
+
+    def on_leave(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            self._leave_calls.append(call)
+        self.tell()
+
+    def leave(self, why: Exception) -> None:
+        """Leave the run to other workers: this one may not do it. Who waits for it here gets ``why``."""
+        if self.member.database.leave(self.run_id):  # else it is cancelled, or somebody else's
+            with self._lock:
+                self._over = why
             self.tell()
 
     def _replayed(self, key: str) -> Step:
@@ -215,20 +256,21 @@ class DbosRun:
         Thread(target=work, name=f"run {self.run_id}", daemon=True).start()
         while not found.done():
             wait([found], _CLOSING)
-            if not found.done():
-                self.check()
+            if not found.done() and self._over is not None:
+                raise self._over
         return found.result()
 
     def _stop(self, error: Exception) -> None:
         self.end(error)
         self.tell()
-        self.check()
+        self._proceed()
 
     # What the process calls.
 
     @property
-    def is_over(self) -> bool:
-        return self._over is not None
+    def over(self) -> Exception | None:
+        """What `check` raises; None while the run is at work here."""
+        return self._over
 
     def end(self, error: Exception) -> None:
         """Have `check` raise from now on."""
@@ -236,11 +278,22 @@ class DbosRun:
             self._over = self._over or error
 
     def tell(self) -> None:
-        """Call, once, what waits for that."""
+        """When `check` would raise, or the run is to be given back, call what waits for that, once."""
+        calls: list[Callable[[], None]] = []
         with self._lock:
-            calls, self._calls = self._calls, []
+            if self.leaving and not self._in_step:
+                calls, self._leave_calls = self._leave_calls, calls
+            if self._over is not None:
+                calls, self._calls = [*calls, *self._calls], []
         for call in calls:
             Thread(target=call, name=f"end of run {self.run_id}", daemon=True).start()
+
+
+class Stay:
+    """A run that was to be done in this process, for who waits for it. ``ended`` is why it isn't any more,
+    where its record doesn't say."""
+
+    ended: Exception | None = None
 
 
 class DbosProcess:
@@ -253,9 +306,13 @@ class DbosProcess:
         self._runs: dict[str, list[DbosRun]] = {}
         #: Who has started those that are about to begin.
         self._starters: dict[str, Member] = {}
+        #: Those that somebody here waits for.
+        self._stays: WeakValueDictionary[str, Stay] = WeakValueDictionary()
         #: Who we are to DBOS while it is at work, in which process, and by which leases others know.
         self._executor, self._pid = "", 0
         self._leases: list[Lease] = []
+        #: Guards them: one that was let go stays so.
+        self._keeping = Lock()
         #: The store that the leases are of, which stays open while others work here; those that were left.
         self._keeper: Store | None = None
         self._left: list[Store] = []
@@ -388,6 +445,11 @@ class DbosProcess:
             self._starters.pop(run, None)
             raise
 
+    def expect(self, run: str) -> Stay:
+        """Return what says whether the run, which is about to begin here, has ended here without an end."""
+        stay = self._stays[run] = Stay()
+        return stay
+
     def check_gone(self, member: Member, row: WorkflowStatus) -> None:
         """Raise `LeaseHeld` while somebody works on the run."""
         executor = row.executor_id or ""
@@ -416,10 +478,11 @@ class DbosProcess:
         return member.store.lease(f"worker:{executor}", ttl=member.ttl)
 
     def _release(self) -> None:
-        leases, self._leases = self._leases, []
-        for lease in leases:
-            with suppress(StorageError):  # it ends by itself
-                lease.release()
+        with self._keeping:
+            leases, self._leases = self._leases, []
+            for lease in leases:
+                with suppress(StorageError):  # it ends by itself
+                    lease.release()
 
     # The function of DBOS that does jobs of a kind.
 
@@ -437,11 +500,14 @@ class DbosProcess:
             return row, list(DBOS.list_workflow_steps(id))
 
         row, rows = Context().run(look)  # in the run's context each would be a step
+        stay = self._stays.get(id)
         with self._lock:
             able = [each for each in self._members if kind in each.bodies]
             starter = self._starters.pop(id, None)
-            if not able:
-                raise _Released  # the engine is closed
+            if not able or not (self._executor or able[-1].database.attached):
+                # The engine is closed, or about to give back what DBOS still takes.
+                _end(stay, LeaseLost(f"run:{id}"))
+                raise _Released
             member = starter if starter in able else able[-1]
             run = DbosRun(member, row, rows)
             self._runs.setdefault(id, []).append(run)
@@ -451,13 +517,15 @@ class DbosProcess:
             while slots is not None and not held:
                 run.check()
                 held = slots.acquire(timeout=_LOOK)
+            run.begin()
             output = member.bodies[kind](job_of(row, payload), run)
-            if not run.is_leaving:
+            if not run.leaving:
                 run.check()
             run.has_returned = True
             return output
         except BaseException as error:
-            if run.is_over:
+            if run.over is not None:
+                _end(stay, run.over)
                 raise _Released from error
             raise _Failed(failure_text(error)) from error
         finally:
@@ -473,27 +541,32 @@ class DbosProcess:
 
     def _watch(self, stopped: Event) -> None:
         """Look whether our runs are still ours, and keep the leases by which others see that we are there."""
-        renewed = time.monotonic()
+        renewed, own = time.monotonic(), self.here
         while not stopped.is_set():
             with self._lock:
                 member = self._members[-1] if self._members else None
             if member is None:
                 return
+            ttl = min((lease.ttl for lease in self._leases), default=member.ttl)
             with suppress(RunError, StorageError):  # while the server is gone nobody can take them
                 self._look(member)
-            with suppress(StorageError):
-                if time.monotonic() - renewed >= member.ttl / 3:
-                    self._renew(member)
+            with suppress(RunError, StorageError):
+                if time.monotonic() - renewed >= ttl / 3:
+                    self._renew(member, own, stopped)
                     renewed = time.monotonic()
-            stopped.wait(min(_LOOK, member.ttl / 6))
+            stopped.wait(min(_LOOK, ttl / 6))
 
-    def _renew(self, member: Member) -> None:
-        for n, lease in enumerate(self._leases):
-            try:
-                lease.renew()
-            except (LeaseLost, StoreClosed):
-                # We were stopped for longer than it lasts: our runs were handed on, new ones are ours again.
-                self._leases[n] = member.store.lease(lease.key, ttl=member.ttl)
+    def _renew(self, member: Member, own: str, stopped: Event) -> None:
+        with self._keeping:
+            if stopped.is_set():
+                return
+            for n, lease in enumerate(self._leases):
+                try:
+                    lease.renew()
+                except (LeaseLost, StoreClosed):
+                    # We were stopped for longer than it lasts: our runs were handed on, new ones are ours.
+                    self._leases[n] = member.store.lease(lease.key, ttl=member.ttl)
+            member.database.open_queue(own)  # who has handed them on has deleted it
 
     def _look(self, member: Member) -> None:
         runs = self._all_runs()
@@ -507,12 +580,11 @@ class DbosProcess:
                 member.database.cancel(run.run_id)
             elif row is not None and row.status == "CANCELLED":
                 run.end(RunCancelled(run.run_id, why_cancelled(row)))
-                run.tell()
             elif row is None or (
                 row.status in ("PENDING", "ENQUEUED", "DELAYED") and claim_of(row) != run.claim
             ):
                 run.end(LeaseLost(f"run:{run.run_id}", None if row is None else row.executor_id))
-                run.tell()
+            run.tell()
 
     def work(self, member: Member, queues: Sequence[str] | None, concurrency: int, stop: Event) -> None:
         """Take runs from the queues until ``stop`` is set, and hand on those of processes that are gone."""
@@ -559,11 +631,9 @@ class DbosProcess:
             return
         with rescue:
             database = member.database
-            running = database.rows(status="PENDING")
-            queued = database.rows(status=["ENQUEUED", "DELAYED"], queues_only=True)
-            own_queues = [name for name in database.queue_names(ours=True) if name.startswith(HERE)]
-            executors = {row.executor_id or "" for row in running}
-            executors |= {name.removeprefix(HERE) for name in own_queues}
+            executors = {row.executor_id for row in database.rows(status="PENDING") if row.executor_id}
+            queues = [name for name in database.queue_names(ours=True) if name.startswith(HERE)]
+            executors |= {name.removeprefix(HERE) for name in queues}
             for executor in sorted(executors - {self._executor}):
                 try:
                     gone = self._lease_of(member, executor)
@@ -571,14 +641,16 @@ class DbosProcess:
                     continue
                 own = HERE + executor
                 with gone:
-                    for row in running:
-                        if (row.executor_id or "") == executor:
-                            database.hand_on(row)
-                    for row in queued:
-                        if row.queue_name == own:
-                            database.hand_on(row)
-                    if own in own_queues:
+                    # Asked for now: what it gave back itself since we looked is somebody else's.
+                    for row in database.rows(status="PENDING", executor_id=executor):
+                        database.hand_on(row)
+                    for row in database.rows(status=["ENQUEUED", "DELAYED"], queue_name=own):
+                        database.hand_on(row)
+                    if own in queues:
                         database.delete_queue(own)
+            for row in database.rows(status="ENQUEUED", queue_name=PARKED):
+                if left_until(row) is not None and status_of(row) == QUEUED:
+                    database.hand_on(row, is_lost=False)
 
     def _all_runs(self) -> list[DbosRun]:
         with self._lock:
@@ -592,7 +664,8 @@ class DbosProcess:
             executor, own, self._executor = self._executor, self.here, ""
         runs = self._all_runs()
         self._drain(member, runs, grace)
-        self._stopped.set()
+        with self._keeping:
+            self._stopped.set()
         if not member.database.attached:
             DBOS.destroy()  # before they are given back: it takes new ones until then
         self._give_back(member, None, executor)
@@ -603,11 +676,12 @@ class DbosProcess:
     def _drain(self, member: Member, runs: Sequence[DbosRun], grace: float) -> None:
         """Have runs stop where they can go on, and return when they have or won't."""
         for run in runs:
-            run.is_leaving = not run.is_over
-            run.end(LeaseLost(f"run:{run.run_id}"))
+            run.leaving = run.over is None
+            run.tell()
         ends = time.monotonic() + grace
         for run in runs:
             if not run.done.wait(max(0.0, ends - time.monotonic())):
+                run.end(LeaseLost(f"run:{run.run_id}"))
                 run.tell()
         ends = time.monotonic() + _CLOSING
         for run in runs:
@@ -627,6 +701,11 @@ class DbosProcess:
         with suppress(RunError, StorageError):  # the server is gone: others will see that we are, too
             for row in member.database.rows(status="PENDING", executor_id=executor, **query):
                 member.database.hand_on(row, is_lost=False)
+
+
+def _end(stay: Stay | None, why: Exception) -> None:
+    if stay is not None and not isinstance(why, RunCancelled):
+        stay.ended = why
 
 
 #: DBOS is one a process, whoever opens it; this is what it is to us.

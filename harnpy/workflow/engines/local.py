@@ -77,7 +77,7 @@ TTL: Final = 30.0
 #: Seconds that running steps may take when a worker stops.
 GRACE: Final = 30.0
 #: Seconds between two looks: at the runs that this engine works on, and of who waits for one elsewhere.
-_LOOK, _GLANCE = 0.2, 1.0
+_LOOK, GLANCE = 0.2, 1.0
 #: Seconds between two looks of a worker for what is queued, at least; else so many times what a look takes.
 _PAUSE, _SHARE = 0.1, 5.0
 #: Seconds that runs have to notice that the engine is closed, and that the lease of one that has ended may
@@ -181,14 +181,14 @@ class LocalEngine:
 
     def _start_later(self, id: str, due: float) -> None:
         while (left := due - self.now()) > 0:
-            if self._closed.wait(min(left, _GLANCE)):
+            if self._closed.wait(min(left, GLANCE)):
                 return
         with suppress(StorageError, RunError):  # somebody else has it, or takes it up later
             self._take(id)
 
     def _existing(self, id: str, job: Job, *, here: bool) -> LocalHandle:
         """Return the run of that id, which goes on here if it should and nobody works on it."""
-        self.store.changes(KIND, id, 0, _GLANCE)  # it may be being made
+        self.store.changes(KIND, id, 0, GLANCE)  # it may be being made
         facts = self._known(id).load()
         if as_stored(job) not in (facts.first_job, facts.job):
             raise RunExists(id)
@@ -526,10 +526,17 @@ class LocalEngine:
                 with suppress(StoreBusy, LeaseHeld, LeaseLost):  # the next look comes soon
                     worker.look()
                 # Where there are very many runs, looking at them mustn't be all that it does.
-                self._news.wait(max(_PAUSE, _SHARE * (monotonic() - began)))
-                self._news.clear()
+                self._rest(max(_PAUSE, _SHARE * (monotonic() - began)), stop)
         finally:
             self._give_back(worker.attempts, self._grace)
+
+    def _rest(self, seconds: float, stop: Event | None) -> None:
+        """Wait for so many seconds, for news or until the worker is to stop."""
+        ends = monotonic() + seconds
+        while not self._news.wait(max(0.0, min(ends - monotonic(), _LOOK))):
+            if monotonic() >= ends or (stop is not None and stop.is_set()):
+                break
+        self._news.clear()
 
     def _give_back(self, attempts: Sequence[Attempt], grace: float) -> None:
         """Let the steps that are running end, ``grace`` seconds at most, and others have the runs."""
@@ -681,7 +688,7 @@ class LocalHandle:
             head = self._engine.stored(self.id)
             if read_head(head).status in ENDED:
                 return self._outcome()
-            left = _GLANCE if ends is None else min(ends - monotonic(), _GLANCE)
+            left = GLANCE if ends is None else min(ends - monotonic(), GLANCE)
             if left <= 0:
                 raise TimeoutError(f"run '{self.id}' has not ended within {timeout:g} s")
             attempt = self.attempt
@@ -703,7 +710,7 @@ class LocalHandle:
             if read_head(head).status in ENDED:
                 return
             self._check_lost()
-            self._engine.store.changes(KIND, self.id, max(head.version, after), _GLANCE)
+            self._engine.store.changes(KIND, self.id, max(head.version, after), GLANCE)
 
     def _check_lost(self) -> None:
         """Raise `LeaseLost` when this process has lost the run a look ago: who has it now may be about to end
@@ -712,7 +719,7 @@ class LocalHandle:
             return
         if self._lost_since is None:
             self._lost_since = monotonic()
-        elif monotonic() - self._lost_since >= _GLANCE:
+        elif monotonic() - self._lost_since >= GLANCE:
             raise self.attempt.lost
 
     def _outcome(self) -> Json:

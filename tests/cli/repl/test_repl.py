@@ -91,11 +91,12 @@ def test_commands(harnpy: Command, tmp_path) -> None:
 
 
 def test_help_and_doc(harnpy: Command) -> None:
-    done = harnpy("repl", stdin=":help\n:doc println\n:doc prntln\n:nope\n")
+    done = harnpy("repl", stdin=":help\n:doc println\n:doc prntln\n:xyzzy\n:hepl\n")
     assert ":load FILE" in done.stdout
     assert "println(msg: string) -> nil  [io]" in done.stdout
     assert "Error: no builtin is called `prntln` (did you mean `println`?)\n" in done.stderr
-    assert "Error: unknown command `:nope` (try `:help`)\n" in done.stderr
+    assert "Error: unknown command `:xyzzy` (try `:help`)\n" in done.stderr
+    assert "Error: unknown command `:hepl` (did you mean `:help`?)\n" in done.stderr
 
 
 def test_a_missing_file_is_an_error(harnpy: Command) -> None:

@@ -39,6 +39,15 @@ def test_completion_knows_builtins_and_live_names(terminal) -> None:
     repl.expect("int\n")
 
 
+def test_completion_knows_what_a_value_has(terminal) -> None:
+    repl = terminal("repl")
+    repl.enter('let who = {role: "writer", address: {street: "Elm"}}')
+    repl.complete("who.ro", "who.role")
+    repl.type("\r")
+    repl.expect("\nwriter\n")
+    repl.complete("who.address.st", "who.address.street")
+
+
 def test_history_is_kept_for_the_next_session(terminal, tmp_path: Path) -> None:
     first = terminal("repl")
     first.ask("40 + 2", "42\n")

@@ -22,7 +22,8 @@ async def _drive(file: Path, editor: Editor) -> None:
         transport_kwargs={"stderr": None},
     ) as (agent, process):
         told = await agent.initialize(PROTOCOL_VERSION)
-        assert told.agent_info is not None and told.agent_info.title == "clerk"
+        assert told.agent_info is not None
+        assert told.agent_info.title == "clerk"
         cwd = str(file.parent)
         begun = await agent.new_session(cwd=cwd, mcp_servers=[])
         id = begun.session_id

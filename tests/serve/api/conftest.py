@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from starlette.routing import Router
 
 from harnpy.net.admission import CALLER
+from harnpy.net.sse import Decoder
 from harnpy.serve.api import routes
 from harnpy.serve.service import Caller, Service
 from harnpy.session.runtime import SessionRuntime
@@ -37,7 +40,8 @@ class Answering:
     async def prompt(self, runtime: Any, id: str, prompt: Any, **options: Any) -> Any:
         text = str(prompt)
         self.runs += 1
-        agent, key, sink = (options.pop(name, None) for name in ("agent", "key", "sink"))
+        options.pop("agent", None)
+        key = options.pop("key")
 
         async def answer(messages: Any, turn: Any) -> Any:
             if "tool" in text:
@@ -51,7 +55,7 @@ class Answering:
             for word in ("one ", "two ", "three"):
                 yield word
 
-        return await runtime.send(id, prompt, agent=answer, stream=sink, idempotency_key=key, **options)
+        return await runtime.send(id, prompt, agent=answer, idempotency_key=key, **options)
 
 
 class Api:
@@ -69,6 +73,128 @@ class Api:
             await self._router({**scope, CALLER: caller}, receive, send)
 
         return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://here")
+
+    def watch(self, principal: str, path: str, **options: Any) -> Stream:
+        """Return a stream of a caller, which begins when it is entered."""
+        caller = Caller(principal, frozenset({"all" if principal == "boss" else "write"}))
+        return Stream(self._router, caller, path, **options)
+
+    def control(self, principal: str, path: str) -> Socket:
+        return Socket(self._router, Caller(principal, frozenset({"write", "approve"})), path)
+
+
+class Stream:
+    """Server-sent events as they come. A reader that ``stalls`` never takes any."""
+
+    def __init__(
+        self,
+        app: Any,
+        caller: Caller,
+        path: str,
+        *,
+        method: str = "GET",
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        stalls: bool = False,
+    ) -> None:
+        target, _, query = path.partition("?")
+        given = {"accept": "text/event-stream", **(headers or {})}
+        self._scope = {
+            "type": "http",
+            "method": method,
+            "path": target,
+            "raw_path": target.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in given.items()],
+            CALLER: caller,
+        }
+        self._app = app
+        self._body: Any = None if body is None else json.dumps(body).encode()
+        self._stalls = stalls
+        self._frames: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._gone = asyncio.Event()
+        self.status = 0
+        self.reply = b""
+
+    async def __aenter__(self) -> Stream:
+        self.task = asyncio.create_task(self._run())
+        start = await self._frames.get()
+        if start is None:
+            await self.task
+        self.status = start["status"]
+        if self.status != 200:
+            self.reply = (await self._frames.get())["body"]
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._gone.set()
+        await asyncio.wait([self.task])
+
+    async def _run(self) -> None:
+        try:
+            await self._app(self._scope, self._receive, self._send)
+        finally:
+            self._frames.put_nowait(None)
+
+    async def _receive(self) -> dict[str, Any]:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        if self._stalls and message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+        self._frames.put_nowait(message)
+
+    async def events(self) -> AsyncIterator[tuple[str, str | None, Any]]:
+        """Yield (event, id, data)."""
+        decoder = Decoder(1 << 24)
+        while (frame := await self._frames.get()) is not None:
+            if "body" in frame:
+                for event in decoder.feed(frame["body"]):
+                    yield event.event, event.id if event.event == "event" else None, json.loads(event.data)
+
+
+class Socket:
+    """A WebSocket's other end."""
+
+    def __init__(self, app: Any, caller: Caller, path: str) -> None:
+        target, _, query = path.partition("?")
+        self._scope = {
+            "type": "websocket",
+            "path": target,
+            "raw_path": target.encode(),
+            "query_string": query.encode(),
+            "headers": [],
+            CALLER: caller,
+        }
+        self._app = app
+        self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._said.put_nowait({"type": "websocket.connect"})
+        self.passed: list[Any] = []
+
+    async def __aenter__(self) -> Socket:
+        self.task = asyncio.create_task(self._app(self._scope, self._said.get, self._heard.put))
+        self.first = await self._heard.get()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._said.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        await self.task
+
+    async def hear(self) -> Any:
+        heard = await self._heard.get()
+        return json.loads(heard["text"]) if "text" in heard else heard
+
+    async def say(self, **message: Any) -> Any:
+        """Return the answer to a message; what comes before it is `passed`."""
+        self._said.put_nowait({"type": "websocket.receive", "text": json.dumps({"id": 1, **message})})
+        while "id" not in (heard := await self.hear()):
+            self.passed.append(heard)
+        return heard
 
 
 @asynccontextmanager

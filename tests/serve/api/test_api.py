@@ -80,7 +80,9 @@ def test_somebody_elses_session_is_not_there(run):
             await ann.post("/v1/sessions/s/inject", json={"content": "secret"})
             foreign, missing = await bob.get("/v1/sessions/s"), await bob.get("/v1/sessions/t")
             assert (foreign.status_code, missing.status_code) == (404, 404)
-            assert foreign.json()["error"]["message"].replace("'s'", "'t'") == missing.json()["error"]["message"]
+            assert (
+                foreign.json()["error"]["message"].replace("'s'", "'t'") == missing.json()["error"]["message"]
+            )
             for method, path in (
                 ("GET", "window"),
                 ("GET", "events"),

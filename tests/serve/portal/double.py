@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 
 from harnpy.client import types as t
 from harnpy.serve.portal import routes
-from harnpy.serve.service import Caller, Refused
+from harnpy.serve.refusals import Refused
+from harnpy.serve.service import Caller
 
 TIME = "2026-11-30T09:15:{:02d}.000000Z"
 ALL = Caller("ada", frozenset({"all"}))

@@ -9,6 +9,7 @@ from threading import Event, get_ident
 from typing import Any
 
 from harnpy.workflow.engines.contract import Body, Job, Json, RunContext
+from tests.support import happens
 
 #: How a body ends its own process, or stops it.
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
@@ -78,7 +79,7 @@ def hang(job: Job, run: RunContext) -> Json:
 
     def work() -> Json:
         Journal(job.body["journal"]).note("hangs", run.run_id)
-        over.wait()
+        happens(over)
         run.check()
 
     return run.step("hang", work)
@@ -115,6 +116,40 @@ def give_nan(job: Job, run: RunContext) -> Json:
     return run.step("nan", lambda: float("nan"))
 
 
+def leave(job: Job, run: Any) -> Json:
+    """Leave the first attempt to other workers."""
+    if run.attempt == 1:
+        why = ValueError("nobody may do it here")
+        run.leave(why)
+        raise why
+    return run.attempt
+
+
+class Stoppable:
+    """A body with two steps. The first one ends when the test says so, the second isn't begun by a worker
+    that has been asked to stop."""
+
+    def __init__(self) -> None:
+        self.begun, self.end, self.asked, self.over = Event(), Event(), Event(), Event()
+        self.done: list[int] = []
+
+    def __call__(self, job: Job, run: Any) -> Json:
+        run.on_end(self.over.set)
+        if run.attempt == 1:
+            run.on_leave(self.asked.set)
+        run.step("first", lambda: self._first(run))
+        if run.attempt == 1:
+            happens(self.asked)
+        run.step("second", lambda: self.done.append(2))
+        return run.attempt
+
+    def _first(self, run: RunContext) -> None:
+        self.begun.set()
+        happens(self.end)
+        run.check()
+        self.done.append(1)
+
+
 BODIES: dict[str, Body] = {
     "steps": do_steps,
     "counted": be_counted,
@@ -124,6 +159,7 @@ BODIES: dict[str, Body] = {
     "fail": fail,
     "record": record,
     "nan": give_nan,
+    "leave": leave,
 }
 
 

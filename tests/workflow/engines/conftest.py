@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from harnpy.workflow.engines import open_engine as opened
-from harnpy.workflow.engines.contract import Body, Engine
+from harnpy.workflow.engines.contract import Engine
 from tests.counts import COUNT
 from tests.forked import Forks
-from tests.support import ROOT, Popen
-from tests.workflow.engines.bodies import BODIES, Journal
-
-
-class Kind(NamedTuple):
-    """An engine on a store. ``url`` has a place for the directory of the test, or for the server."""
-
-    engine: str
-    url: str
-    #: Options of an engine whose leases end soon, for workers that stand still.
-    hasty: Mapping[str, Any] = {}
-    options: Mapping[str, Any] = {}
-
-
-KINDS = {
-    "local-sqlite": Kind("local", "sqlite:{directory}/runs.db?durability=relaxed", {"ttl": 0.5}),
-    "local-postgres": Kind("local", "{postgres}", {"ttl": 0.5}),
-    "dbos-postgres": Kind("dbos", "{postgres}", {"ttl": 0.5}, {"poll": 0.05}),
-    "dbos-sqlite": Kind(
-        "dbos", "sqlite:{directory}/runs.db?durability=relaxed", {"ttl": 0.5}, {"poll": 0.05}
-    ),
-}
-
+from tests.support import PATIENCE, ROOT, Popen
+from tests.workflow.engines.bodies import Journal
+from tests.workflow.engines.kinds import KINDS, open_engine
 
 #: What CI tries on DBOS, which takes ten times as long for each; a campaign tries all.
 _ON_DBOS = {
@@ -53,6 +32,8 @@ _ON_DBOS = {
         "test_the_smaller_priority_goes_first_then_the_older",
         "test_lists_are_filtered",
         "test_a_run_that_has_ended_can_be_deleted",
+        "test_a_running_step_ends_before_its_worker",
+        "test_a_run_that_is_left_is_another_worker_s",
     },
     "dbos-sqlite": {"test_a_run_is_its_steps_and_what_its_body_returns"},
 }
@@ -80,15 +61,6 @@ def _is_tried(item: pytest.Item) -> bool:
         return True
     tried = _ON_DBOS.get(item.callspec.params.get("kind", "")) if hasattr(item, "callspec") else None
     return item.originalname not in _LARGE and (tried is None or item.originalname in tried)
-
-
-def open_engine(
-    kind: str, url: str, bodies: Mapping[str, Body] = BODIES, *, hasty: bool = False, **options: Any
-) -> Engine:
-    """Open an engine of that kind on the store at ``url``."""
-    found = KINDS[kind]
-    more = {**found.options, **(found.hasty if hasty else {}), **options}
-    return opened(found.engine, url, bodies=bodies, **more)
 
 
 @pytest.fixture(params=KINDS)
@@ -211,7 +183,7 @@ def process(kind: str, url: str, popen: Popen, dbos_forks: Callable[[], Forks]) 
     yield one_more
     for each in started:
         each.kill()
-        each.communicate()
+        each.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from threading import Event, Thread
 from typing import Any
 
 from harnpy.workflow.engines.contract import Engine, Job
+from tests.support import PATIENCE
 from tests.workflow.engines.bodies import told
-from tests.workflow.engines.conftest import open_engine
+from tests.workflow.engines.kinds import open_engine
 
 
 def say(*words: object) -> None:
@@ -40,12 +41,12 @@ def work_hastily(engine: Engine, *queues: str) -> None:
 
 def start(engine: Engine, id: str, job: str) -> None:
     """Start a run, when a line comes, and wait for it."""
-    _when_told(lambda: engine.start(Job(**json.loads(job)), id=id).result())
+    _when_told(lambda: engine.start(Job(**json.loads(job)), id=id).result(PATIENCE))
 
 
 def resume(engine: Engine, id: str) -> None:
     """Resume a run, when a line comes, and wait for it."""
-    _when_told(lambda: engine.resume(id).result())
+    _when_told(lambda: engine.resume(id).result(PATIENCE))
 
 
 def _when_told(call: Callable[[], Any]) -> None:

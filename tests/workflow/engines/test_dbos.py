@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from harnpy.storage.errors import LeaseHeld
+from harnpy.storage.errors import LeaseHeld, LeaseLost
 from harnpy.workflow.engines import open_engine
 from harnpy.workflow.engines.contract import (
     CANCELLED,
@@ -31,7 +31,7 @@ from harnpy.workflow.engines.contract import (
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunFailed
 from tests.forked import Forks
-from tests.support import ROOT, Popen, wait_until
+from tests.support import PATIENCE, ROOT, Popen, ended, happens, wait_until
 from tests.workflow.engines.bodies import BODIES, Journal, job, overlaps
 from tests.workflow.engines.conftest import Anchor, forget_runs
 from tests.workflow.engines.test_engines import as_text, said, worked
@@ -61,7 +61,7 @@ def facts(postgres: str, dbos_forks: Callable[[], Forks]) -> Iterator[Callable[.
     yield one_more
     for each in started:
         each.kill()
-        each.communicate()
+        each.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ class TestDbosItself:
         client.enqueue(options)
         assert json.loads(said(first)) == "begins"
         first.kill()
-        first.wait()
+        first.wait(PATIENCE)
         behind = client.enqueue(options)
         second = facts("slot", "other")
         assert json.loads(said(second)) == "ready"
@@ -205,7 +205,10 @@ except Exception as error:
     print(type(error).__name__, error)
 """
         process = popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        assert process.communicate()[0] == "RunError engine 'dbos' needs: pip install 'harnpy[dbos]'\n"
+        assert (
+            process.communicate(timeout=PATIENCE)[0]
+            == "RunError engine 'dbos' needs: pip install 'harnpy[dbos]'\n"
+        )
 
     def test_nothing_else_imports_it(self) -> None:
         code = """
@@ -253,20 +256,20 @@ engine.close()
             process = dbos_forks().popen(
                 [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT
             )
-            assert process.communicate()[0] == "1\nLeaseHeld worker:dbos\n"
+            assert process.communicate(timeout=PATIENCE)[0] == "1\nLeaseHeld worker:dbos\n"
             assert (tmp_path / "runs.db.dbos").stat().st_mode & 0o077 == 0
         finally:
             first.close()
 
     def test_a_body_may_run_an_event_loop(self, engine: Any) -> None:
         handle = engine.start(Job("loop", "loop", {}))
-        assert handle.result() == 3
+        assert handle.result(PATIENCE) == 3
         assert [step.key for step in engine.steps(handle.id)] == ["a", "b", "c"]
 
     def test_a_run_that_a_body_starts_is_one_like_any_other(self, engine: Any) -> None:
         NEST[:] = [engine]
         outer = engine.start(Job("nest", "nest", {}))
-        inner = outer.result()
+        inner = outer.result(PATIENCE)
         assert engine.get(inner).status in ("running", "completed")
         assert [step.key for step in engine.steps(outer.id)] == ["start"]
         assert engine._database.row(inner).parent_workflow_id is None
@@ -277,25 +280,25 @@ engine.close()
         for at in (1, 3, 5):
             fork = engine.fork(source, at)
             with pytest.raises(RunFailed):
-                fork.result()  # at the first attempt
+                fork.result(PATIENCE)  # at the first attempt
             assert [step.output for step in engine.steps(fork.id)] == [0, 1, 2, 3]
-            assert engine.resume(fork.id).result() == [0, 1, 2, 3]
+            assert engine.resume(fork.id).result(PATIENCE) == [0, 1, 2, 3]
 
     def test_a_run_goes_on_behind_a_gap_in_its_steps(self, engine: Any) -> None:
         """DBOS has given a number to the step that it could not record."""
         handle = engine.start(Job("gap", "gap", {}))
         with pytest.raises(RunFailed):
-            handle.result()
-        assert engine.resume(handle.id).result() == 2
+            handle.result(PATIENCE)
+        assert engine.resume(handle.id).result(PATIENCE) == 2
         assert [step.key for step in engine.steps(handle.id)] == ["a", "c", "d"]
         fork = engine.fork(handle.id, 3)
         with pytest.raises(RunFailed):
-            fork.result()  # at the first attempt
-        assert engine.resume(fork.id).result() == 2
+            fork.result(PATIENCE)  # at the first attempt
+        assert engine.resume(fork.id).result(PATIENCE) == 2
 
     def test_text_that_is_no_text_is_kept(self, engine: Any) -> None:
         handle = engine.start(Job("surrogate", "\ud800", {"\0": "\ud800"}))
-        assert handle.result() == ["\ud800", "\0"]
+        assert handle.result(PATIENCE) == ["\ud800", "\0"]
         assert engine.steps(handle.id)[0][1:3] == ("a", ["\ud800", "\0"])
 
     def test_a_run_that_loses_its_worker_too_often_is_dead(self, engine: Any, journal: Journal) -> None:
@@ -307,8 +310,8 @@ engine.close()
         assert [info.id for info in engine.runs(RunQuery(frozenset([DEAD])))] == [handle.id]
         assert engine.runs(RunQuery(frozenset([CANCELLED]))) == []
         with pytest.raises(RunFailed, match="its worker was lost 20 times"):
-            handle.result()
-        assert len(engine.resume(handle.id).result()) == 3
+            handle.result(PATIENCE)
+        assert len(engine.resume(handle.id).result(PATIENCE)) == 3
 
     def test_a_run_that_is_handed_on_keeps_its_deadline(self, engine: Any, journal: Journal) -> None:
         handle = engine.start(job("hang", journal), timeout=60)
@@ -320,7 +323,37 @@ engine.close()
         engine._database.note(handle.id, {"harn.deadline": time.time() - 1})
         worked(engine, lambda: handle.status() == CANCELLED)
         with pytest.raises(RunCancelled, match="it took longer than 60 s"):
-            handle.result()
+            handle.result(PATIENCE)
+
+    def test_who_has_lost_a_run_does_not_wait_for_it(
+        self, engine: Any, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("harnpy.workflow.engines.dbos.GLANCE", 0.05)
+        handle = engine.start(job("hang", journal))
+        wait_until(journal.lines)
+        engine._database.hand_on(engine._database.row(handle.id))  # as who takes us for gone
+        with pytest.raises(LeaseLost, match=f"lease on run:{handle.id} was lost"):
+            handle.result(PATIENCE)
+        with pytest.raises(LeaseLost):
+            list(handle.events())
+        assert engine.get(handle.id).status == QUEUED
+        engine.cancel(handle.id)
+
+    def test_a_process_that_stood_still_goes_on_with_its_own_queue(
+        self, engine: Any, journal: Journal
+    ) -> None:
+        """Whoever has handed its runs on has deleted it."""
+        from harnpy.workflow.engines.dbos_process import PROCESS
+
+        source = engine.start(job("steps", journal))
+        source.result(PATIENCE)
+        with PROCESS._keeping:
+            PROCESS._leases[0].release()
+            gone = engine.store.lease(PROCESS._leases[0].key, ttl=PATIENCE)
+        with gone:
+            engine._database.delete_queue(PROCESS.here)
+            fork = engine.fork(source.id, 2)
+        assert len(fork.result(PATIENCE)) == 3
 
     def test_a_run_of_another_version_waits_for_its_own(self, engine: Any) -> None:
         engine.queue("q")
@@ -442,7 +475,7 @@ class TestServerGone:
             gate.shut()
             for call in (
                 handle.status,
-                handle.result,
+                lambda: handle.result(PATIENCE),
                 engine.runs,
                 lambda: engine.start(job("steps", journal)),
                 lambda: engine.queue("q"),
@@ -456,7 +489,7 @@ class TestServerGone:
             gate.open()
             assert engine.cancel(handle.id)
             with pytest.raises(RunCancelled):
-                handle.result()
+                handle.result(PATIENCE)
             engine.close()
 
     def test_it_keeps_no_process_from_its_end(self, postgres: str, anchor: Anchor) -> None:
@@ -465,12 +498,12 @@ class TestServerGone:
         began, goes_on = Event(), Event()
 
         def body(job: Job, run: RunContext) -> Json:
-            return run.step("step", lambda: began.set() or goes_on.wait())
+            return run.step("step", lambda: began.set() or happens(goes_on))
 
         with Gate(postgres) as gate:
             engine = open_engine("dbos", gate.url, bodies={"step": body})
             engine.start(Job("step", "step", {}))
-            began.wait()
+            happens(began)
             gate.shut()
             goes_on.set()
             engine.close()
@@ -522,7 +555,7 @@ class Gate:
             except OSError:
                 continue  # somebody else was quicker
         while self._threads:
-            self._threads.pop().join()
+            ended(self._threads.pop())
         for each in [self._server, *self._open]:
             each.close()
 

@@ -31,8 +31,8 @@ from harnpy.workflow.engines.contract import (
 )
 from harnpy.workflow.engines.errors import RunCancelled, RunError, RunExists, RunFailed, RunNotFound
 from tests.counts import COUNT
-from tests.support import wait_until
-from tests.workflow.engines.bodies import Journal, job, overlaps
+from tests.support import PATIENCE, ended, happens, patience, wait_until
+from tests.workflow.engines.bodies import BODIES, Journal, Stoppable, job, overlaps
 from tests.workflow.engines.conftest import Open, Start
 
 
@@ -42,10 +42,11 @@ def as_text(job: Job) -> str:
 
 def said(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    line = process.stdout.readline().strip()
-    if not line and process.poll() is None:
-        process.wait()
-    return line or (process.stderr.read() if process.stderr is not None else "")
+    with patience(process):
+        line = process.stdout.readline().strip()
+        if not line and process.poll() is None:
+            process.wait(PATIENCE)
+        return line or (process.stderr.read() if process.stderr is not None else "")
 
 
 def go_on(*processes: subprocess.Popen[str]) -> None:
@@ -58,13 +59,33 @@ def go_on(*processes: subprocess.Popen[str]) -> None:
 def worked(engine: Engine, done: Callable[[], object], queues: Sequence[str] | None = None) -> None:
     """Work in this process until ``done()``."""
     stop = Event()
-    thread = Thread(target=engine.work, kwargs={"queues": queues, "stop": stop})
+    thread = Thread(target=engine.work, kwargs={"queues": queues, "stop": stop}, daemon=True)
     thread.start()
     try:
         wait_until(done)
     finally:
         stop.set()
-        thread.join()
+        ended(thread)
+
+
+def begun(engine: Engine, body: Stoppable) -> tuple[Thread, Event]:
+    """Have a worker begin the run ``one``; return its thread, and what it stops at."""
+    stop = Event()
+    engine.queue("q")
+    engine.start(Job("stoppable", "j", {}), id="one", queue="q")
+    worker = Thread(target=engine.work, kwargs={"stop": stop}, daemon=True)
+    worker.start()
+    happens(body.begun)
+    return worker, stop
+
+
+def is_leaving(engine: Any, id: str) -> bool:
+    """Return whether the worker wants to give the run back."""
+    if engine.name == "local":
+        return bool(engine._attempts[id].leaving)
+    from harnpy.workflow.engines.dbos_process import PROCESS
+
+    return PROCESS._runs[id][-1].leaving
 
 
 def status(engine: Engine, id: str) -> str:
@@ -88,7 +109,7 @@ class TestEngine:
 
     def test_a_run_is_its_steps_and_what_its_body_returns(self, engine: Engine, journal: Journal) -> None:
         handle = engine.start(job("steps", journal), attributes={"team": "a"})
-        assert handle.result() == outputs(3)
+        assert handle.result(PATIENCE) == outputs(3)
         assert handle.status() == COMPLETED
         assert [(step.n, step.key, step.output) for step in engine.steps(handle.id)] == [
             (n + 1, f"step:{n}", output) for n, output in enumerate(outputs(3))
@@ -105,7 +126,7 @@ class TestEngine:
 
     def test_an_id_that_exists_is_that_run(self, engine: Engine, journal: Journal) -> None:
         for pair in ((1, 2), [1, 2]):
-            assert engine.start(job("steps", journal, pair=pair), id="one").result() == outputs(3)
+            assert engine.start(job("steps", journal, pair=pair), id="one").result(PATIENCE) == outputs(3)
         assert len(journal.lines()) == 3
         with pytest.raises(RunExists, match="run 'one' exists already, and is of another job"):
             engine.start(job("steps", journal, count=4), id="one")
@@ -117,7 +138,7 @@ class TestEngine:
     def test_what_a_body_raises_is_the_run_s_failure(self, engine: Engine, journal: Journal) -> None:
         handle = engine.start(job("fail", journal, times=1))
         with pytest.raises(RunFailed, match=f"run '{handle.id}' failed: ValueError: not today"):
-            handle.result()
+            handle.result(PATIENCE)
         info = engine.get(handle.id)
         assert info is not None
         assert (info.status, info.error) == (FAILED, "ValueError: not today")
@@ -131,7 +152,7 @@ class TestEngine:
     def test_a_step_that_is_no_json_fails(self, engine: Engine) -> None:
         handle = engine.start(job("nan"))
         with pytest.raises(RunFailed, match="can only keep JSON, and step 'nan' came to something else"):
-            handle.result()
+            handle.result(PATIENCE)
         assert engine.steps(handle.id) == []
 
     @pytest.mark.parametrize(
@@ -172,21 +193,21 @@ class TestEngine:
         for _ in range(2):
             wait_until(lambda: status(engine, id) == FAILED)
             handle = engine.resume(id)
-        assert handle.result() == 3
+        assert handle.result(PATIENCE) == 3
         assert journal.lines() == ["did first"]
-        assert engine.resume(id).result() == 3
+        assert engine.resume(id).result(PATIENCE) == 3
 
     def test_a_run_goes_on_as_another_job(self, engine: Engine, journal: Journal) -> None:
         id = engine.start(job("fail", journal, times=9)).id
         wait_until(lambda: status(engine, id) == FAILED)
-        assert engine.resume(id, job=job("fail", journal, times=0)).result() == 2
+        assert engine.resume(id, job=job("fail", journal, times=0)).result(PATIENCE) == 2
         assert engine.job(id).body["times"] == 0
-        assert engine.start(job("fail", journal, times=9), id=id).result() == 2
+        assert engine.start(job("fail", journal, times=9), id=id).result(PATIENCE) == 2
 
     def test_recorded_steps_come_back(self, engine: Engine) -> None:
         id = engine.start(job("record", count=5)).id
         wait_until(lambda: status(engine, id) == FAILED)
-        assert engine.resume(id).result() == [0, 1, 2, 3, 4]
+        assert engine.resume(id).result(PATIENCE) == [0, 1, 2, 3, 4]
         assert [step.n for step in engine.steps(id)] == [1, 2, 3, 4, 5]
 
     def test_a_body_that_does_something_else_diverges(self, engine: Engine) -> None:
@@ -195,7 +216,7 @@ class TestEngine:
         with pytest.raises(
             RunFailed, match=f"run '{id}' asked for attempt 2, its record has attempt 1 at step 1"
         ):
-            engine.resume(id).result()
+            engine.resume(id).result(PATIENCE)
 
     def test_a_fork_goes_on_from_a_step(self, engine: Engine, journal: Journal) -> None:
         source = engine.start(job("steps", journal)).id
@@ -203,7 +224,7 @@ class TestEngine:
         done = len(journal.lines())
         for n in range(4):
             fork = engine.fork(source, n + 1 if n % 2 else f"step:{n}" if n < 3 else 4, new_id=f"fork {n}")
-            assert fork.result() == outputs(3)
+            assert fork.result(PATIENCE) == outputs(3)
             done += 3 - n
             assert len(journal.lines()) == done
             info = engine.get(f"fork {n}")
@@ -226,7 +247,7 @@ class TestEngine:
         self, engine: Engine, journal: Journal, step: int | str, message: str
     ) -> None:
         source = engine.start(job("steps", journal), id="one")
-        source.result()
+        source.result(PATIENCE)
         with pytest.raises(RunError, match=message):
             engine.fork("one", step)
 
@@ -239,7 +260,7 @@ class TestEngine:
         wait_until(journal.lines)
         assert engines().cancel(handle.id, reason="enough")
         with pytest.raises(RunCancelled, match=f"run '{handle.id}' was cancelled: enough"):
-            handle.result()
+            handle.result(PATIENCE)
         info = engine.get(handle.id)
         assert info is not None
         assert (info.status, info.error) == (CANCELLED, "enough")
@@ -251,7 +272,7 @@ class TestEngine:
         wait_until(lambda: handle.status() == WAITING)
         assert engine.cancel(handle.id)
         with pytest.raises(RunCancelled):
-            handle.result()
+            handle.result(PATIENCE)
 
     def test_cancelling_reaches_what_is_queued(self, engine: Engine, journal: Journal) -> None:
         engine.queue("q")
@@ -259,7 +280,7 @@ class TestEngine:
             handle = engine.start(job("steps", journal), queue="q", delay=delay)
             assert engine.cancel(handle.id)
             with pytest.raises(RunCancelled):
-                handle.result()
+                handle.result(PATIENCE)
         assert journal.lines() == []
 
     def test_a_run_that_has_ended_can_be_deleted(self, engine: Engine, journal: Journal) -> None:
@@ -269,17 +290,17 @@ class TestEngine:
             engine.delete(waiting.id)
         engine.cancel(waiting.id)
         with pytest.raises(RunCancelled):
-            waiting.result()
+            waiting.result(PATIENCE)
         done = engine.start(job("steps", journal), id="done")
-        assert done.result()
+        assert done.result(PATIENCE)
         fork = engine.fork("done", 2)
-        fork.result()
+        fork.result(PATIENCE)
         engine.delete("done")
         assert engine.get("done") is None
         assert len(engine.steps(fork.id)) > 1
         with pytest.raises(RunNotFound):
             engine.delete("done")
-        assert engine.start(job("steps", journal), id="done").result()  # it is a new one
+        assert engine.start(job("steps", journal), id="done").result(PATIENCE)  # it is a new one
 
     def test_a_cancelled_run_can_go_on(self, engine: Engine, url: str) -> None:
         handle = engine.start(job("wait", waitpoints=["later"]))
@@ -287,12 +308,12 @@ class TestEngine:
         engine.cancel(handle.id)
         wait_until(lambda: handle.status() == CANCELLED)
         complete(url, "later", 7)
-        assert engine.resume(handle.id).result() == ["began", COMPLETED, None, [7]]
+        assert engine.resume(handle.id).result(PATIENCE) == ["began", COMPLETED, None, [7]]
 
     def test_a_run_that_takes_too_long_is_cancelled(self, engine: Engine, journal: Journal) -> None:
         handle = engine.start(job("hang", journal), timeout=0.05)
         with pytest.raises(RunCancelled, match=r"it took longer than 0\.05 s"):
-            handle.result()
+            handle.result(PATIENCE)
 
     # Waiting.
 
@@ -301,7 +322,7 @@ class TestEngine:
         wait_until(lambda: handle.status() == WAITING)
         complete(url, "there", {"b": 2})
         complete(url, "here", [1])
-        assert handle.result() == ["began", COMPLETED, None, [[1], {"b": 2}]]
+        assert handle.result(PATIENCE) == ["began", COMPLETED, None, [[1], {"b": 2}]]
 
     def test_a_wait_keeps_its_first_deadline(self, engine: Engine, url: str, process: Start) -> None:
         """It is killed twice meanwhile."""
@@ -317,14 +338,14 @@ class TestEngine:
             go_on(waits)
             wait_until(lambda attempt=attempt: waits_again(attempt))  # type: ignore[misc]
             waits.kill()
-            waits.wait()
+            waits.wait(PATIENCE)
             store = open_store(url)
             events = StoreEventLog(store).read_range("waitpoint.there")
             deadlines = [event.payload["deadline_at"] for _, event in events if event.kind == "wait_started"]
             store.close()
         handle = engine.resume("one")
         complete(url, "there", 1)
-        assert handle.result() == ["began", COMPLETED, *deadlines, [1]]
+        assert handle.result(PATIENCE) == ["began", COMPLETED, *deadlines, [1]]
 
     # Queues.
 
@@ -335,11 +356,11 @@ class TestEngine:
         ]
         workers = [process("work", "q") for _ in range(3)]
         for run in runs:
-            assert run.result() == run.id
+            assert run.result(PATIENCE) == run.id
         go_on(*workers)
         for worker in workers:
             assert said(worker) == "ready"
-            worker.wait()
+            worker.wait(PATIENCE)
         most, by_process, began = overlaps(journal.lines())
         assert most <= 4
         assert max(by_process.values()) <= 2
@@ -361,7 +382,7 @@ class TestEngine:
         late = engine.start(job("counted", journal), queue="q", delay=delay)
         never = engine.start(job("counted", journal), queue="q", delay=3600)
         soon = engine.start(job("counted", journal), queue="q")
-        assert [late.status(), never.status(), soon.status()] == [DELAYED, DELAYED, QUEUED]
+        assert [never.status(), soon.status()] == [DELAYED, QUEUED]
         worked(engine, lambda: late.status() == COMPLETED)
         assert overlaps(journal.lines())[2] == [soon.id, late.id]
         assert never.status() == DELAYED
@@ -373,7 +394,7 @@ class TestEngine:
 
     def test_a_delayed_run_without_a_queue_starts_here(self, engine: Engine, journal: Journal) -> None:
         handle = engine.start(job("steps", journal), delay=0.01)
-        assert handle.result() == outputs(3)
+        assert handle.result(PATIENCE) == outputs(3)
 
     def test_a_rate_bounds_the_starts(self, engine: Engine, journal: Journal) -> None:
         engine.queue("q", rate=(2, 3600.0))
@@ -409,6 +430,57 @@ class TestEngine:
         info = engine.get(handle.id)
         assert info is not None
         assert info.attempt == 2
+
+    def test_a_running_step_ends_before_its_worker(self, engines: Open) -> None:
+        body = Stoppable()
+        engine = engines(bodies={**BODIES, "stoppable": body})
+        worker, stop = begun(engine, body)
+        stop.set()
+        wait_until(lambda: is_leaving(engine, "one"))
+        assert not body.asked.is_set()
+        body.end.set()
+        ended(worker)
+        assert (body.done, status(engine, "one")) == ([1], QUEUED)
+        assert [step.key for step in engine.steps("one")] == ["first"]
+        assert engine.resume("one").result(PATIENCE) == 2
+        assert body.done == [1, 2]
+
+    def test_a_step_that_takes_too_long_is_another_worker_s(self, engines: Open) -> None:
+        body = Stoppable()
+        engine = engines(bodies={**BODIES, "stoppable": body}, grace=0.0)
+        worker, stop = begun(engine, body)
+        stop.set()
+        ended(worker)
+        assert status(engine, "one") == QUEUED
+        happens(body.over)
+        body.asked.set()
+        if engine.name == "local":
+            handle = engine.resume("one")
+            body.end.set()
+        else:
+            body.end.set()  # it is resumed when it has ended here
+            handle = engine.resume("one")
+        assert handle.result(PATIENCE) == 2
+        # What the first attempt was about to record is nowhere.
+        assert [step.key for step in engine.steps("one")] == ["first", "second"]
+
+    def test_a_run_that_is_left_is_another_worker_s(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def left(id: str) -> None:
+            with pytest.raises(ValueError, match="nobody may do it here"):
+                engine.start(job("leave"), id=id).result(PATIENCE)
+
+        left("later")
+        [info] = engine.runs(RunQuery(frozenset([DELAYED])))
+        assert (info.id, info.attempt, info.error) == ("later", 1, None)
+        assert info.due is not None
+        assert info.due > info.created
+        assert engine.resume("later").result(PATIENCE) == 2
+        module = "attempt" if engine.name == "local" else "dbos_database"
+        monkeypatch.setattr(f"harnpy.workflow.engines.{module}.LEFT", 0.0)
+        left("now")
+        worked(engine, lambda: status(engine, "now") == COMPLETED)
 
     # Schedules.
 
@@ -451,8 +523,8 @@ class TestEngine:
 
     def test_lists_are_filtered(self, engine: Engine, journal: Journal) -> None:
         engine.queue("q")
-        engine.start(job("steps", journal), id="a1", attributes={"team": "x", "size": "s"}).result()
-        engine.start(job("counted", journal), id="a2", attributes={"team": "y"}).result()
+        engine.start(job("steps", journal), id="a1", attributes={"team": "x", "size": "s"}).result(PATIENCE)
+        engine.start(job("counted", journal), id="a2", attributes={"team": "y"}).result(PATIENCE)
         engine.start(job("steps", journal), id="b1", queue="q", attributes={"team": "x"})
 
         def listed(**query: Any) -> list[str]:
@@ -484,7 +556,7 @@ class TestEngine:
             handle = engine.start(job("steps", journal, at=at, signal=how), queue="q")
             wait_until(lambda at=at: f"at {at}" in journal.lines())  # type: ignore[misc]
             second = process("work_hastily", "q")
-            assert handle.result() == outputs(3)
+            assert handle.result(PATIENCE) == outputs(3)
             steps = engine.steps(handle.id)
             info = engine.get(handle.id)
             if how == "stop":
@@ -496,7 +568,7 @@ class TestEngine:
             assert engine.get(handle.id) == info
             assert info is not None
             assert info.attempt == 2
-            first.wait()
+            first.wait(PATIENCE)
             mine = [line for line in journal.lines() if line.startswith(f"did {handle.id} ")]
             assert sorted({*mine}) == [f"did {handle.id} {n}" for n in range(3)]
             # What the stopped one was about to do, it may have done before it knew.
@@ -528,7 +600,7 @@ class TestEngine:
         with pytest.raises(RunError, match="the engine is closed"):
             handle.status()
         complete(url, "there", 1)
-        assert engines().resume("one").result() == ["began", COMPLETED, None, [1]]
+        assert engines().resume("one").result(PATIENCE) == ["began", COMPLETED, None, [1]]
 
     def test_a_killed_run_goes_on_under_its_id(
         self, engine: Engine, process: Start, journal: Journal
@@ -536,7 +608,7 @@ class TestEngine:
         request = job("steps", journal, at=2, signal="kill")
         first = process("start", "one", as_text(request))
         go_on(first)
-        first.wait()
+        first.wait(PATIENCE)
         assert status(engine, "one") == RUNNING
-        assert engine.start(request, id="one").result() == outputs(3)
+        assert engine.start(request, id="one").result(PATIENCE) == outputs(3)
         assert len([line for line in journal.lines() if line.startswith("did")]) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread, current_thread
@@ -21,13 +21,9 @@ from harnpy.workflow.engines.contract import (
     COMPLETED,
     DEAD,
     MOST_ATTEMPTS,
-    QUEUED,
     RUNNING,
-    Body,
     Engine,
     Job,
-    Json,
-    RunContext,
     RunQuery,
 )
 from harnpy.workflow.engines.errors import RunError, RunFailed
@@ -35,9 +31,11 @@ from harnpy.workflow.engines.local import LocalEngine
 from harnpy.workflow.engines.queues import STALE
 from harnpy.workflow.engines.run_log import KIND, RunHead, RunLog
 from harnpy.world.clock import RealClock
-from tests.support import wait_until
-from tests.workflow.engines.bodies import BODIES, Journal, job
-from tests.workflow.engines.conftest import KINDS, Open
+from tests.support import PATIENCE, ended, happens, wait_until
+from tests.workflow.engines.bodies import BODIES, Journal, Stoppable, job
+from tests.workflow.engines.conftest import Open
+from tests.workflow.engines.kinds import KINDS
+from tests.workflow.engines.test_engines import worked
 
 #: Every store that engines are tested on.
 pytestmark = pytest.mark.parametrize(
@@ -55,19 +53,24 @@ class Time:
         return self.seconds
 
 
+@pytest.fixture(autouse=True)
+def glances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a run looks often."""
+    monkeypatch.setattr("harnpy.workflow.engines.local.GLANCE", 0.05)
+
+
 @pytest.fixture
 def working() -> Iterator[Callable[..., None]]:
     """Have an engine work in a thread, until the test ends."""
     stop, threads = Event(), list[Thread]()
 
     def work(engine: LocalEngine, **options: Any) -> None:
-        threads.append(Thread(target=engine.work, kwargs={"stop": stop, **options}))
+        threads.append(Thread(target=engine.work, kwargs={"stop": stop, **options}, daemon=True))
         threads[-1].start()
 
     yield work
     stop.set()
-    for thread in threads:
-        thread.join()
+    ended(*threads)
 
 
 def once(engine: LocalEngine, **options: Any) -> None:
@@ -202,8 +205,8 @@ def test_a_run_that_loses_its_worker_too_often_is_dead(
     assert info is not None
     assert info.error == f"its worker was lost {MOST_ATTEMPTS} times"
     with pytest.raises(RunFailed, match="its worker was lost"):
-        engine.start(job("steps", journal), id="dead").result()
-    assert len(engine.resume("dead").result()) == 3
+        engine.start(job("steps", journal), id="dead").result(PATIENCE)
+    assert len(engine.resume("dead").result(PATIENCE)) == 3
 
 
 def test_a_request_to_cancel_outlives_the_worker(engines: Open, url: str, journal: Journal) -> None:
@@ -212,14 +215,9 @@ def test_a_request_to_cancel_outlives_the_worker(engines: Open, url: str, journa
     log = RunLog(engine.store, "one", RealClock.now)
     log.load()
     log.append(("run_cancel_requested", {"reason": "enough"}))
-    stop = Event()
-    worker = Thread(target=engine.work, kwargs={"stop": stop})
-    worker.start()
-    wait_until(lambda: getattr(engine.get("one"), "status", "") == "cancelled")
-    stop.set()
-    worker.join()
+    worked(engine, lambda: getattr(engine.get("one"), "status", "") == "cancelled")
     assert journal.lines() == []
-    assert len(engine.resume("one").result()) == 3
+    assert len(engine.resume("one").result(PATIENCE)) == 3
 
 
 def test_a_step_that_the_store_does_not_take_ends_the_run_here_alone(
@@ -236,89 +234,29 @@ def test_a_step_that_the_store_does_not_take_ends_the_run_here_alone(
     monkeypatch.setattr(RunLog, "append_steps", append)
     handle = engine.start(job("steps", journal))
     with pytest.raises(StoreBusy, match="the store was locked for 5 s"):
-        handle.result()
+        handle.result(PATIENCE)
     monkeypatch.undo()
     assert len(engine.steps(handle.id)) == 1
     assert handle.status() == RUNNING
-    assert len(engine.resume(handle.id).result()) == 3
+    assert len(engine.resume(handle.id).result(PATIENCE)) == 3
 
 
-# Workers that stop.
-
-
-class Stoppable:
-    """A body with two steps, the first of which ends when the test says so."""
-
-    def __init__(self) -> None:
-        self.begun, self.end, self.over = Event(), Event(), Event()
-        self.done: list[int] = []
-
-    def __call__(self, job: Job, run: RunContext) -> Json:
-        run.on_end(self.over.set)
-        run.step("first", self._first)
-        run.step("second", lambda: self.done.append(2))
-        return run.attempt
-
-    def _first(self) -> None:
-        self.begun.set()
-        self.end.wait()
-        self.done.append(1)
-
-
-def stopped(engine: LocalEngine, body: Stoppable) -> Thread:
-    """Have a worker begin the run, and ask it to stop."""
-    stop = Event()
-    engine.queue("q")
-    engine.start(Job("stoppable", "j", {}), id="one", queue="q")
-    worker = Thread(target=engine.work, kwargs={"stop": stop})
-    worker.start()
-    body.begun.wait()
-    stop.set()
-    return worker
-
-
-def bodies(body: Body) -> Mapping[str, Body]:
-    return {**BODIES, "stoppable": body}
-
-
-def test_a_running_step_ends_before_its_worker(engines: Open) -> None:
-    body = Stoppable()
-    engine = engines(bodies=bodies(body))
-    worker = stopped(engine, body)
-    wait_until(lambda: engine._attempts["one"].leaving)
-    body.end.set()
-    worker.join()
-    assert (body.done, getattr(engine.get("one"), "status", "")) == ([1], QUEUED)
-    assert [step.key for step in engine.steps("one")] == ["first"]
-    assert engine.resume("one").result() == 2
-    assert body.done == [1, 2]
-
-
-def test_a_step_that_takes_too_long_is_another_worker_s(engines: Open) -> None:
-    body = Stoppable()
-    engine = engines(bodies=bodies(body), grace=0.0)
-    stopped(engine, body).join()
-    assert getattr(engine.get("one"), "status", "") == QUEUED
-    body.over.wait()
-    handle = engine.resume("one")
-    body.end.set()
-    assert handle.result() == 2
-    # What the first attempt was about to record is nowhere.
-    assert [step.key for step in engine.steps("one")] == ["first", "second"]
+# What a process has lost.
 
 
 def test_who_has_lost_a_run_does_not_wait_for_it(engines: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     body, other = Stoppable(), Stoppable()
-    engine = engines(bodies=bodies(body), ttl=0.3)
+    engine = engines(bodies={**BODIES, "stoppable": body}, ttl=0.3)
     with monkeypatch.context() as still:
         still.setattr(Attempt, "look", lambda attempt: None)  # a process that stands still renews nothing
         handle = engine.start(Job("stoppable", "j", {}), id="one")
-        body.begun.wait()
-        second = engines(bodies=bodies(other), grace=0.0)
+        happens(body.begun)
+        second = engines(bodies={**BODIES, "stoppable": other}, grace=0.0)
         wait_until(lambda: taken(second))
+        still.setattr("harnpy.workflow.engines.local._CLOSING", 0.0)
         second.close()
     with pytest.raises(LeaseLost, match="lease on run:one was lost"):
-        handle.result(10.0)
+        handle.result(PATIENCE)
     with pytest.raises(LeaseLost):
         list(handle.events())
     body.end.set()
@@ -338,15 +276,15 @@ def test_a_store_that_was_deleted_is_noticed(tmp_path: Path, kind: str) -> None:
     if "sqlite" not in kind:
         pytest.skip("is about a file")
     body = Stoppable()
-    engine = LocalEngine(f"sqlite:{tmp_path}/runs.db", bodies(body), ttl=0.3)
+    engine = LocalEngine(f"sqlite:{tmp_path}/runs.db", {**BODIES, "stoppable": body}, ttl=0.3)
     handle = engine.start(Job("stoppable", "j", {}), id="one")
-    body.begun.wait()
+    happens(body.begun)
     (tmp_path / "runs.db").unlink()
     with pytest.raises(
         NoStore, match=r"runs\.db any more: its file was deleted or replaced while it was open"
     ):
-        handle.result(10.0)
-    assert body.over.wait(5.0)
+        handle.result(PATIENCE)
+    happens(body.over)
     body.end.set()
     engine.close()
 
@@ -380,14 +318,14 @@ def test_a_step_is_one_append_and_no_look(
         monkeypatch.setattr(RunLog, "append_steps", append)
 
     monkeypatch.setattr(RunLog, "append_steps", append)
-    engine.start(job("steps", journal, count=20)).result()
+    engine.start(job("steps", journal, count=20)).result(PATIENCE)
     assert asked == ["append"] * 20
 
 
 def test_a_long_list_is_a_few_pages(engines: Open, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engines()
     for number in range(5):
-        engine.start(job("steps", journal), id=f"run{number}").result()
+        engine.start(job("steps", journal), id=f"run{number}").result(PATIENCE)
     monkeypatch.setattr("harnpy.workflow.engines.local.PAGE", 1)
     pages: list[int] = []
     real = engine.store.heads
@@ -403,7 +341,7 @@ def test_a_long_list_is_a_few_pages(engines: Open, journal: Journal, monkeypatch
 
 def test_an_engine_opens_its_store_and_closes_it(url: str, kind: str, journal: Journal) -> None:
     engine = open_engine("local", url, bodies=BODIES)
-    assert engine.start(job("steps", journal), id="one").result()
+    assert engine.start(job("steps", journal), id="one").result(PATIENCE)
     engine.close()
     store = open_store(url)
     shared = open_engine("local", store, bodies=BODIES)

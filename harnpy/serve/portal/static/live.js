@@ -68,7 +68,7 @@ const KINDS = {
   },
   gone(_, close) {
     close();
-    if (list) trouble("This session was deleted.");
+    if (list) trouble("This session is gone.");
   },
 };
 

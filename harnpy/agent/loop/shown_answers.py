@@ -1,0 +1,121 @@
+"""Showing the model's answers piece by piece: to watches of the session, the sender of the turn, and the
+loop's option `on_chunk`. Spec: 07 §6.9, 10 §C10.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harnpy.llm.text_format import visible_so_far, visible_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harnpy.agent.tasks import Tasks
+    from harnpy.formats.dicts import Dict
+    from harnpy.llm.reply import Reply
+    from harnpy.llm.request import Request
+    from harnpy.session.conversation import Conversation
+
+#: An answer with markup is looked at anew when it has grown by one of so many parts.
+_PARTS = 32
+
+
+class ShownAnswers:
+    """Shows each answer of one loop as it comes, and what is missing once it is there.
+
+    In text format its markup isn't shown. What was shown too early is replaced, but for the sender, who can't
+    take anything back: they get such an answer once it is there. ``on_chunk`` gets ``{text, start}``; it is
+    called where the loop waits for its model, so it may wait, too.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        tasks: Tasks,
+        on_chunk: Callable[[Dict], Any] | None,
+        *,
+        is_native: bool,
+    ) -> None:
+        self._conversation = conversation
+        self._tasks = tasks
+        self._on_chunk = on_chunk
+        self._is_native = is_native
+        self._begin()
+
+    def _begin(self, prefill: str = "") -> None:
+        self._prefill = prefill
+        self._came: list[str] = []  # of the answer itself
+        self._size = self._looked = 0
+        self._shown = ""
+        self._untold: list[str] = []
+        self._is_told = False
+
+    @property
+    def reports(self) -> bool:
+        """Return whether `tell` is to be called while the model answers."""
+        return self._on_chunk is not None
+
+    def began(self, request: Request) -> None:
+        """Take notice that a model is asked, for the first time or again."""
+        self._begin(request.prefill or "")
+        self._conversation.start_answer()
+
+    def piece(self, text: str) -> None:
+        """Show the next piece of its text."""
+        text = text if self._came else self._prefill + text
+        self._came.append(text)
+        if self._is_native:
+            self._show(text)
+            self._conversation.show_sender(text)
+            return
+        self._size += len(text)
+        if self._is_watched and self._size - self._looked >= self._looked // _PARTS:
+            self._looked = self._size
+            self._show_up_to(visible_so_far("".join(self._came)))
+
+    def tell(self) -> None:
+        """Call the loop's option with what has come since."""
+        text, self._untold = "".join(self._untold), []
+        if text and self._on_chunk is not None:
+            start, self._is_told = not self._is_told, True
+            self._on_chunk({"text": text, "start": start})
+
+    def ended(self, reply: Reply) -> None:
+        """Take the whole answer, and show what wasn't yet."""
+        text = self._prefill + reply.text
+        if not self._is_native:
+            self._end(visible_text(text))
+        elif not self._came:
+            self._end(text)
+        self.tell()
+        self._begin()
+        self._tasks.go_on()
+
+    def _end(self, text: str) -> None:
+        if self._is_watched:
+            if not text.startswith(self._shown):
+                self._start_again()
+            self._show_up_to(text)
+        seen = self._conversation.show_sender(text) if text else None
+        if seen is not None:
+            seen.result()
+
+    @property
+    def _is_watched(self) -> bool:
+        return self._on_chunk is not None or self._conversation.is_watched
+
+    def _start_again(self) -> None:
+        self._conversation.start_answer()
+        self._shown, self._untold, self._is_told = "", [], False
+
+    def _show_up_to(self, text: str) -> None:
+        """Show an answer up to there, as far as that goes on what was shown."""
+        if len(text) > len(self._shown) and text.startswith(self._shown):
+            self._show(text[len(self._shown) :])
+            self._shown = text
+
+    def _show(self, text: str) -> None:
+        self._conversation.show(text)
+        if self._on_chunk is not None:
+            self._untold.append(text)
