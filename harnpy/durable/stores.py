@@ -84,6 +84,9 @@ class RecordedStore:
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         return self._journal.at_once(READ, lambda: int(self._real.changes(kind, name, after, timeout)))
 
+    def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
+        return self._journal.at_once(READ, lambda: dict(self._real.versions(kind, names)))
+
     def fsck(self, *, repair: bool = False) -> Any:
         return self._journal.at_once(SESSION, lambda: self._real.fsck(repair=repair))
 

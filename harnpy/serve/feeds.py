@@ -289,15 +289,16 @@ class Feeds:
 
     def _news(self, feeds: list[tuple[str, Feed]]) -> list[tuple[Feed, list[t.Event] | None, list[Answer]]]:
         found: list[tuple[Feed, list[t.Event] | None, list[Answer]]] = []
+        versions = self._store.versions(KIND, [id for id, _ in feeds])
         for id, feed in feeds:
             answers: list[Answer] = []
             if feed.turns and not feed.live.answers:
                 feed.shared = feed.shared or feed.live.shared_answers()
                 answers = [] if feed.shared is None else feed.shared.read(feed.turns)
-            head = self._store.head(KIND, id)
-            if head is None:
+            version = versions.get(id)
+            if version is None:
                 found.append((feed, None, answers))
-            elif head.version > feed.version:
+            elif version > feed.version:
                 found.append((feed, _appended(feed), answers))
             elif answers:
                 found.append((feed, [], answers))

@@ -62,19 +62,26 @@ class Sending:
         self.key = key
         self.feed = feed
         self.task: asyncio.Task[TurnResult] | None = None
+        #: Whether the log has its end. What is behind that is over soon.
+        self.is_over = False
+        self._turn: int | None = None
         self._begun = asyncio.Event()
 
     @property
     def is_running(self) -> bool:
         return self.task is not None and not self.task.done()
 
-    def begin(self) -> None:
+    def begin(self, turn: int | None = None) -> None:
+        """Note that the turn is in the log, and the number of its first event."""
+        self._turn = turn
         self._begun.set()
 
     def look_at(self, event: t.Event) -> None:
         """Take notice of an event of the session."""
         if event.type == kinds.TURN_STARTED and event.data.get("key") == KEYS + self.key:
-            self.begin()
+            self.begin(event.seq)
+        elif event.type == kinds.TURN_COMPLETED and event.turn is not None and event.turn == self._turn:
+            self.is_over = True
 
     @property
     def has_begun(self) -> bool:
@@ -133,6 +140,9 @@ class Sends:
         Raises `SessionBusy` while another turn runs, and what keeps this one from beginning.
         """
         running = self.running(id)
+        if running is not None and running.is_over and running.key != key:
+            await self.wait(running)
+            running = self.running(id)
         if running is None:
             known = await self._blocking(lambda: self.known(id, key))
             if known is not None and known.status != "running":
@@ -200,7 +210,7 @@ class Sends:
         if await self._blocking(partial(self._takes_keys, sending.id, options.get("agent"))):
             resumed = await self._blocking(partial(shown.find_turn, live, sending.key))
             if resumed is not None:
-                sending.begin()
+                sending.begin(resumed.seq)
             elif options:
                 await self._blocking(partial(live.set, OPTIONS, note))
             return await self._prompting(sending.id, prompt, KEYS + sending.key, options)
@@ -236,7 +246,7 @@ class Sends:
     def cancel(self, id: str, key: str | None = None) -> bool:
         """Cancel the turn that runs here, if it is that of the key."""
         running = self.running(id)
-        if running is None or running.task is None or key not in (None, running.key):
+        if running is None or running.task is None or running.is_over or key not in (None, running.key):
             return False
         return running.task.cancel()
 

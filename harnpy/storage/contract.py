@@ -355,6 +355,9 @@ class Store(Protocol):
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         """Wait up to ``timeout`` seconds for the stream to be longer than ``after``. Return its version."""
 
+    def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
+        """Return the versions of those of the streams that somebody has written. One look, however many."""
+
     def fsck(self, *, repair: bool = False) -> FsckReport:
         """Check everything; repair what can be repaired without losing anything that can be read."""
 
@@ -462,6 +465,13 @@ class BaseStore:
     ) -> Lease:
         self.check_open()
         return self.leases.take(key, owner, ttl, wait, check)
+
+    def head(self, kind: str, name: str) -> Head | None:
+        raise NotImplementedError
+
+    def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
+        heads = ((name, self.head(kind, name)) for name in names)
+        return {name: head.version for name, head in heads if head is not None}
 
     def flush(self) -> None:
         """Check that the store is open: most stores acknowledge what is on the medium."""

@@ -308,6 +308,9 @@ class DeferredStore(BaseStore):
     def changes(self, kind: str, name: str, after: int, timeout: float) -> int:
         return self._store.changes(kind, name, after, timeout)
 
+    def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
+        return self._store.versions(kind, names)
+
     def fsck(self, *, repair: bool = False) -> FsckReport:
         return self._written().fsck(repair=repair)
 

@@ -563,6 +563,17 @@ class TestStores:
         thread.join()
         assert store.changes("session", "s", 0, 60) == 1
 
+    def test_the_versions_of_many_streams_are_one_look(self, store: Store) -> None:
+        for number, name in enumerate(("a", "b's", "ü")):
+            stream = store.stream("session", name, NOTES)
+            stream.append(notes(1, *["x"] * (number + 1)), 0)
+        store.branch(store.stream("session", "ü", NOTES), "fork", Note(1, "A"))
+        store.stream("other", "c", NOTES).append(notes(1, "x"), 0)
+        store.delete("session", "a")
+        found = store.versions("session", ["a", "b's", "ü", "fork", "c", "none"])
+        assert found == {"b's": 2, "ü": 3, "fork": 3}
+        assert store.versions("session", []) == {}
+
     # Ends.
 
     def test_a_sound_store_has_no_findings(self, store: Store) -> None:

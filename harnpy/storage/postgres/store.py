@@ -358,6 +358,10 @@ FROM harn.streams s LEFT JOIN harn.streams p ON p.sid = s.parent AND p.deleted I
 WHERE s.kind = %(kind)s AND s.deleted IS NULL
 """
 _KINDS = "SELECT kind, count(*) FROM harn.streams WHERE deleted IS NULL AND version > 0 GROUP BY kind"
+_VERSIONS = """
+SELECT name, version FROM harn.streams
+WHERE kind = %(kind)s AND name = ANY(%(names)s::text[]) AND deleted IS NULL AND version > 0
+"""
 _FILTERS = """
 AND (%(statuses)s::text[] IS NULL OR s.status = ANY(%(statuses)s)) AND s.status <> ALL(%(without)s::text[])
 AND (%(agent)s::text IS NULL OR s.agent = %(agent)s) AND (%(parent)s::text IS NULL OR p.name = %(parent)s)
@@ -462,6 +466,9 @@ class PostgresStore(BaseStore):
                     return found
                 announced.wait(min(left, _POLL))
                 announced.clear()
+
+    def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
+        return dict(self._database.read(_VERSIONS, {"kind": kind, "names": [*names]}))
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         return fsck(self._database, repair=repair)

@@ -315,6 +315,16 @@ def find_stream(db: Connection | Cursor, kind: str, name: str) -> Found | None:
     return None if row is None else Found(*row)
 
 
+def versions(db: Connection, kind: str, names: Sequence[str]) -> dict[str, int]:
+    """Return the versions of those of the streams that somebody has written."""
+    found = db.execute(
+        "SELECT name, version FROM current WHERE kind = ? AND version > 0 "
+        "AND name IN (SELECT value FROM json_each(?))",
+        (kind, encode([*names]).decode()),
+    )
+    return dict(found.fetchall())
+
+
 def branch_stream(
     cursor: Cursor,
     kind: str,

@@ -494,6 +494,10 @@ class SqliteStore(BaseStore):
                 return version
             self._commits.wait(seen, min(left, _POLL))
 
+    def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
+        with self._reading() as db:
+            return records.versions(db, kind, names)
+
     def _version(self, kind: str, name: str) -> int:
         with self._reading() as db:
             found = records.find_stream(db, kind, name)
