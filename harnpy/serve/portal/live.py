@@ -9,6 +9,7 @@ gone     {}              nothing comes any more: the session is deleted, the run
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import TYPE_CHECKING, Any
 
 from harnpy.client import types as t
@@ -49,6 +50,7 @@ async def session_stream(
     earlier = await service.history(caller, id, after=max(0, after - PAGE), limit=PAGE)
     learn((each for each in earlier.entries if each.seq <= after), reader.names)
     tokens = (await service.window(caller, id)).tokens
+    ended = 0
     sent: dict[str, Markup] = {}
     for part in _changed(regions_of(session, tokens, caller, client), sent):
         yield part
@@ -57,11 +59,16 @@ async def session_stream(
             if event is None:
                 yield ALIVE
             elif isinstance(event, t.Chunk):
-                yield frame("chunk", {"text": event.text, "start": event.start})
+                if event.turn != ended:
+                    yield frame("chunk", {"text": event.text, "start": event.start})
             else:
+                if event.type == kinds.TURN_COMPLETED:
+                    # What it has begun to say and was kept from saying is nothing that was said.
+                    ended = event.turn or 0
+                    yield frame("chunk", {"text": "", "start": True}, event.seq)
                 if event.type == kinds.LEAF_MOVED:
                     shown, _ = await stretch(service, caller, id, event.seq + 1)
-                    yield frame("all", {"html": str(entries(shown, reader))}, event.seq)
+                    yield frame("all", {"html": str(await to_thread(entries, shown, reader))}, event.seq)
                 elif event.type in SAID:
                     yield frame("entries", {"html": str(entries([entry(event)], reader))}, event.seq)
                 if event.type in _RESIZING:

@@ -6,6 +6,7 @@ sends those that have changed.
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import TYPE_CHECKING
 
 from harnpy.formats import markup
@@ -59,7 +60,9 @@ async def session_page(service: Service, caller: Caller, id: str, query: Mapping
     before = _number(query.get("before"))
     client = query.get("client") or new_client()
     shown, earlier = await stretch(service, caller, id, before or session.seq + 1)
-    talk = element("ol", entries(shown, Reader(id, caller.may("write"), {})), class_="talk", id="entries")
+    reader = Reader(id, caller.may("write"), {})
+    # In a thread: a page of long answers takes a while, and nobody's events wait for it.
+    talk = element("ol", await to_thread(entries, shown, reader), class_="talk", id="entries")
     regions = regions_of(session, (await service.window(caller, id)).tokens, caller, client)
     conversation = element(
         "section",
@@ -113,8 +116,8 @@ def _dock(regions: Mapping[str, Markup]) -> Markup:
         element("button", "New entries ↓", id="newer", type="button", hidden=True),
         regions["requests"],
         element("p", id="trouble", role="alert"),
-        regions["control"],
         regions["running"],
+        regions["control"],
         class_="dock",
     )
 
@@ -125,7 +128,6 @@ def _about(session: t.Session) -> Markup:
         ("Session", markup.mono(session.id)),
         ("Owner", session.owner),
         ("Begun", time(session.created_at)),
-        ("Events", markup.count(session.seq)),
     ]
     return element(
         "section",
@@ -143,7 +145,7 @@ def regions_of(session: t.Session, tokens: int, caller: Caller, client: str) -> 
     may_write = caller.may("write")
     requests = [request_card(request, caller.may("approve")) for request in session.requests]
     made: dict[str, tuple[str, Child]] = {
-        "state": ("span", state_of(session)),
+        "state": ("span", markup.pill("running") if session.running else state_of(session)),
         "facts": ("div", _facts(session, tokens)),
         "requests": ("div", requests),
         "control": ("div", _control(session, client, may_write)),

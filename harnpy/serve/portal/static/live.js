@@ -62,10 +62,7 @@ const KINDS = {
     say("", true);
   },
   chunk: ({ text, start }) => say(text, start),
-  region({ id, html }) {
-    put(id, html);
-    if (id === "running" && !document.getElementById(id).firstChild) say("", true);
-  },
+  region: ({ id, html }) => put(id, html),
   gone(_, close) {
     close();
     if (list) trouble("This session is gone.");
