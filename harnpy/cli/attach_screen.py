@@ -167,16 +167,24 @@ class Screen:
 
 def last_rows(text: str, width: int, most: int) -> list[str]:
     """Return the last rows that a text takes on a screen of that width, harmless."""
-    most = max(most, 1)
     rows: list[str] = []
-    # More than all rows can hold: a long answer isn't wrapped from its beginning again with each piece.
-    for line in harmless(text[-width * most :]).split("\n"):
-        row, used = "", 0
-        for letter in line:
-            size = cells(letter)
-            if used + size > width:
-                rows.append(row)
-                row, used = "", 0
-            row, used = row + letter, used + size
-        rows.append(row)
-    return rows[-most:]
+    end = len(text)
+    # From its end: with each piece of a long answer, the lines that can't be seen are left alone.
+    while end >= 0 and len(rows) < most:
+        begin = text.rfind("\n", 0, end) + 1
+        rows = [*_rows(harmless(text[begin:end]), width), *rows]
+        end = begin - 1
+    return rows[-max(most, 1) :]
+
+
+def _rows(line: str, width: int) -> list[str]:
+    if line.isascii():
+        return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    rows, row, used = [], "", 0
+    for letter in line:
+        size = cells(letter)
+        if used + size > width:
+            rows.append(row)
+            row, used = "", 0
+        row, used = row + letter, used + size
+    return [*rows, row]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two signs of life, and between two looks at the session while a turn runs.
 _BEAT, _GLANCE = 10.0, 1.0
+#: Seconds in which what comes is looked at once.
+_TOGETHER = 0.05
 #: Seconds that leaving may take.
 _GOODBYE = 2.0
 #: Messages that are shown of what was said before.
@@ -254,19 +256,21 @@ class Attachment:
 
     async def _beat(self) -> None:
         """Look at the session when there is news, and say every now and then that this client is there."""
-        last = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        due = clock() + _BEAT
         while True:
+            left = max(due - clock(), 0.0)
             try:
-                async with asyncio.timeout(_GLANCE if self.is_running else _BEAT):
+                async with asyncio.timeout(min(left, _GLANCE) if self.is_running else left):
                     await self._news.wait()
-                await asyncio.sleep(0.05)  # what comes at once is looked at once
+                await asyncio.sleep(_TOGETHER)
             except TimeoutError:
                 pass
             self._news.clear()
-            await self._look()
-            if asyncio.get_running_loop().time() - last >= _BEAT:
-                last = asyncio.get_running_loop().time()
+            if clock() >= due:
+                due = clock() + _BEAT
                 await self._say_hello()
+            await self._look()
 
     async def _say_hello(self) -> None:
         try:

@@ -216,6 +216,9 @@ def test_a_watch_without_a_place_begins_with_what_comes(serve: Any, connect: Any
         5,
     ]
     assert [asked.headers.get("last-event-id") for asked in server.asked] == [None, "3", "3"]
+    gone = problem(404, "not_found", "session 's' was not found")
+    found = connect(serve([stream(event(4), cut=True), gone]).url).items("watch", "s", 3)
+    assert [each.seq for each in found] == [4]
     (first,) = connect(serve(answers).url).items("watch", "s", most=1)
     assert isinstance(first, Event)
 
