@@ -57,7 +57,8 @@ _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-#: What every response has, unless it has its own.
+#: What every response has, unless it has its own; but for the last two those to callers with a key, which are
+#: no browsers.
 _HEADERS = {
     b"content-security-policy": _POLICY,
     b"x-content-type-options": b"nosniff",
@@ -69,6 +70,7 @@ _HEADERS = {
 
 
 _PAIRS = tuple(_HEADERS.items())
+_FOR_PROGRAMS = _PAIRS[:-2]
 
 
 class Asking(NamedTuple):
@@ -143,7 +145,10 @@ class Door:
             return
         response = _Response(send, scope)
         try:
-            await self._pass(scope, Asking.of(scope), receive, response)
+            asking = Asking.of(scope)
+            if asking.key is not None:
+                response.usual = _FOR_PROGRAMS
+            await self._pass(scope, asking, receive, response)
         except Refused as refusal:
             await response.refuse(refusal)
         except admission.Refused as refusal:
@@ -408,6 +413,7 @@ class _Response:
         self._send = send
         self._scope = scope
         self._is_over = False
+        self.usual = _PAIRS
         self.has_begun = False
         #: It was given up while it waited for its reader.
         self.is_stalled = False
@@ -415,7 +421,7 @@ class _Response:
     async def __call__(self, message: AsgiMessage) -> None:
         kind = message["type"]
         if kind == "http.response.start":
-            message = {**message, "headers": _with_usual(message["headers"])}
+            message = {**message, "headers": self._with_usual(message["headers"])}
             self.has_begun = True
         elif kind == "http.response.body":
             if self._is_over or not self.has_begun:
@@ -436,7 +442,7 @@ class _Response:
         if prefix != "http" and "websocket.http.response" not in self._scope.get("extensions", {}):
             await self._send({"type": "websocket.close", "code": 4000 + status})
             return
-        start = {"type": f"{prefix}.response.start", "status": status, "headers": _with_usual(headers)}
+        start = {"type": f"{prefix}.response.start", "status": status, "headers": self._with_usual(headers)}
         await self._send(start)
         await self._send({"type": f"{prefix}.response.body", "body": body})
 
@@ -458,9 +464,8 @@ class _Response:
             own.append((b"retry-after", b"%d" % refusal.seconds))
         await self.answer(status, own, body)
 
-
-def _with_usual(headers: Headers) -> Headers:
-    own = {name for name, _ in headers}
-    if own.isdisjoint(_HEADERS):
-        return [*headers, *_PAIRS]
-    return [*headers, *(pair for pair in _PAIRS if pair[0] not in own)]
+    def _with_usual(self, headers: Headers) -> Headers:
+        own = {name for name, _ in headers}
+        if own.isdisjoint(_HEADERS):
+            return [*headers, *self.usual]
+        return [*headers, *(pair for pair in self.usual if pair[0] not in own)]
