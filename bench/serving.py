@@ -3,7 +3,8 @@
     python bench/serving.py [--rounds N] [--requests N] [--watchers N] [--sessions N] [--seconds N] [--check]
 
 Requests of a session's window, over kept connections, beside a bare Starlette handler that returns the
-same bytes: on the same server (uvicorn), each in a process of its own, in turns; a row is the median of the rounds.
+same bytes: on the same server (uvicorn), each in a process of its own, in turns; a row is the median of the
+rounds.
 Then the memory of the server with idle watchers, and the time from an event to those who watch it: so many
 sessions, each with a watcher and ten messages a second, by the 95th percentile.
 """
