@@ -236,8 +236,7 @@ class Door:
             principal, scopes, limits = session.principal, scopes_of(session), limits_of(session)
         if asking.key is None and (scope["type"] == "websocket" or scope["method"] not in _SAFE):
             self._check_origin(asking)
-        if limits.requests_per_minute is not None:
-            self._rates.count(handle_of(token), limits.requests_per_minute)
+        self._count(token, limits)
         scope[CALLER] = Caller(principal, scopes, limits)
         return token
 
@@ -272,19 +271,38 @@ class Door:
     ) -> None:
         if asking.origin is not None:
             self._check_origin(asking)
-        await self._caller(scope, asking, None)
+        token = await self._caller(scope, asking, None)
+        code = _RESTART
+
+        async def received() -> AsgiMessage:
+            nonlocal code
+            message = await receive()
+            try:
+                if message["type"] == "websocket.receive":
+                    self._count(token, scope[CALLER].limits)
+            except Refused as refusal:
+                code = 4000 + refusal.status
+                return {"type": "websocket.disconnect", "code": code}
+            return message
 
         async def sent(message: AsgiMessage) -> None:
             async with asyncio.timeout(self._bounds.seconds):
                 await send(message)
 
-        await self._app(scope, _until(self._closing, receive, _CLOSED), sent)
-        if self._closing.done():
-            await send({"type": "websocket.close", "code": _CLOSED["code"]})
+        closed = {"type": "websocket.disconnect", "code": code}
+        await self._app(scope, _until(self._closing, received, closed), sent)
+        if self._closing.done() or code != _RESTART:
+            await send({"type": "websocket.close", "code": code})
+
+    def _count(self, token: str, limits: t.Limits) -> None:
+        """Count a request, or a message of a WebSocket. Raises `Refused`."""
+        if limits.requests_per_minute is not None:
+            self._rates.count(handle_of(token), limits.requests_per_minute)
 
 
 _GONE = {"type": "http.disconnect"}
-_CLOSED = {"type": "websocket.disconnect", "code": 1012}
+#: Why a WebSocket is closed: the server may be back soon. The codes from 4000 on are an HTTP status behind 4.
+_RESTART = 1012
 _END = {"type": "http.response.body", "body": b""}
 
 
