@@ -284,7 +284,7 @@ class PipelineAgent:
     def __init__(self, file: str, source: str, description: str, new_vm: Callable[[str], Vm]) -> None:
         self.name = os.path.basename(file).removesuffix(_EXTENSION)
         self.description = description
-        self._file = file
+        self.file = file
         self._source = source
         self._new_vm = new_vm
 
@@ -293,13 +293,13 @@ class PipelineAgent:
         it."""
         from harnpy.builtins.bridge.live_sessions import sessions_of
 
-        vm = self._new_vm(self._file)
+        vm = self._new_vm(self.file)
         sessions_of(vm).stores.lend(store)
         vm.unguarded.people = People(person.ask)
         for name, value in {"session_id": session_id, **given}.items():
             vm.set_global(name, value)
         try:
-            return await vm.run_async(self._source, file=self._file)
+            return await vm.run_async(self._source, file=self.file)
         except ExitRequest as request:
             raise VmError(f"the program called exit({request.code})") from None
 
@@ -370,6 +370,11 @@ class Agents:
 
     def description(self, name: str) -> str:
         return self._named(name).description
+
+    def file(self, name: str) -> str | None:
+        """Return the file of a program; None for a definition."""
+        agent = self._named(name)
+        return agent.file if isinstance(agent, PipelineAgent) else None
 
     def definition(self, name: str) -> AgentDef | None:
         """Return the definition that sessions of the agent are made of; None for a program."""

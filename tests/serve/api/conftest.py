@@ -37,6 +37,9 @@ class Answering:
     def definition(self, name: str) -> Any:
         return None
 
+    def file(self, name: str) -> str | None:
+        return None
+
     async def prompt(self, runtime: Any, id: str, prompt: Any, **options: Any) -> Any:
         text = str(prompt)
         self.runs += 1
