@@ -13,7 +13,7 @@ from harnpy.formats import markup
 from harnpy.formats.markup import Markup, element, joined
 from harnpy.serve.portal.sessions import link_to, state_of, title_of
 from harnpy.serve.portal.shell import address, button, crumbs, page, time
-from harnpy.serve.portal.transcript import ACTS, PAGE, Reader, entries
+from harnpy.serve.portal.transcript import ACTS, PAGE, STEP_TYPES, Reader, entries, with_steps
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: How many events are first looked through for the entries of a page.
 _SPAN = 2 * PAGE
+#: How far before an entry its step may be, and how many events are asked for at once.
+_NEAR, _MOST = 20, 1000
 
 
 async def stretch(service: Service, caller: Caller, id: str, before: int) -> tuple[list[t.Entry], bool]:
@@ -37,7 +39,18 @@ async def stretch(service: Service, caller: Caller, id: str, before: int) -> tup
         begin = max(0, before - 1 - span)
         found = [*await _between(service, caller, id, begin, before), *found]
         before, span = begin + 1, span * 2
-    return found[-PAGE:], before > 1 or len(found) > PAGE
+    return await _with_steps(service, caller, id, found[-PAGE:]), before > 1 or len(found) > PAGE
+
+
+async def _with_steps(service: Service, caller: Caller, id: str, said: list[t.Entry]) -> list[t.Entry]:
+    """Return entries with what the steps that made them have left in the log."""
+    steps: list[t.Event] = []
+    at: int | None = max(0, said[0].seq - _NEAR) if said else None
+    while at is not None and at < said[-1].seq:
+        page = await service.events(caller, id, after=at, limit=_MOST, types=list(STEP_TYPES))
+        steps += page.events
+        at = page.next
+    return with_steps(said, steps)
 
 
 async def _between(service: Service, caller: Caller, id: str, after: int, before: int) -> list[t.Entry]:

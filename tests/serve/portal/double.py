@@ -90,10 +90,11 @@ class Double:
         found = [each for each in self.entries.get(id, ()) if each.seq > after]
         return t.History(entries=found[:limit], next=found[limit - 1].seq if len(found) > limit else None)
 
-    async def events(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.EventList:
-        return t.EventList(
-            events=[each for each in self.feed if isinstance(each, t.Event) and each.seq > after]
-        )
+    async def events(
+        self, caller: Caller, id: str, *, after: int = 0, types: list[str] | None = None, **_: Any
+    ) -> t.EventList:
+        known = [each for each in self.feed if isinstance(each, t.Event) and each.seq > after]
+        return t.EventList(events=[each for each in known if types is None or each.type in types])
 
     async def watch(
         self, caller: Caller, id: str, *, after: int | None = None, **_: Any

@@ -104,6 +104,11 @@ def shown(service: Any, path: str, caller: Caller = ALL) -> Outline:
     return Outline(request(service, "GET", path, caller).text)
 
 
+def ids_of(page: Outline) -> list[str]:
+    """Return the ids of the entries."""
+    return [known["id"] for known in page.find("li") if "id" in known]
+
+
 def filled(said: str = "said") -> Double:
     """A service in which everything that anybody can say is ``said``."""
     call = {"type": "tool_use", "id": "c1", "name": said, "input": {said: said}}
@@ -149,7 +154,7 @@ def filled(said: str = "said") -> Double:
         entries={"one": talk, "two": talk[:3]},
         clients_of={"one": t.ClientList(clients=clients, controller="terminal")},
         requests_open=[
-            t.Request(id="r/1", session="one", kind="approval", prompt=said, since=said, tool=said, args=said),
+            t.Request(id="r/1", session="one", kind="approval", prompt=said, since="", tool=said, args=said),
             t.Request(id="r2", session="one", kind="question", prompt=said, since=said),
             t.Request(id="r3", session=None, run="going", kind="question", prompt=said, since=said),
         ],
@@ -210,7 +215,7 @@ def test_what_anybody_said_is_only_text(path: str, said: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "[a](javascript:alert(1))", "[a](JavaScript:alert(1))", "<javascript:alert(1)>", "[a](data:text/html,x)",
+        "[a](javascript:alert(1))", "[a](JavaScript:alert(1))", "<javascript:alert(1)>", "[a](data:,x)",
         "[a][b]\n\n[b]: vbscript:x", "![a](https://evil.example/x.png)", "<img src=x onerror=alert(1)>",
         "[a](//evil.example)", "[a](/sessions/one/close)", "<script>alert(1)</script>", "[a](java\tscript:x)",
         "`<b>`", "```\n</pre><script>\n```", "```x\" onclick=\"y\n```", "[a](<https://x\" onclick=\"y>)",
@@ -250,7 +255,7 @@ def test_a_chain_of_forks_of_any_length_is_shown() -> None:
 def test_a_session_shows_its_transcript_folded_where_it_is_long() -> None:
     page = shown(filled(), "/sessions/one")
     assert page.find("div", role="log", **{"aria-live": "polite"})
-    assert [known["id"] for known in page.find("li") if known.get("id")] == [
+    assert ids_of(page) == [
         "e2",
         "e4",
         "e5",
@@ -267,16 +272,30 @@ def test_a_session_shows_its_transcript_folded_where_it_is_long() -> None:
     assert "1\N{NARROW NO-BREAK SPACE}234" in page.text  # tokens
 
 
+def test_entries_have_what_their_steps_have_cost_and_thought() -> None:
+    service = Double(infos={"one": info("one", seq=20)})
+    service.entries["one"] = [entry(n, "assistant", f"no {n}") for n in (12, 15)]
+    service.feed = [
+        event(10, "step_completed", usage={"input_tokens": 1200, "output_tokens": 34}),
+        event(11, "transcript_event", kind="private_reasoning", text="Hm."),
+        event(14, "step_completed", usage={"input_tokens": "many"}),
+    ]
+    service.feed[0].cost = 0.25  # type: ignore[union-attr]
+    page = shown(service, "/sessions/one")
+    assert page.text.count("1\N{NARROW NO-BREAK SPACE}200 in · 34 out · $0.2500") == 1
+    assert page.text.count("Thinking") == 1
+
+
 def test_a_long_session_shows_its_last_entries_and_leads_to_the_rest() -> None:
     service = Double(infos={"one": info("one", seq=5001)})
     service.entries["one"] = [entry(n * 5, "user", f"no {n}") for n in range(1, 1001)]
     page = shown(service, "/sessions/one")
-    ids = [known["id"] for known in page.find("li") if known.get("id")]
+    ids = ids_of(page)
     assert (len(ids), ids[0], ids[-1]) == (200, "e4005", "e5000")
     assert page.find("a", href="/sessions/one?before=4005", rel="prev")
     assert page.find("section", class_="conversation") == []
     older = shown(service, "/sessions/one?before=4005")
-    ids = [known["id"] for known in older.find("li") if known.get("id")]
+    ids = ids_of(older)
     assert (len(ids), ids[0], ids[-1]) == (200, "e3005", "e4000")
     assert not [known for _, known in older.all if "data-live" in known]  # nothing comes behind these
 
@@ -313,7 +332,7 @@ def test_who_may_only_read_has_no_forms_for_more() -> None:
 
 def test_two_branches_are_side_by_side_with_ids_of_their_own() -> None:
     page = shown(filled(), "/sessions/one/compare/two")
-    assert [known["id"] for known in page.find("li") if known.get("id")] == [
+    assert ids_of(page) == [
         "left-5", "left-6", "left-7", "left-8", "right-5",
     ]  # fmt: skip
     assert "Both have the first 2 events." in page.text
