@@ -47,7 +47,14 @@ class Screen:
     def __init__(self) -> None:
         self._attachment: Attachment | None = None
         self._lines: asyncio.Queue[str] = asyncio.Queue()
-        self._buffer = Buffer(history=InMemoryHistory(), multiline=False, accept_handler=self._typed)
+        self._buffer = Buffer(
+            history=InMemoryHistory(),
+            multiline=False,
+            accept_handler=self._typed,
+            on_text_changed=self._changed_text,
+        )
+        #: The request that was open when the line was begun; None before that.
+        self._seen: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._app: Application[None] = Application(
             layout=self._layout(),
@@ -106,14 +113,22 @@ class Screen:
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
 
+    def _changed_text(self, buffer: Buffer) -> None:
+        if not buffer.text:
+            self._seen = None
+        elif self._seen is None and self._attachment is not None:
+            request = self._attachment.open_request()
+            self._seen = "" if request is None else request.id
+
     def _typed(self, buffer: Buffer) -> bool:
-        self._start(self._enter(buffer.text))
+        seen, self._seen = self._seen, None
+        self._start(self._enter(buffer.text, seen))
         return False
 
-    async def _enter(self, text: str) -> None:
+    async def _enter(self, text: str, seen: str | None) -> None:
         assert self._attachment is not None
         try:
-            await self._attachment.enter(text)
+            await self._attachment.enter(text, seen=seen)
         except (Refused, ApiError) as error:
             self.show(paint(f"! {harmless(str(error))}", "red", sys.stdout))
             if not self._buffer.text and not text.startswith("/"):

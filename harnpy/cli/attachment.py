@@ -169,6 +169,7 @@ class Attachment:
         self._width = width
         self._news, self._came, self._left = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._asked: set[str] = set()
+        self._seen: str | None = None
 
     # Beginning and end.
 
@@ -298,10 +299,10 @@ class Attachment:
     def is_running(self) -> bool:
         return self.session is not None and self.session.running is not None
 
-    def open_request(self, kind: str) -> Request | None:
-        """Return the oldest open request of that kind."""
+    def open_request(self, *kinds: str) -> Request | None:
+        """Return the oldest open request, of one of these kinds if there are any."""
         found = () if self.session is None else self.session.requests
-        return next((each for each in found if each.kind == kind), None)
+        return next((each for each in found if not kinds or each.kind in kinds), None)
 
     def status(self, width: int) -> str:
         """Return who controls, what is going on, the cost and the connection, on a line of that width."""
@@ -324,12 +325,14 @@ class Attachment:
 
     # What is typed.
 
-    async def enter(self, line: str, *, wait: bool = False) -> None:
+    async def enter(self, line: str, *, wait: bool = False, seen: str | None = None) -> None:
         """Carry out what was typed: a command, an answer to an approval, or a prompt, which is sent.
 
-        With ``wait`` it returns when the turn has ended. Raises `Refused` and `ApiError`.
+        With ``wait`` it returns when the turn has ended. ``seen`` is the id of the oldest request when the
+        person began to type, empty if there was none: no other one is answered without its id, for somebody
+        else may have answered that one meanwhile. Raises `Refused` and `ApiError`.
         """
-        line = line.strip()
+        line, self._seen = line.strip(), seen
         if line.startswith("/"):
             name, _, rest = line[1:].partition(" ")
             command = COMMANDS.get(name)
@@ -363,6 +366,8 @@ class Attachment:
             raise Refused(
                 "there is no approval to decide on" if kind == "approval" else "there is no question"
             )
+        if self._seen not in (None, found[0].id):
+            raise Refused("another request is open by now: look at it first")
         return found[0], rest
 
 

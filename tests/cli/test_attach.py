@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from harnpy.cli.attach_screen import last_rows
-from harnpy.cli.attachment import Attachment, event_text, message_text, request_text
-from harnpy.client import AsyncClient
+from harnpy.cli.attachment import Attachment, Refused, event_text, message_text, request_text
+from harnpy.client import ApiError, AsyncClient
 from harnpy.client.types import Event, Request, Session
 from tests.support import Command
 
 
 def event(type: str, **data: Any) -> Event:
     return Event(id="e", seq=1, type=type, time="", turn=None, cost=None, data=data)
+
+
+def session(**more: Any) -> Session:
+    facts: dict[str, Any] = dict.fromkeys(("agent", "label", "created_at", "updated_at"), "")
+    facts |= dict.fromkeys(("owner", "parent", "fork_seq", "messages"))
+    facts |= {"status": "active", "execution": "idle", "depth": 0, "cost": 1.25, "seq": 1, "revision": 1}
+    return Session(id="s", **facts, controller="desk", **more)
 
 
 @pytest.mark.parametrize(
@@ -81,20 +89,23 @@ def test_the_last_rows_of_an_answer() -> None:
 def test_the_status(width: int, shown: str) -> None:
     attachment = Attachment(AsyncClient("http://a"), "parcel-42-of-ada", "me", lambda text: None)
     request = Request(id="r", session="s", kind="question", prompt="?", since="")
-    facts: dict[str, Any] = dict.fromkeys(("agent", "label", "created_at", "updated_at"), "")
-    facts |= dict.fromkeys(("owner", "parent", "fork_seq", "messages"))
-    facts |= {
-        "id": "s",
-        "status": "active",
-        "execution": "idle",
-        "depth": 0,
-        "cost": 1.25,
-        "seq": 1,
-        "revision": 1,
-    }
-    attachment.session = Session(**facts, controller="desk", requests=[request])
+    attachment.session = session(requests=[request])
     assert attachment.status(width) == shown
     assert len(shown) <= width
+
+
+def test_only_the_request_that_was_seen_is_answered() -> None:
+    """Somebody else may have answered it while the person was typing, and another one may be open."""
+    attachment = Attachment(AsyncClient("http://127.0.0.1:1"), "s", "me", lambda text: None)
+    attachment.session = session(
+        requests=[Request(id="b", session="s", kind="approval", prompt="", since="")]
+    )
+    for line, seen in [("y", "a"), ("/allow", "a"), ("/deny no", "")]:
+        with pytest.raises(Refused, match=r"^another request is open by now: look at it first$"):
+            asyncio.run(attachment.enter(line, seen=seen))
+    for line, seen in [("y", "b"), ("/allow b", "a"), ("/deny", None)]:
+        with pytest.raises(ApiError, match="connection refused"):  # it was on its way
+            asyncio.run(attachment.enter(line, seen=seen))
 
 
 def test_wrong_ways_to_attach(harnpy: Command) -> None:
