@@ -340,7 +340,10 @@ class AcpAgent:
 
     @_answered
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
-        await self._opened_one(session_id).close()
+        opened = self._opened_one(session_id)
+        await opened.cancel()
+        await opened.outbox.sent()
+        await opened.close()
         self._open.pop(session_id, None)
         return schema.CloseSessionResponse()
 
@@ -420,7 +423,10 @@ class AcpAgent:
             raw_input=arguments,
         )
         options = [schema.PermissionOption(option_id=id, name=name, kind=id) for id, name, _ in _OPTIONS]
-        answer = await self._client.request_permission(opened.id, asked, options)
+        try:
+            answer = await self._client.request_permission(opened.id, asked, options)
+        except (RequestError, ConnectionError) as error:
+            return DENY, f"the client failed to ask its user: {error}"
         if isinstance(answer.outcome, schema.DeniedOutcome):
             return DENY, "the request was cancelled"
         chosen = answer.outcome.option_id
@@ -443,7 +449,10 @@ class AcpAgent:
             ),
         )
         await self._shown(opened)
-        answer = await self._client.create_elicitation(question, form)
+        try:
+            answer = await self._client.create_elicitation(question, form)
+        except (RequestError, ConnectionError) as error:
+            raise HumanCancelled(f"the client failed to ask its user: {error}") from None
         if not isinstance(answer, schema.AcceptElicitationResponse):
             raise HumanCancelled("the question was dismissed")
         return str((answer.content or {}).get("answer", ""))

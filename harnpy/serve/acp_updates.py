@@ -262,12 +262,13 @@ class Outbox:
             self._waiting.put_nowait(update)
 
     async def sent(self) -> None:
-        """Wait until everything is sent that was put."""
+        """Wait until everything is sent that was put, or nothing is any more."""
         reached = asyncio.get_running_loop().create_future()
         self._waiting.put_nowait(reached)
-        await reached
+        await asyncio.wait([reached, self._sending], return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
+        """Send nothing more."""
         self._sending.cancel()
         await asyncio.wait([self._sending])
 
@@ -302,7 +303,7 @@ class Following:
     async def __aexit__(self, *error: object) -> None:
         self._watch.close()
         self._task.cancel()
-        await asyncio.wait([self._task])
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def reach(self, seq: int) -> None:
         """Wait until the event of that number is in the outbox. Raises what the watch raises."""

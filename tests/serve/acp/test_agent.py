@@ -100,8 +100,12 @@ def test_one_turn_at_a_time_and_a_cancel_that_comes_at_once(served: Callable[...
         await asyncio.sleep(0)  # it is sent
         await place.agent.cancel(session_id=id)
         assert (await second).stop_reason == "cancelled"
+        third = asyncio.create_task(place.agent.prompt(session_id=id, prompt=GO))
+        await asyncio.sleep(0)
+        await place.agent.close_session(session_id=id)
+        assert (await third).stop_reason == "cancelled"
 
-    served(calling(WAIT, WAIT), work)
+    served(calling(WAIT, WAIT, WAIT), work)
 
 
 def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> None:
