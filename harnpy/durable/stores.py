@@ -17,7 +17,7 @@ from harnpy.storage.contract import FROM_THE_END, Head, Page
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.durable.journal import Journal
     from harnpy.storage.contract import Codec, HeadQuery, Record, Row, Store
@@ -90,6 +90,9 @@ class RecordedStore:
 
     def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
         return self._journal.at_once(READ, lambda: dict(self._real.versions(kind, names)))
+
+    def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        return self._journal.at_once(READ, lambda: dict(self._real.news(kind, known, timeout)))
 
     def fsck(self, *, repair: bool = False) -> Any:
         return self._journal.at_once(SESSION, lambda: self._real.fsck(repair=repair))
