@@ -88,8 +88,9 @@ class Follower:
         await self._measure()
         for part in self._changed():
             yield part
-        watched: AsyncIterator[t.Event | t.Chunk | None] = service.watch(caller, id, after=after)
-        items = _looking(watched, lambda: self._session.running is not None)
+        items: AsyncIterator[t.Event | t.Chunk | None] = _looking(
+            service.watch(caller, id, after=after), lambda: self._session.running is not None
+        )
         try:
             async for item in items:
                 if item is None:

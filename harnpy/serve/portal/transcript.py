@@ -127,7 +127,7 @@ def _entry(entry: t.Entry, reader: Reader) -> Markup:
     head = [
         element("h3", turn.who, class_="role"),
         element("a", time(entry.time, is_short=True) or f"#{entry.seq}", href=f"#{id}", class_="when"),
-        element("span", markup.apart(*_notes(entry)), class_="note"),
+        [element("span", note, class_="note") for note in _notes(entry) if note],
     ]
     return element(
         "li",
@@ -145,7 +145,7 @@ def _notes(entry: t.Entry) -> list[str]:
     client = live.get("client_id") if isinstance(live, dict) else None
     return [
         f"by {client}" if isinstance(client, str) else "",
-        *_tokens((entry.metadata or {}).get("usage")),
+        ", ".join(_tokens((entry.metadata or {}).get("usage"))),
         markup.money(entry.cost) if entry.cost else "",
     ]
 

@@ -282,7 +282,7 @@ def test_entries_have_what_their_steps_have_cost_and_thought() -> None:
     ]
     service.feed[0].cost = 0.25  # type: ignore[union-attr]
     page = shown(service, "/sessions/one")
-    assert page.text.count("1\N{NARROW NO-BREAK SPACE}200 in · 34 out · $0.2500") == 1
+    assert page.text.count("1\N{NARROW NO-BREAK SPACE}200 in, 34 out$0.2500") == 1
     assert page.text.count("Thinking") == 1
 
 
