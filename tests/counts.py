@@ -71,9 +71,9 @@ class Counts:
     broken_replies = Size(250, 50_000)
     damaged_messages = Size(16, 5_000)
     damaged_records = Size(100, 10_000)
-    durable_programs = Size(100, 2_000)
+    durable_programs = Size(30, 2_000)
     killed_programs = Size(1, 30)
-    killed_graphs = Size(1, 20)
+    killed_graphs = Size(0, 20)
     program_store_share = Size(5, 1)
     #: How often each is killed.
     program_kills = Size(1, 20)
@@ -136,8 +136,8 @@ class Counts:
     killed_waiters = Size(1, 3)
 
     # Engines.
-    queued_runs = Size(40, 200)
-    rivals = Size(4, 8)
+    queued_runs = Size(20, 200)
+    rivals = Size(3, 8)
 
     # Sessions.
     killed_loops = Size(2, 120)

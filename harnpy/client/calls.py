@@ -344,7 +344,7 @@ def waitpoints() -> Call[t.WaitpointList]:
     return _get("/v1/waitpoints", t.WaitpointList)
 
 
-def complete(id: str, value: Json = None, reason: str = "") -> Call[t.Waitpoint]:
+def complete(id: str, value: Json = None) -> Call[t.Waitpoint]:
     """Complete a waitpoint with a value."""
-    body = t.CompleteWaitpoint(value=value, reason=reason)
+    body = t.CompleteWaitpoint(value=value)
     return _post(path_of("waitpoints", id), t.Waitpoint, body, part="waitpoint")

@@ -340,4 +340,3 @@ class Steer(Body):
 
 class CompleteWaitpoint(Body):
     value: Json = None
-    reason: str = ""

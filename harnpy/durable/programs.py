@@ -1,7 +1,8 @@
 """Durable runs of whole programs: the job, and what does it. Spec: 10 §C19.1.
 
-The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd}`. A run executes these texts, not
-what is on the disk by now, in a `Vm` of its own whose world is behind a journal (`harnpy.durable.journal`).
+The body of such a job is `{entry, files: {path: text}, args, pipeline, cwd, globals?}`. A run executes these
+texts, not what is on the disk by now, in a `Vm` of its own whose world is behind a journal
+(`harnpy.durable.journal`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from harnpy.world import World
 from harnpy.world.guarded import GuardedWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harnpy.llm.call import Models
     from harnpy.storage.contract import Store
@@ -47,8 +48,10 @@ def program_job(
     pipeline: str | None = None,
     store: str = "",
     world: World | None = None,
+    values: Mapping[str, Json] | None = None,
 ) -> Job:
     """Return the job that runs a program: the text of ``file``, and of every module that it may import.
+    ``values`` are globals that it has, by their names.
 
     Raises OSError and UnicodeDecodeError when the file can't be read.
     """
@@ -68,6 +71,8 @@ def program_job(
                 continue  # the program says so, where it imports it
             left.append(place.path)
     body = {"entry": file, "files": texts, "args": list(args), "pipeline": pipeline, "cwd": files.cwd()}
+    if values:
+        body["globals"] = dict(values)
     return Job(PROGRAM, os.path.basename(file), body, store)
 
 
@@ -97,6 +102,8 @@ def run(
         vm = _RecordedVm(recorded, settings, journal, context.run_id, job.store)
         ending.callback(vm.close_stores)
         vm.module_files = texts
+        for name, value in body.get("globals", {}).items():
+            vm.set_global(name, value)
         prepare(vm)
         if is_trial:
             vm.careful = False  # whoever runs it warns of it
@@ -176,7 +183,8 @@ class _RecordedVm(Vm):
         self.settings.calling = journal.calling
         self._kept_log: Store | None = None
         recorded.waits = OutlastingWaits(journal, self.tasks, recorded.real, run_id, self._log_store)
-        self.service(Patience, lambda vm: Patience()).wait = recorded.waits.wait
+        patience = self.service(Patience, lambda vm: Patience())
+        patience.run_id, patience.wait = run_id, recorded.waits.wait
         stores = self.sessions.stores
         if store:
             usual = stores.settings
@@ -249,6 +257,8 @@ class _RecordedVm(Vm):
             return provider if provider is models.mock else RecordedProvider(provider, self._journal)
 
         models.provider = recorded  # type: ignore[method-assign]
+        # A reply that is recorded comes as a whole when the run is entered again.
+        models.tells_pieces = False
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
 
 

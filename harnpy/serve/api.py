@@ -17,7 +17,7 @@ from harnpy.client import types as t
 from harnpy.formats.json import JsonError, parse_json
 from harnpy.formats.mismatch import mismatch, unread
 from harnpy.net.admission import CALLER
-from harnpy.serve import streams
+from harnpy.serve.control import Control, ControlQuery
 from harnpy.serve.operations import Call, Nothing, table
 from harnpy.serve.refusals import Refused
 from harnpy.serve.streams import encoded, send_stream
@@ -156,9 +156,9 @@ class ControlRoute(At):
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         try:
-            query = _query(scope["query_string"], streams.ControlQuery)
+            query = _query(scope["query_string"], ControlQuery)
             (id,) = scope["harnpy.ids"]
-            control = streams.Control(self._service, caller_of(scope), id, query, receive, send)
+            control = Control(self._service, caller_of(scope), id, query, receive, send)
             await control.run()
         except Refused as refusal:
             await _close(refusal, scope, send)

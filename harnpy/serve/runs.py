@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from harnpy.agent.people import KINDS, QUESTION, Request
 from harnpy.client import types as t
-from harnpy.eventlog.waitpoints import FAMILY, Point, Waitpoints
+from harnpy.eventlog.waitpoints import FAMILY, OPEN, Point, Waitpoints
 from harnpy.serve import shown
 from harnpy.serve.refusals import Refused
 from harnpy.workflow.engines import open_engine
@@ -16,12 +18,13 @@ from harnpy.workflow.engines.run_log import KIND, RunLog
 
 if TYPE_CHECKING:
     from harnpy.eventlog.contract import EventLog
-    from harnpy.serve.service import Prompted
+    from harnpy.serve.prompted import Prompted
     from harnpy.storage.contract import Store
     from harnpy.workflow.engines.contract import Engine, Job, RunInfo
 
 #: The attribute of a run that names its owner.
 OWNER: Final = shown.OWNER
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: How many runs are looked at for one list.
 _MANY: Final = 10_000
 #: Seconds that one look for the next step of a run takes, at most.
@@ -40,6 +43,8 @@ class Runs:
         self._given = engine
         self._opened: Engine | None = None
         self._lock = Lock()
+        #: Waitpoints by their topics.
+        self._known: dict[str, Point] = {}
 
     @property
     def engine(self) -> Engine:
@@ -100,14 +105,19 @@ class Runs:
         return steps, is_over
 
     def job(self, prompted: Prompted, body: t.StartRun) -> Job:
-        """Return the job that a caller asks for."""
-        job = getattr(prompted, "job", None)
-        if job is None:
-            raise Refused(
-                422, "invalid", f"there is no agent `{body.agent}` that can be run: this server has none"
-            )
-        found: Job = job(body.agent, body.params)
-        return found
+        """Return the job that a caller asks for: the program of an agent, with ``params`` as its globals."""
+        from harnpy.durable.programs import program_job
+
+        for name in body.params:
+            if not _NAME.fullmatch(name):
+                raise Refused(422, "invalid", f"`params`: {name!r} can't be the name of a variable")
+        file = prompted.file(body.agent)
+        if file is None:
+            raise Refused(422, "invalid", f"agent '{body.agent}' is no program: send it a prompt")
+        try:
+            return program_job(file, values=body.params)
+        except (OSError, UnicodeDecodeError) as error:
+            raise Refused(409, "conflict", f"agent '{body.agent}' can't be read any more: {error}") from None
 
     def start(self, job: Job, id: str | None, principal: str) -> t.Run:
         known = None if id is None else self.engine.get(id)
@@ -129,19 +139,26 @@ class Runs:
     # Waitpoints, which belong to the owners of the runs that wait for them.
 
     def waitpoints(self, owner: str | None) -> list[t.Waitpoint]:
+        return [_waitpoint(point) for point in self._points() if self._sees(owner, point)]
+
+    def _points(self) -> list[Point]:
+        """Return all that were created, as far as they are now."""
         log = self._waitpoints.log
-        topics = (topic for topic in log.topics() if topic.startswith((f"{FAMILY}.", f"{FAMILY}-")))
-        points = [Point(log, "", topic) for topic in topics]
+        with self._lock:
+            for topic in log.topics():
+                if topic.startswith((f"{FAMILY}.", f"{FAMILY}-")) and topic not in self._known:
+                    self._known[topic] = Point(log, "", topic)
+            points = list(self._known.values())
         for point in points:
-            point.read()
-        return [_waitpoint(point) for point in points if point.is_known and self._sees(owner, point)]
+            if point.record.status == OPEN:
+                point.read()
+        return [point for point in points if point.is_known]
 
     def _sees(self, owner: str | None, point: Point) -> bool:
         if owner is None:
             return True
-        waits = (wait.run_id for wait in point.waits.values() if wait.run_id is not None)
-        infos = filter(None, (self.engine.get(run) for run in waits))
-        return any(info.attributes.get(OWNER) == owner for info in infos)
+        infos = (self.engine.get(run) for run in _runs_of(point))
+        return any(info.attributes.get(OWNER) == owner for info in infos if info is not None)
 
     def complete(self, owner: str | None, id: str, value: Any, by: str) -> t.Waitpoint:
         points = self._waitpoints
@@ -154,6 +171,50 @@ class Runs:
             raise Refused(409, "conflict", f"waitpoint '{id}' is {changed.waitpoint.status} already")
         point.read()
         return _waitpoint(point)
+
+    # What runs ask people, which are waitpoints with the request's id. Spec: 10 §C19.1.
+
+    def requests(self, owner: str | None) -> list[t.Request]:
+        """Return what runs ask, and nobody has answered."""
+        asking = (point for point in self._points() if point.record.status == OPEN and _is_request(point))
+        return [_request(point) for point in asking if self._sees(owner, point)]
+
+    def answer(self, request: t.Request, body: t.Answer, by: str) -> bool:
+        """Note an answer. Return False if there is one already."""
+        value: dict[str, Any] = {"reviewer": by, "reason": body.reason or None}
+        if request.kind == "question":
+            value["answer"] = body.answer
+        else:
+            value |= dict.fromkeys(("approved", "accepted"), body.decision == "allow")
+        return self._waitpoints.complete(request.id, value, by=by).changed
+
+
+def _runs_of(point: Point) -> list[str]:
+    return [wait.run_id for wait in point.waits.values() if wait.run_id is not None]
+
+
+def _is_request(point: Point) -> bool:
+    return (point.record.metadata or {}).get("kind") in KINDS
+
+
+def _request(point: Point) -> t.Request:
+    of, metadata = point.record, dict(point.record.metadata or {})
+    details = metadata.get("request")
+    asked = Request(
+        of.id, metadata["kind"], "", of.created_at or "", details if isinstance(details, dict) else {}
+    )
+    is_question = metadata["kind"] == QUESTION
+    args = asked.payload.get("args")
+    return t.Request(
+        id=of.id,
+        session=None,
+        kind="question" if is_question else "approval",
+        prompt=str(asked.prompt or ""),
+        since=of.created_at or "",
+        tool=None if is_question else str(asked.payload.get("action") or asked.payload.get("role") or ""),
+        args=None if args is None else shown.text_of(args),
+        run=next(iter(_runs_of(point)), None),
+    )
 
 
 def _waitpoint(point: Point) -> t.Waitpoint:

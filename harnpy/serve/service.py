@@ -13,7 +13,7 @@ from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import lru_cache, partial, wraps
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from harnpy.client import types as t
 from harnpy.eventlog.topics import StoreEventLog
@@ -21,6 +21,7 @@ from harnpy.faults import Fault
 from harnpy.serve import refusals, shown, streams
 from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.people import Cancel, People, open_requests
+from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
@@ -39,8 +40,6 @@ from harnpy.storage.errors import StorageError
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harnpy.eventlog.contract import EventLog
     from harnpy.serve.sends import Sending
     from harnpy.session.agents import AgentDef, TurnResult
@@ -103,54 +102,6 @@ class Caller(NamedTuple):
 def _held(scopes: frozenset[str]) -> frozenset[str]:
     """Return the scopes, and what they hold."""
     return frozenset().union(*(HOLDS[scope] for scope in scopes))
-
-
-class Prompted(Protocol):
-    """The agents of a server, and what has them answer: `harnpy.serve.agents.Agents`."""
-
-    @property
-    def names(self) -> Sequence[str]: ...
-
-    def kind(self, name: str) -> Literal["definition", "program"]: ...
-
-    def description(self, name: str) -> str: ...
-
-    def definition(self, name: str) -> AgentDef | None:
-        """Return the definition of an agent; None of one that is a program. Raises `Fault` for no agent."""
-
-    async def prompt(
-        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
-    ) -> TurnResult:
-        """Run a turn of the session, and return what became of it."""
-
-
-class Definitions:
-    """The agents of a server without AGENTs: sessions are answered by their own definitions."""
-
-    names: Sequence[str] = ()
-
-    def kind(self, name: str) -> Literal["definition", "program"]:
-        raise _no_agent(name)
-
-    def description(self, name: str) -> str:
-        raise _no_agent(name)
-
-    def definition(self, name: str) -> AgentDef | None:
-        raise _no_agent(name)
-
-    async def prompt(
-        self, runtime: AsyncSessionRuntime, session_id: str, prompt: Any, **options: Any
-    ) -> TurnResult:
-        agent, client, key = (options.pop(name, None) for name in ("agent", "client", "key"))
-        if agent is not None:
-            self.definition(agent)
-        if client is not None:
-            options["client"] = client
-        return await runtime.send(session_id, prompt, idempotency_key=key, **options)
-
-
-def _no_agent(name: str) -> Refused:
-    return Refused(422, "invalid", f"there is no agent `{name}`: this server has none")
 
 
 def needs(
@@ -284,12 +235,12 @@ class Service:
         if not caller.may("all"):
             owner = head.data.get("metadata", {}).get(shown.OWNER)
             if owner is None:
-                owner = await self.blocking(lambda: self._owner(info_of(head)))
+                owner = await self.blocking(lambda: self.owner(info_of(head)))
             if owner != caller.principal:
                 raise refusals.no_session(id)
         return head
 
-    def _owner(self, of: SessionInfo) -> str | None:
+    def owner(self, of: SessionInfo) -> str | None:
         """Return whom a session belongs to: who created it, or the one above it."""
         above: SessionInfo | None = of
         for _ in range(_DEEP):
@@ -303,10 +254,10 @@ class Service:
         return None
 
     def _info(self, of: SessionInfo) -> t.Info:
-        return shown.info(of, self._owner(of))
+        return shown.info(of, self.owner(of))
 
     def _sees(self, caller: Caller, of: SessionInfo) -> bool:
-        return caller.may("all") or caller.may_see(self._owner(of))
+        return caller.may("all") or caller.may_see(self.owner(of))
 
     # Callers and agents.
 
@@ -392,7 +343,7 @@ class Service:
         running = next((shown.key_of(turn) or turn.id for turn in shown.open_turns(live)), None)
         return shown.session(
             of,
-            self._owner(of),
+            self.owner(of),
             messages=live.length,
             clients=self._clients(live),
             running=running,
@@ -438,7 +389,7 @@ class Service:
     def _window_text(self, id: str) -> _WindowText:
         head = self.store.head(KIND, id)
         window = self._window(id)
-        owner = None if head is None else self._owner(info_of(head))
+        owner = None if head is None else self.owner(info_of(head))
         return _WindowText(window.seq, owner, streams.encoded(window), monotonic() + WINDOW_SECONDS)
 
     @on_session("read")
@@ -761,13 +712,22 @@ class Service:
 
     @on_session("read")
     async def heartbeat(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.heartbeat(id, client))
         return found
 
     @on_session("read")
     async def detach(self, caller: Caller, id: str, client: str) -> dict[str, Any]:
+        await self._check_client(caller, id, client)
         found: dict[str, Any] = await in_thread(lambda: self.runtime.detach(id, client))
         return found
+
+    async def _check_client(self, caller: Caller, id: str, client: str) -> None:
+        """Have callers who may only look leave the controller alone."""
+        if not caller.may("write"):
+            known = await self.blocking(lambda: self.runtime.get(id).view.controller_id())
+            if known == client:
+                self.check(caller, "write")
 
     # People.
 
@@ -785,19 +745,22 @@ class Service:
             if request.session is not None and request.session not in visible:
                 head = self.store.head(KIND, request.session)
                 visible[request.session] = head is not None and self._sees(caller, info_of(head))
-        return [each for each in found if visible[each.session] and id in (None, each.session)]
+        found = [each for each in found if visible[each.session] and id in (None, each.session)]
+        return found if id is not None else [*found, *self._runs.requests(_principal(caller))]
 
     @needs("approve")
     async def answer(self, caller: Caller, request_id: str, body: t.Answer) -> t.Request:
         found = await self.blocking(lambda: self._requests(caller, None))
         request = next((each for each in found if each.id == request_id), None)
+        taken = Refused(409, "conflict", f"request '{request_id}' is answered already")
         if request is None:
             if await self.blocking(lambda: self.people.is_answered(request_id)):
-                raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+                raise taken
             raise Refused(404, "not_found", f"no open request has the id '{request_id}'")
         refusals.check_answer(request, body)
-        if not await self.blocking(lambda: self.people.answer(request, body, caller.principal)):
-            raise Refused(409, "conflict", f"request '{request_id}' is answered already")
+        of = self.people if request.run is None else self._runs
+        if not await self.blocking(lambda: of.answer(request, body, caller.principal)):
+            raise taken
         return request
 
     # Runs and waitpoints.
@@ -813,8 +776,11 @@ class Service:
     async def start(self, caller: Caller, body: t.StartRun) -> t.Run:
         if self._is_draining:
             raise Refused(503, "draining", "this server is about to stop: start the run at another one")
-        job = self._runs.job(self.prompted, body)
-        return await in_thread(lambda: self._runs.start(job, body.id, caller.principal))
+
+        def start() -> t.Run:
+            return self._runs.start(self._runs.job(self.prompted, body), body.id, caller.principal)
+
+        return await in_thread(start)
 
     @needs("read")
     async def run(self, caller: Caller, id: str) -> t.Run:

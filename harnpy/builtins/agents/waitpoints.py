@@ -191,6 +191,7 @@ def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
         timeout=seconds(given, "timeout"),
         all=_flag(given, "all", otherwise=True),
         session_id=sessions_of(vm).current_id(),
+        run_id=vm.service(Patience, lambda vm: Patience()).run_id,
     )
     result = waiting.look()
     if result is None:
@@ -202,8 +203,9 @@ def wait(vm: Vm, ids: Value = ABSENT, options: Value = None) -> Value:
 
 class Patience:
     """``wait(waiting)`` is how this Vm's programs wait for what may outlast the process, if not as tasks do;
-    None for one that can't."""
+    None for one that can't. ``run_id`` is the durable run that they are, if they are one."""
 
+    run_id: str | None = None
     wait: Callable[[Waiting], WaitResult | None] = staticmethod(lambda waiting: None)
 
 

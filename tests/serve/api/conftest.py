@@ -37,6 +37,9 @@ class Answering:
     def definition(self, name: str) -> Any:
         return None
 
+    def file(self, name: str) -> str | None:
+        return None
+
     async def prompt(self, runtime: Any, id: str, prompt: Any, **options: Any) -> Any:
         text = str(prompt)
         self.runs += 1
@@ -199,7 +202,7 @@ class Socket:
 
 @asynccontextmanager
 async def served(url: str = "memory:", agents: Any = None):
-    runtime = SessionRuntime(url)
+    runtime = SessionRuntime(url, share_chunks=True)
     service = Service(runtime, Answering() if agents is None else agents)
     try:
         yield Api(service)

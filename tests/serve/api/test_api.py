@@ -72,6 +72,35 @@ def test_pages_follow_each_other(run):
     run(test())
 
 
+def test_who_may_only_look_leaves_the_controller_alone(run):
+    async def test():
+        async with served() as api:
+            ann, looker = api.as_("ann"), api.as_("ann", "read")
+            await ann.post("/v1/sessions", json={"id": "s"})
+            path = "/v1/sessions/s"
+            made = await ann.post(f"{path}/attach", json={"client": "desk", "mode": "controller"})
+            assert made.json()["live_controller_id"] == "desk"
+            for verb, client, status in (
+                ("takeover", "tv", 403),
+                ("detach", "desk", 403),
+                ("attach", "tv", 200),
+                ("heartbeat", "tv", 200),
+                ("detach", "tv", 200),
+                ("detach", "tv", 422),
+            ):
+                found = await looker.post(f"{path}/{verb}", json={"client": client})
+                assert found.status_code == status, (verb, found.text)
+            mode = {"client": "tv", "mode": "controller"}
+            assert (await looker.post(f"{path}/attach", json=mode)).status_code == 403
+            assert (await ann.post(f"{path}/attach", json=mode)).status_code == 409
+            taken = await ann.post(f"{path}/takeover", json={"client": "tv"})
+            assert taken.json()["previous_controller_id"] == "desk"
+            clients = (await ann.get(f"{path}/clients")).json()
+            assert (clients["controller"], len(clients["clients"])) == ("tv", 2)
+
+    run(test())
+
+
 def test_somebody_elses_session_is_not_there(run):
     async def test():
         async with served() as api:
