@@ -12,11 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harnpy.durable.journal import READ, SESSION
+from harnpy.session.chunks import KIND as CHUNKS
 from harnpy.storage.contract import FROM_THE_END, Head, Page
 from harnpy.storage.errors import StreamExists, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harnpy.durable.journal import Journal
     from harnpy.storage.contract import Codec, HeadQuery, Record, Row, Store
@@ -29,6 +30,9 @@ _PAGE = 64
 
 class RecordedStore:
     """``real``, through a journal. What it has beside the calls below is its own."""
+
+    #: What comes of it differs each time that the run is entered, unless it is recorded.
+    is_recorded = True
 
     def __init__(self, real: Store, journal: Journal) -> None:
         self._real: Any = real
@@ -87,6 +91,9 @@ class RecordedStore:
     def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
         return self._journal.at_once(READ, lambda: dict(self._real.versions(kind, names)))
 
+    def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        return self._journal.at_once(READ, lambda: dict(self._real.news(kind, known, timeout)))
+
     def fsck(self, *, repair: bool = False) -> Any:
         return self._journal.at_once(SESSION, lambda: self._real.fsck(repair=repair))
 
@@ -94,6 +101,8 @@ class RecordedStore:
         return self._journal.at_once(SESSION, lambda: self._real.gc(**options))
 
     def delete(self, kind: str, name: str) -> bool:
+        if kind == CHUNKS:  # no program sees them
+            return bool(self._real.delete(kind, name))
         return self._journal.at_once(SESSION, lambda: bool(self._real.delete(kind, name)))
 
     def erase(self, streams: Sequence[tuple[str, str]]) -> str | None:

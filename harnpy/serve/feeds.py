@@ -42,9 +42,12 @@ _log = logging.getLogger(__name__)
 RECENT: Final = 256
 #: How many answers of a session are.
 ANSWERS: Final = 4
-#: Seconds between two looks at the store, at least; else so many times what a look takes.
-LOOK: Final = 0.1
-SHARE: Final = 20.0
+#: Seconds that one look at the store waits for news, and that one does while an answer may be made elsewhere.
+WAIT: Final = 0.25
+ANSWERED: Final = 0.05
+#: Seconds between two looks, at least; else so many times what a look takes.
+PAUSE: Final = 0.02
+SHARE: Final = 4.0
 #: Seconds without anything to say after which a reader gets None.
 QUIET: Final = 15.0
 
@@ -268,16 +271,17 @@ class Feeds:
 
     async def _look(self) -> None:
         """Look at all sessions that are watched, again and again, as long as there are some."""
-        pause = LOOK
         while self._feeds:
-            await asyncio.sleep(pause)
-            began = monotonic()
             feeds = list(self._feeds.items())
+            took = 0.0
             try:
+                await self._blocking(partial(self._wait, feeds))
+                began = monotonic()
                 news = await self._blocking(partial(self._news, feeds))
+                took = monotonic() - began
             except StorageError as error:  # it may be back by the next look
                 _log.warning("looking for what others have appended failed: %s", error)
-                news = []
+                news, took = [], WAIT
             for feed, events, answers in news:
                 if events is None:
                     feed.is_gone = True
@@ -285,7 +289,13 @@ class Feeds:
                     continue
                 feed.show(answers)
                 feed.take(events)
-            pause = max(LOOK, SHARE * (monotonic() - began))
+            await asyncio.sleep(max(PAUSE, SHARE * took))
+
+    def _wait(self, feeds: list[tuple[str, Feed]]) -> None:
+        """Wait until a session may have more than its feed, or for a moment."""
+        known = {id: feed.version for id, feed in feeds}
+        is_answered = any(feed.turns for _, feed in feeds)
+        self._store.news(KIND, known, ANSWERED if is_answered else WAIT)
 
     def _news(self, feeds: list[tuple[str, Feed]]) -> list[tuple[Feed, list[t.Event] | None, list[Answer]]]:
         found: list[tuple[Feed, list[t.Event] | None, list[Answer]]] = []

@@ -18,6 +18,7 @@ words of a search and the record in place of an unreadable one are the same in a
 from __future__ import annotations
 
 import re
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -36,6 +37,8 @@ Record = Any
 
 #: At most this many streams on a page of heads, unless the query says otherwise.
 PAGE = 100
+#: Seconds between two looks for news of many streams, where nobody announces them.
+LOOK = 0.1
 #: The ``status`` in a head's data of a stream that the next collection drops.
 DELETED = "deleted"
 
@@ -358,6 +361,9 @@ class Store(Protocol):
     def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
         """Return the versions of those of the streams that somebody has written. One look, however many."""
 
+    def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        """Return `versions` of these streams once they differ from ``known``, or after so many seconds."""
+
     def fsck(self, *, repair: bool = False) -> FsckReport:
         """Check everything; repair what can be repaired without losing anything that can be read."""
 
@@ -472,6 +478,15 @@ class BaseStore:
     def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
         heads = ((name, self.head(kind, name)) for name in names)
         return {name: head.version for name, head in heads if head is not None}
+
+    def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        ends = time.monotonic() + timeout
+        while True:
+            found = self.versions(kind, [*known])
+            left = ends - time.monotonic()
+            if found != known or left <= 0:
+                return found
+            time.sleep(min(left, LOOK))
 
     def flush(self) -> None:
         """Check that the store is open: most stores acknowledge what is on the medium."""

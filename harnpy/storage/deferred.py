@@ -9,7 +9,7 @@ Spec: 10 §A1.5, §C6.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -310,6 +310,9 @@ class DeferredStore(BaseStore):
 
     def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
         return self._store.versions(kind, names)
+
+    def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        return self._store.news(kind, known, timeout)
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         return self._written().fsck(repair=repair)

@@ -573,6 +573,13 @@ class TestStores:
         found = store.versions("session", ["a", "b's", "ü", "fork", "c", "none"])
         assert found == {"b's": 2, "ü": 3, "fork": 3}
         assert store.versions("session", []) == {}
+        assert store.news("session", {"fork": 2}, 60) == {"fork": 3}
+        assert store.news("session", {"fork": 3}, 0) == {"fork": 3}
+        stream = store.stream("session", "ü", NOTES)
+        thread = threading.Thread(target=lambda: stream.append(notes(4, "a"), stream.refresh()))
+        thread.start()
+        assert store.news("session", {"b's": 2, "ü": 3}, 60) == {"b's": 2, "ü": 4}
+        thread.join()
 
     # Ends.
 

@@ -482,20 +482,22 @@ class Listener(OfProcess):
         self._bell: socket.socket | None = None
 
     @contextmanager
-    def watching(self, kind: str, name: str) -> Iterator[Event]:
-        """An event that is set by announcements, and when the store is closed."""
-        event, subject = Event(), f"{kind} {name}"
+    def watching(self, kind: str, *names: str) -> Iterator[Event]:
+        """An event that is set by announcements about any of them, and when the store is closed."""
+        event, subjects = Event(), [f"{kind} {name}" for name in names]
         with self._lock:
-            self._watches.setdefault(subject, []).append(event)
+            for subject in subjects:
+                self._watches.setdefault(subject, []).append(event)
             self._start()
         try:
             yield event
         finally:
             with self._lock:
-                events = self._watches[subject]
-                events.remove(event)
-                if not events:
-                    del self._watches[subject]
+                for subject in subjects:
+                    events = self._watches[subject]
+                    events.remove(event)
+                    if not events:
+                        del self._watches[subject]
 
     def close(self) -> None:
         """End the thread, and every wait."""

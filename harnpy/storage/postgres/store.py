@@ -6,7 +6,7 @@ Spec: 10 §C6.3, §C21.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Thread, current_thread
 from typing import Any, NamedTuple
 
@@ -469,6 +469,13 @@ class PostgresStore(BaseStore):
 
     def versions(self, kind: str, names: Sequence[str]) -> dict[str, int]:
         return dict(self._database.read(_VERSIONS, {"kind": kind, "names": [*names]}))
+
+    def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
+        with self._listener.watching(kind, *known) as announced:
+            found = self.versions(kind, [*known])
+            if found != known or not announced.wait(timeout):
+                return found
+        return self.versions(kind, [*known])
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         return fsck(self._database, repair=repair)

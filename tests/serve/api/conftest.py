@@ -202,7 +202,7 @@ class Socket:
 
 @asynccontextmanager
 async def served(url: str = "memory:", agents: Any = None):
-    runtime = SessionRuntime(url)
+    runtime = SessionRuntime(url, share_chunks=True)
     service = Service(runtime, Answering() if agents is None else agents)
     try:
         yield Api(service)

@@ -193,6 +193,29 @@ def test_another_process_appends_to_a_session_that_is_watched(run, tmp_path):
     run(test())
 
 
+def test_an_answer_of_another_process_is_shown_as_it_is_made(run, tmp_path):
+    async def test():
+        url = f"sqlite:{tmp_path}/s.db"
+        async with served(url) as here, served(url) as there:
+            await begun(here)
+            async with here.watch("ann", f"{PATH}/events") as stream:
+                events = stream.events()
+                other = there.service.runtime.get("s")
+                turn = other.record("turn_started", {"agent_id": "a"})
+                assert (await anext(events))[0] == "event"
+                await asyncio.to_thread(other.show, turn.seq, "so far")
+                shown = {"turn": turn.seq, "text": "so far", "start": True}
+                assert await anext(events) == ("chunk", None, shown)
+                await asyncio.to_thread(other.show, turn.seq, ", so good")
+                said = {"role": "assistant", "content": "so far, so good"}
+                await asyncio.to_thread(other.record, "message_added", said, turn)
+                shown = {"turn": turn.seq, "text": ", so good", "start": False}
+                assert await anext(events) == ("chunk", None, shown)
+                assert (await anext(events))[2]["data"] == said
+
+    run(test())
+
+
 def test_a_socket_attaches_its_client_and_controls_the_session(run):
     async def test():
         async with served() as api:
