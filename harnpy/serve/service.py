@@ -74,7 +74,7 @@ HOLDS: Final[dict[str, frozenset[str]]] = {
 
 
 class _WindowText(NamedTuple):
-    """The window of a session after event ``seq``, as text. After ``until`` another session may have the id."""
+    """The window of a session after event ``seq``. After ``until`` another session may have the id."""
 
     seq: int
     created: int
