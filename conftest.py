@@ -13,7 +13,7 @@ from shutil import disk_usage, rmtree
 import pytest
 from _pytest.runner import runtestprotocol
 
-pytest_plugins = ["tests.conformance_plugin", "tests.counts"]
+pytest_plugins = ["tests.counts", "tests.conformance_plugin"]
 
 _MEMORY = "/dev/shm"
 _PREFIX = "harnpy-tests."
@@ -78,7 +78,6 @@ def pytest_collection() -> None:
 
 def pytest_collection_finish() -> None:
     """Let the garbage collector never look at what collection made, and seldom at what is new."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()

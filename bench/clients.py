@@ -69,7 +69,8 @@ import asyncio, sys
 from functools import partial
 from pathlib import Path
 from harnpy import Vm, World
-from harnpy.serve.mcp_http import Site, serve_http
+from harnpy.serve.mcp_http import serve_http
+from harnpy.serve.site import Site
 from harnpy.serve.mcp_server import serve
 
 path = Path(sys.argv[1]) / "served.harn"

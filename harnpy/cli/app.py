@@ -46,7 +46,10 @@ _MODULES = {
     "builtins": "harnpy.cli.commands.builtins",
 }
 #: What stands for other commands. Spec: 11 §1.
-_ALIASES = {("serve", "mcp"): ("mcp", "serve"), ("serve", "acp"): ("acp",)}
+_ALIASES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("serve", "mcp"): ("mcp", "serve"),
+    ("serve", "acp"): ("acp",),
+}
 
 
 @click.command("version", short_help="Show the version, decorated.")

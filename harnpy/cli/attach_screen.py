@@ -47,7 +47,14 @@ class Screen:
     def __init__(self) -> None:
         self._attachment: Attachment | None = None
         self._lines: asyncio.Queue[str] = asyncio.Queue()
-        self._buffer = Buffer(history=InMemoryHistory(), multiline=False, accept_handler=self._typed)
+        self._buffer = Buffer(
+            history=InMemoryHistory(),
+            multiline=False,
+            accept_handler=self._typed,
+            on_text_changed=self._changed_text,
+        )
+        #: The request that was open when the line was begun; None before that.
+        self._seen: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._app: Application[None] = Application(
             layout=self._layout(),
@@ -106,14 +113,22 @@ class Screen:
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
 
+    def _changed_text(self, buffer: Buffer) -> None:
+        if not buffer.text:
+            self._seen = None
+        elif self._seen is None and self._attachment is not None:
+            request = self._attachment.open_request()
+            self._seen = "" if request is None else request.id
+
     def _typed(self, buffer: Buffer) -> bool:
-        self._start(self._enter(buffer.text))
+        seen, self._seen = self._seen, None
+        self._start(self._enter(buffer.text, seen))
         return False
 
-    async def _enter(self, text: str) -> None:
+    async def _enter(self, text: str, seen: str | None) -> None:
         assert self._attachment is not None
         try:
-            await self._attachment.enter(text)
+            await self._attachment.enter(text, seen=seen)
         except (Refused, ApiError) as error:
             self.show(paint(f"! {harmless(str(error))}", "red", sys.stdout))
             if not self._buffer.text and not text.startswith("/"):
@@ -167,16 +182,24 @@ class Screen:
 
 def last_rows(text: str, width: int, most: int) -> list[str]:
     """Return the last rows that a text takes on a screen of that width, harmless."""
-    most = max(most, 1)
     rows: list[str] = []
-    # More than all rows can hold: a long answer isn't wrapped from its beginning again with each piece.
-    for line in harmless(text[-width * most :]).split("\n"):
-        row, used = "", 0
-        for letter in line:
-            size = cells(letter)
-            if used + size > width:
-                rows.append(row)
-                row, used = "", 0
-            row, used = row + letter, used + size
-        rows.append(row)
-    return rows[-most:]
+    end = len(text)
+    # From its end: with each piece of a long answer, the lines that can't be seen are left alone.
+    while end >= 0 and len(rows) < most:
+        begin = text.rfind("\n", 0, end) + 1
+        rows = [*_rows(harmless(text[begin:end]), width), *rows]
+        end = begin - 1
+    return rows[-max(most, 1) :]
+
+
+def _rows(line: str, width: int) -> list[str]:
+    if line.isascii():
+        return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    rows, row, used = [], "", 0
+    for letter in line:
+        size = cells(letter)
+        if used + size > width:
+            rows.append(row)
+            row, used = "", 0
+        row, used = row + letter, used + size
+    return [*rows, row]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two signs of life, and between two looks at the session while a turn runs.
 _BEAT, _GLANCE = 10.0, 1.0
+#: Seconds in which what comes is looked at once.
+_TOGETHER = 0.05
 #: Seconds that leaving may take.
 _GOODBYE = 2.0
 #: Messages that are shown of what was said before.
@@ -167,6 +169,7 @@ class Attachment:
         self._width = width
         self._news, self._came, self._left = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._asked: set[str] = set()
+        self._seen: str | None = None
 
     # Beginning and end.
 
@@ -254,19 +257,21 @@ class Attachment:
 
     async def _beat(self) -> None:
         """Look at the session when there is news, and say every now and then that this client is there."""
-        last = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        due = clock() + _BEAT
         while True:
+            left = max(due - clock(), 0.0)
             try:
-                async with asyncio.timeout(_GLANCE if self.is_running else _BEAT):
+                async with asyncio.timeout(min(left, _GLANCE) if self.is_running else left):
                     await self._news.wait()
-                await asyncio.sleep(0.05)  # what comes at once is looked at once
+                await asyncio.sleep(_TOGETHER)
             except TimeoutError:
                 pass
             self._news.clear()
-            await self._look()
-            if asyncio.get_running_loop().time() - last >= _BEAT:
-                last = asyncio.get_running_loop().time()
+            if clock() >= due:
+                due = clock() + _BEAT
                 await self._say_hello()
+            await self._look()
 
     async def _say_hello(self) -> None:
         try:
@@ -294,10 +299,10 @@ class Attachment:
     def is_running(self) -> bool:
         return self.session is not None and self.session.running is not None
 
-    def open_request(self, kind: str) -> Request | None:
-        """Return the oldest open request of that kind."""
+    def open_request(self, *kinds: str) -> Request | None:
+        """Return the oldest open request, of one of these kinds if there are any."""
         found = () if self.session is None else self.session.requests
-        return next((each for each in found if each.kind == kind), None)
+        return next((each for each in found if not kinds or each.kind in kinds), None)
 
     def status(self, width: int) -> str:
         """Return who controls, what is going on, the cost and the connection, on a line of that width."""
@@ -320,12 +325,14 @@ class Attachment:
 
     # What is typed.
 
-    async def enter(self, line: str, *, wait: bool = False) -> None:
+    async def enter(self, line: str, *, wait: bool = False, seen: str | None = None) -> None:
         """Carry out what was typed: a command, an answer to an approval, or a prompt, which is sent.
 
-        With ``wait`` it returns when the turn has ended. Raises `Refused` and `ApiError`.
+        With ``wait`` it returns when the turn has ended. ``seen`` is the id of the oldest request when the
+        person began to type, empty if there was none: no other one is answered without its id, for somebody
+        else may have answered that one meanwhile. Raises `Refused` and `ApiError`.
         """
-        line = line.strip()
+        line, self._seen = line.strip(), seen
         if line.startswith("/"):
             name, _, rest = line[1:].partition(" ")
             command = COMMANDS.get(name)
@@ -359,6 +366,8 @@ class Attachment:
             raise Refused(
                 "there is no approval to decide on" if kind == "approval" else "there is no question"
             )
+        if self._seen not in (None, found[0].id):
+            raise Refused("another request is open by now: look at it first")
         return found[0], rest
 
 

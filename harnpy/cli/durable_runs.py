@@ -120,8 +120,8 @@ def resume(
     with opened(engine, store_url(url), warn) as found:
         job = stored = found.job(id)
         info = found.get(id)
-        if file is None and job.kind == PROGRAM and info is not None and info.status != COMPLETED:
-            require_trust([os.path.join(job.body["cwd"], job.body["entry"])])
+        if file is None and info is not None and info.status != COMPLETED:
+            require_trusted(job)
         if file is not None and info is not None and info.status == COMPLETED:
             complain(one_line(f"run '{id}' is completed: {file} wasn't run"))
             return None
@@ -136,6 +136,12 @@ def resume(
         with held_by_another(id, options):
             handle = found.resume(id, job=None if job is stored else job)
         return awaited(handle, options)
+
+
+def require_trusted(job: Job) -> None:
+    """Raise `ManifestError` where the job is a program and nobody trusts its project."""
+    if job.kind == PROGRAM:
+        require_trust([os.path.join(job.body["cwd"], job.body["entry"])])
 
 
 def _check_accepted(id: str, job: Job, accept: Sequence[str], engine: Engine) -> None:

@@ -30,7 +30,7 @@ _LATER = frozenset((429, 503))
 #: Statuses of what stands before a server: nobody knows what became of the request.
 _BETWEEN = frozenset((502, 504))
 _PAUSES = Retries(backoff=0.1)
-_LONGEST_PAUSE = 5.0
+_LONGEST_PAUSE = 2.0
 
 
 class Server(NamedTuple):

@@ -26,25 +26,29 @@ Item = TypeVar("Item", bound=t.Reply)
 
 _OF_SESSIONS: dict[str, type[t.Event | t.Chunk]] = {"event": t.Event, "chunk": t.Chunk}
 _OF_SENDS: dict[str, type[t.Event | t.Chunk | t.Turn]] = {**_OF_SESSIONS, "turn": t.Turn}
+#: A client may watch any number of sessions.
+_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
 _OF_RUNS: dict[str, type[t.RunStep]] = {"step": t.RunStep}
 
 
 class Verb(Generic[P, R]):
-    """A method that makes a request of `calls`, and returns its reply; of an `AsyncClient` it is awaited."""
+    """A method that makes a request of `calls`, and returns its reply; of an `AsyncClient` it is awaited.
+
+    Of a class it is the function of `calls`, which has the documentation.
+    """
 
     def __init__(self, call: Callable[P, Call[R]]) -> None:
         self.call = call
-        self.__doc__ = call.__doc__
 
     @overload
-    def __get__(self, client: None, owner: type) -> Self: ...
+    def __get__(self, client: None, owner: type) -> Callable[P, Call[R]]: ...
     @overload
     def __get__(self, client: Client, owner: type) -> Callable[P, R]: ...
     @overload
     def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, client: Any, owner: type) -> Any:
         if client is None:
-            return self
+            return self.call
 
         def verb(*args: P.args, **kwargs: P.kwargs) -> Any:
             return client.perform(self.call(*args, **kwargs))
@@ -152,7 +156,7 @@ class Client(Verbs):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.Client(transport=transport, verify=tls(url))
+        self._http = httpx2.Client(transport=transport, verify=tls(url), limits=_LIMITS)
 
     def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""
@@ -253,7 +257,7 @@ class AsyncClient(Verbs):
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(url, token, timeout, patience)
-        self._http = httpx2.AsyncClient(transport=transport, verify=tls(url))
+        self._http = httpx2.AsyncClient(transport=transport, verify=tls(url), limits=_LIMITS)
 
     async def perform(self, call: Call[R]) -> R:
         """Return the reply to a call of `harnpy.client.calls`."""

@@ -50,6 +50,7 @@ class Following(Generic[Item]):
         self._types = types
         self._last = after
         self._decoder = Decoder(_LONGEST)
+        self._was_open = False
 
     def request(self) -> dict[str, Any]:
         """Return the request of the next connection, as arguments of a client of httpx2."""
@@ -63,13 +64,16 @@ class Following(Generic[Item]):
 
     def opened(self, response: httpx2.Response) -> bool:
         """Return whether a response is the stream. Raise `ApiError` for one that is something else."""
-        if not response.is_success:
-            return False
-        if response.status_code == 204:
+        status = response.status_code
+        # What was watched may have been deleted before there was another connection.
+        if status == 204 or (status == 404 and self._was_open and self._call.method == "GET"):
             self.over = True
             return True
+        if not response.is_success:
+            return False
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             raise not_harnpy(response, self._server)
+        self._was_open = True
         return True
 
     def feed(self, data: bytes) -> Iterator[Item]:

@@ -257,6 +257,8 @@ class _RecordedVm(Vm):
             return provider if provider is models.mock else RecordedProvider(provider, self._journal)
 
         models.provider = recorded  # type: ignore[method-assign]
+        # A reply that is recorded comes as a whole when the run is entered again.
+        models.tells_pieces = False
         models.config.program = self.unguarded.environment.get, self.unguarded.files.read_text
 
 

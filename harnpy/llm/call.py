@@ -86,6 +86,8 @@ class Models:
         self.mock = MockProvider()
         #: Where replies are recorded, if they are.
         self.recording: FixtureRecording | None = None
+        #: Whether who watches a reply come is called meanwhile, and not only once it is there.
+        self.tells_pieces = True
         self.account = Account(tracing)
         self.trace = self.account.trace
         self.rates = RateLimits(
@@ -237,7 +239,7 @@ class Models:
 
     def _received(self, answer: Reply | Awaitable[Reply], shown: Shown | None = None) -> Reply:
         """Return a provider's reply, with an id for each call."""
-        reply = self.connections.reply(answer, shown)
+        reply = self.connections.reply(answer, shown if self.tells_pieces else None)
         reply.identify(self.world.ids.new)
         return reply
 

@@ -83,6 +83,7 @@ class Admission:
         self._queues: dict[Hashable, deque[asyncio.Future[None]]] = {}
         self._in_all = 0
         self.waiting = 0
+        self._deadlines = _Deadlines(self.bounds.seconds)
 
     async def receive(
         self, receive: Receive, send: Send, handle: Callable[[Incoming], Awaitable[None]]
@@ -142,7 +143,7 @@ class Admission:
             has_begun = True
             if not to_the_end or not message.get("more_body", message["type"] != "http.response.body"):
                 slot.give_up()
-            async with asyncio.timeout(self.bounds.seconds):
+            with _Deadline(self._deadlines):
                 await send(message)
 
         try:
@@ -217,6 +218,55 @@ class Admission:
     def _take(self, caller: Hashable) -> None:
         self._in_all += 1
         self._taken[caller] = self._taken.get(caller, 0) + 1
+
+
+class _Deadlines:
+    """What must end within so many seconds, all watched by one timer: a timer for each would cost more than
+    most of what it watches."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        #: The first to end comes first.
+        self.open: dict[_Deadline, None] = {}
+        self.timer: asyncio.TimerHandle | None = None
+
+    def ring(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.timer = None
+        for deadline in self.open:
+            if deadline.at > loop.time():
+                self.timer = loop.call_at(deadline.at, self.ring)
+                return
+            deadline.pass_by()
+
+
+class _Deadline:
+    """A context manager, as `asyncio.timeout` is an asynchronous one."""
+
+    __slots__ = ("_all", "_cancelling", "_is_past", "_task", "at")
+
+    def __init__(self, all: _Deadlines) -> None:
+        self._all = all
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a response is sent in a task"
+        loop = task.get_loop()
+        self._task, self._cancelling, self._is_past = task, task.cancelling(), False
+        self.at = loop.time() + self._all.seconds
+        self._all.open[self] = None
+        if self._all.timer is None:
+            self._all.timer = loop.call_at(self.at, self._all.ring)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        del self._all.open[self]
+        if self._is_past and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def pass_by(self) -> None:
+        if not self._is_past:
+            self._is_past = True
+            self._task.cancel()
 
 
 class _Slot:

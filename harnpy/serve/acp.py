@@ -15,13 +15,13 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
-from acp import PROTOCOL_VERSION, RequestError, helpers, schema
+from acp import PROTOCOL_VERSION, RequestError, schema
 from acp.agent.connection import AgentSideConnection
 
 from harnpy.formats.json import JsonError, parse_json
 from harnpy.mcp.server_spec import HTTP, ServerSpec
 from harnpy.serve.acp_tools import ClientServers
-from harnpy.serve.acp_updates import Outbox, Updates, content_of
+from harnpy.serve.acp_updates import Following, Outbox, Updates, content_of
 from harnpy.serve.lines import Lines, LineWriter
 from harnpy.serve.mcp_tools import failure
 from harnpy.session.actions import WriteMetadata
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from harnpy.serve.agents import Agents
     from harnpy.session.agents import TurnResult
     from harnpy.session.aio import AsyncSession, AsyncSessionRuntime
-    from harnpy.session.events import Event
     from harnpy.session.guards import ApprovalRequest
     from harnpy.session.info import SessionInfo
     from harnpy.world import World
@@ -54,6 +53,8 @@ _PARSE_ERROR: Final = -32700
 _GRACE: Final = 1.0
 #: How many sessions a page of `session/list` has.
 _PAGE: Final = 50
+#: Events that may wait for their updates: more than a turn has, as none may be left out.
+_ENOUGH: Final = 1_000_000
 #: How much of a session's first prompt is its title.
 _TITLE: Final = 80
 
@@ -104,6 +105,9 @@ class Stdio:
             if isinstance(params, dict):
                 # The SDK would pass its keys as arguments, over those that have the same name.
                 params.pop("_meta", None)
+                if isinstance(params.get("mcpServers"), list):
+                    # It leaves out those that it can't read, without a word.
+                    params["_meta"] = {"named_servers": len(params["mcpServers"])}
             if "method" in message and "id" in message:
                 self._due.add(_key(message))
             return message
@@ -166,7 +170,9 @@ def _refusal(error: Exception) -> RequestError:
 
 class OpenSession:
     """A session that the client has begun or loaded. ``turn`` runs; ``rules`` are what is always allowed or
-    always refused, by the names of tools."""
+    always refused, by the names of tools. ``following`` is that of the last turn."""
+
+    following: Following
 
     def __init__(self, id: str, outbox: Outbox, servers: ClientServers) -> None:
         self.id = id
@@ -265,10 +271,11 @@ class AcpAgent:
         cwd: str,
         additional_directories: list[str] | None = None,
         mcp_servers: list[Any] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.NewSessionResponse:
         self._work_in(cwd, additional_directories)
-        async with self._connected(mcp_servers) as servers:
+        async with self._connected(mcp_servers, named_servers) as servers:
             definition = self._agents.definition(self._name)
             session = await self._runtime.create(definition or self._name, metadata={"cwd": cwd})
             self._opened(session.id, servers)
@@ -281,10 +288,13 @@ class AcpAgent:
         session_id: str,
         mcp_servers: list[Any] | None = None,
         additional_directories: list[str] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.LoadSessionResponse:
-        session, opened = await self._again(cwd, session_id, mcp_servers, additional_directories)
-        opened.outbox.put(*Updates(texts=True).past(session.session.view.window.history()))
+        session, opened = await self._again(
+            cwd, session_id, mcp_servers, named_servers, additional_directories
+        )
+        opened.outbox.put(*Updates().past(session.session.view.window.history()))
         await opened.outbox.sent()
         return schema.LoadSessionResponse()
 
@@ -295,9 +305,10 @@ class AcpAgent:
         cwd: str,
         additional_directories: list[str] | None = None,
         mcp_servers: list[Any] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.ResumeSessionResponse:
-        await self._again(cwd, session_id, mcp_servers, additional_directories)
+        await self._again(cwd, session_id, mcp_servers, named_servers, additional_directories)
         return schema.ResumeSessionResponse()
 
     @_answered
@@ -307,11 +318,12 @@ class AcpAgent:
         cwd: str,
         additional_directories: list[str] | None = None,
         mcp_servers: list[Any] | None = None,
+        named_servers: int = 0,
         **_: Any,
     ) -> schema.ForkSessionResponse:
         self._work_in(cwd, additional_directories)
         source = await self._runtime.get(session_id)
-        async with self._connected(mcp_servers) as servers:
+        async with self._connected(mcp_servers, named_servers) as servers:
             fork = await source.fork()
             self._opened(fork.id, servers).is_titled = "title" in fork.metadata
         return schema.ForkSessionResponse(session_id=fork.id)
@@ -328,7 +340,10 @@ class AcpAgent:
 
     @_answered
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
-        await self._opened_one(session_id).close()
+        opened = self._opened_one(session_id)
+        await opened.cancel()
+        await opened.outbox.sent()
+        await opened.close()
         self._open.pop(session_id, None)
         return schema.CloseSessionResponse()
 
@@ -364,29 +379,22 @@ class AcpAgent:
         is_program = self._agents.kind(self._name) == "program"
         session = await self._runtime.get(opened.id)
         await self._entitle(session, opened, content)
-        outbox, updates = opened.outbox, Updates(texts=is_program)
-
-        def show(event: Event) -> None:
+        seen = session.version
+        watch = await self._runtime.watch(opened.id, after=seen, chunks=True, buffer=_ENOUGH)
+        async with Following(watch, seen, Updates(), opened.outbox) as opened.following:
             try:
-                outbox.put(*updates.of(event))
-            except Exception as error:  # what can't be shown must not end the turn
-                self._world.warn("acp", f"event {event.seq} of session '{opened.id}' can't be shown: {error}")
-
-        unobserve = session.observe(show)
-        try:
-            return await self._agents.prompt(
-                self._runtime,
-                opened.id,
-                {"role": "user", "content": content},
-                sink=None if is_program else lambda text: outbox.put(helpers.update_agent_message_text(text)),
-                approvals=ApprovalGate(partial(self._decide, opened, updates), threshold=0),
-                inputs=InputGate(partial(self._answer, opened)) if self._asks_forms else None,
-                tools=() if is_program else opened.servers.tools,
-                mcp_servers=opened.servers.described if is_program else (),
-            )
-        finally:
-            unobserve()
-            outbox.put(*updates.abandoned())
+                return await self._agents.prompt(
+                    self._runtime,
+                    opened.id,
+                    {"role": "user", "content": content},
+                    approvals=ApprovalGate(partial(self._decide, opened), threshold=0),
+                    inputs=InputGate(partial(self._answer, opened)) if self._asks_forms else None,
+                    tools=() if is_program else opened.servers.tools,
+                    mcp_servers=opened.servers.described if is_program else (),
+                )
+            finally:
+                await opened.following.reach(session.version)
+                opened.outbox.put(*opened.following.updates.abandoned())
 
     async def _entitle(self, session: AsyncSession, opened: OpenSession, content: Any) -> None:
         """Have lists show a session by its first prompt."""
@@ -399,15 +407,14 @@ class AcpAgent:
             await self._runtime.execute(opened.id, WriteMetadata("title", title))
             opened.outbox.put(schema.SessionInfoUpdate(session_update="session_info_update", title=title))
 
-    async def _decide(
-        self, opened: OpenSession, updates: Updates, request: ApprovalRequest
-    ) -> tuple[str, str]:
+    async def _decide(self, opened: OpenSession, request: ApprovalRequest) -> tuple[str, str]:
         """Return what the client's user, or an earlier answer of theirs, says of a call."""
         known = opened.rules.get(request.tool)
         if known is not None:
             return known, "" if known == ALLOW else _REJECTED
         arguments = parse_json(request.args) if request.args else request.metadata or None
-        call = updates.named(request.tool, arguments)
+        await self._shown(opened)
+        call = opened.following.updates.named(request.tool, arguments)
         asked = schema.ToolCallUpdate(
             tool_call_id=request.id if call is None else call.id,
             title=request.tool,
@@ -416,8 +423,10 @@ class AcpAgent:
             raw_input=arguments,
         )
         options = [schema.PermissionOption(option_id=id, name=name, kind=id) for id, name, _ in _OPTIONS]
-        await opened.outbox.sent()
-        answer = await self._client.request_permission(opened.id, asked, options)
+        try:
+            answer = await self._client.request_permission(opened.id, asked, options)
+        except (RequestError, ConnectionError) as error:
+            return DENY, f"the client failed to ask its user: {error}"
         if isinstance(answer.outcome, schema.DeniedOutcome):
             return DENY, "the request was cancelled"
         chosen = answer.outcome.option_id
@@ -439,11 +448,20 @@ class AcpAgent:
                 required=["answer"],
             ),
         )
-        await opened.outbox.sent()
-        answer = await self._client.create_elicitation(question, form)
+        await self._shown(opened)
+        try:
+            answer = await self._client.create_elicitation(question, form)
+        except (RequestError, ConnectionError) as error:
+            raise HumanCancelled(f"the client failed to ask its user: {error}") from None
         if not isinstance(answer, schema.AcceptElicitationResponse):
             raise HumanCancelled("the question was dismissed")
         return str((answer.content or {}).get("answer", ""))
+
+    async def _shown(self, opened: OpenSession) -> None:
+        """Wait until the client was sent what its user is asked about."""
+        session = await self._runtime.get(opened.id)
+        await opened.following.reach(session.version)
+        await opened.outbox.sent()
 
     # Sessions.
 
@@ -466,7 +484,14 @@ class AcpAgent:
             raise InvalidArgument(f"`cwd` is no directory: {cwd}")
         self._enter(cwd)
 
-    def _connected(self, given: list[Any] | None) -> ClientServers:
+    def _connected(self, given: list[Any] | None, named: int) -> ClientServers:
+        """Return the servers that the client gives to a session; it has ``named`` so many."""
+        lost = named - len(given or ())
+        if lost > 0:
+            raise InvalidArgument(
+                f"{lost} of `mcpServers` can't be read: a server has `name`, `command`, `args` and `env`, "
+                'or `type: "http"`, `name`, `url` and `headers`'
+            )
         return ClientServers(
             [_spec(server) for server in given or ()],
             self._world,
@@ -474,7 +499,12 @@ class AcpAgent:
         )
 
     async def _again(
-        self, cwd: str, session_id: str, mcp_servers: list[Any] | None, additional: list[str] | None
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: list[Any] | None,
+        named_servers: int,
+        additional: list[str] | None,
     ) -> tuple[AsyncSession, OpenSession]:
         """Return a session of the store, opened; again, if it is open."""
         session = await self._runtime.get(session_id)
@@ -482,7 +512,7 @@ class AcpAgent:
         if before is not None and before.turn is not None:
             raise RequestError(_INVALID_REQUEST, f"session '{session_id}' is in a turn: cancel it first")
         self._work_in(cwd, additional)
-        async with self._connected(mcp_servers) as servers:
+        async with self._connected(mcp_servers, named_servers) as servers:
             if before is not None:
                 await before.close()
             opened = self._opened(session_id, servers)

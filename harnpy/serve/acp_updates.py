@@ -1,12 +1,11 @@
 """A session as its client sees it in the Agent Client Protocol: messages and tool calls as updates.
 
-Pure, but for `Outbox`, which sends them in order. Spec: 11 §4.
+Pure, but for `Outbox` and `Following`, which send them in order. Spec: 11 §4.
 """
 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final
 
 from acp import helpers, schema
@@ -15,13 +14,16 @@ from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.formats.tool_messages import results_of
 from harnpy.llm.text_format import visible_text
 from harnpy.session import events as kinds
+from harnpy.session.chunks import Chunk
 from harnpy.session.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Self
 
     from acp.interfaces import Client
 
+    from harnpy.session.aio import AsyncLiveWatch
     from harnpy.session.events import Event
 
     Update = Any
@@ -57,16 +59,20 @@ class OpenCall:
 
 
 class Updates:
-    """Makes updates of a session's events. ``texts``: also of what the assistant says, which is streamed
-    otherwise."""
+    """Makes updates of what a session tells: of its events, and of the pieces of an answer before its
+    message."""
 
-    def __init__(self, *, texts: bool) -> None:
-        self._texts = texts
+    def __init__(self) -> None:
         #: The announced calls that have no end yet, by the ids that the model gave them.
         self.open: dict[str, OpenCall] = {}
+        self._is_shown = False
 
-    def of(self, event: Event) -> Iterator[Update]:
-        """Return the updates that an event comes to."""
+    def of(self, event: Event | Chunk) -> Iterator[Update]:
+        """Return the updates that an event or a piece comes to."""
+        if isinstance(event, Chunk):
+            self._is_shown = True
+            yield helpers.update_agent_message_text(event.text)
+            return
         data = event.body if event.type == kinds.MESSAGE_ADDED else event.data
         if event.type == kinds.MESSAGE_ADDED:
             yield from self._of_message(data, event.seq)
@@ -106,8 +112,9 @@ class Updates:
         if message.get("role") == "assistant":
             for thought in _thoughts(message):
                 yield helpers.update_agent_thought_text(thought)
-            if self._texts:
-                for block in _shown(message.get("content"), visible_text):
+            is_shown, self._is_shown = self._is_shown, False
+            for block in _shown(message.get("content"), visible_text):
+                if not is_shown or block.type != "text":
                     yield helpers.update_agent_message(block)
             for id, name, arguments in _calls(message):
                 yield self._announced(id, name, arguments, seq).start()
@@ -246,33 +253,73 @@ class Outbox:
     def __init__(self, client: Client, session_id: str) -> None:
         self._client = client
         self._session_id = session_id
-        self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Queue[Update | Future[None]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Update | asyncio.Future[None]] = asyncio.Queue()
         self._sending = asyncio.create_task(self._send())
 
     def put(self, *updates: Update) -> None:
-        """Have updates sent, from any thread; nobody waits for a client that is slow."""
+        """Have updates sent; nobody waits for a client that is slow."""
         for update in updates:
-            self._loop.call_soon_threadsafe(self._waiting.put_nowait, update)
+            self._waiting.put_nowait(update)
 
     async def sent(self) -> None:
-        """Wait until everything is sent that was put."""
-        reached: Future[None] = Future()
-        self._loop.call_soon_threadsafe(self._waiting.put_nowait, reached)
-        await asyncio.wrap_future(reached)
+        """Wait until everything is sent that was put, or nothing is any more."""
+        reached = asyncio.get_running_loop().create_future()
+        self._waiting.put_nowait(reached)
+        await asyncio.wait([reached, self._sending], return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
+        """Send nothing more."""
         self._sending.cancel()
         await asyncio.wait([self._sending])
 
     async def _send(self) -> None:
         while True:
             item = await self._waiting.get()
-            if isinstance(item, Future):
-                if item.set_running_or_notify_cancel():
+            if isinstance(item, asyncio.Future):
+                if not item.done():
                     item.set_result(None)
                 continue
             try:
                 await self._client.session_update(self._session_id, item)
             except ConnectionError:
                 continue  # the client has gone, and so will the session
+
+
+class Following:
+    """Puts what a session tells behind event number ``seen`` into an outbox, as it comes: an async context
+    manager."""
+
+    def __init__(self, watch: AsyncLiveWatch, seen: int, updates: Updates, outbox: Outbox) -> None:
+        self._watch = watch
+        self.updates = updates
+        self._outbox = outbox
+        self._seen = seen
+        self._news = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._follow())
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._watch.close()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def reach(self, seq: int) -> None:
+        """Wait until the event of that number is in the outbox. Raises what the watch raises."""
+        while self._seen < seq:
+            if self._task.done():
+                await self._task
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    async def _follow(self) -> None:
+        try:
+            async for told in self._watch:
+                self._outbox.put(*self.updates.of(told))
+                if not isinstance(told, Chunk):
+                    self._seen = told.seq
+                self._news.set()
+        finally:
+            self._news.set()

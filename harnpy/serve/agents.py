@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os.path
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
@@ -20,7 +20,7 @@ from harnpy.agent.factory.loops import LoopFactory
 from harnpy.agent.factory.tools import Tool
 from harnpy.agent.people import DUAL_CONTROL, ESCALATION, QUESTION, HumanCancelled, request_from
 from harnpy.formats.display import display
-from harnpy.formats.json import compact_json
+from harnpy.formats.json import JsonError, compact_json, parse_json
 from harnpy.project import MANIFEST, project_root
 from harnpy.serve.functions import Function, doc_comment, functions_of
 from harnpy.serve.mcp_tools import CallFailed, failure
@@ -73,6 +73,8 @@ class Person:
         self._session_id = session_id
         self._approvals = approvals
         self._inputs = inputs
+        #: Questions wait for one another: a gate has one at a time.
+        self._asking = asyncio.Lock()
 
     def report(self, current: float, total: float | None, message: str) -> None:
         """Pass over what `progress` shows: a turn has no place for it."""
@@ -106,9 +108,16 @@ class Person:
     async def _answer(self, prompt: str, payload: Dict) -> Any:
         if self._inputs is None:
             raise HumanCancelled(_NOBODY)
-        text = await self._inputs.put(prompt)
+        async with self._asking:
+            answer: Any = await self._inputs.put(prompt)
         default = payload.get("default")
-        return default if default is not None and not text else text
+        if default is not None and answer == "":
+            return default
+        schema = payload.get("schema")
+        if isinstance(answer, str) and isinstance(schema, dict) and schema.get("type") != "string":
+            with suppress(JsonError):  # else it is for the schema to refuse
+                return parse_json(answer)
+        return answer
 
 
 _NOBODY: Final = "nobody is there to ask"

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from harnpy.serve.service import Refused
+from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.storage.contract import HeadQuery, all_heads
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harnpy.serve.service import Caller
+    from harnpy.session.info import SessionInfo
     from harnpy.session.runtime import SessionRuntime
     from harnpy.storage.contract import Head, Store
 
@@ -28,21 +30,27 @@ _BEHIND = 2_000_000
 class _Seen(NamedTuple):
     """A session as it was last looked at, and what it had cost in all."""
 
-    owner: str
+    owner: str | None
     total: float
 
 
 class Spending:
-    """``now`` is epoch seconds. Threads may share it; it reads the store."""
+    """``owner_of`` returns whose a session is, ``now`` epoch seconds. Any thread may look; that may wait."""
 
-    def __init__(self, runtime: SessionRuntime, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        runtime: SessionRuntime,
+        owner_of: Callable[[SessionInfo], str | None],
+        now: Callable[[], float],
+    ) -> None:
         self._runtime = runtime
         self._store: Store = runtime.store
+        self._owner_of = owner_of
         self._now = now
         self._lock = Lock()
         self._day = self._newest = 0
         self._sessions: dict[str, _Seen] = {}
-        self._sums: dict[str, float] = {}
+        self._sums: dict[str | None, float] = {}
 
     def check(self, caller: Caller) -> None:
         """Raise `Refused` if the caller has spent what it may spend today."""
@@ -77,9 +85,8 @@ class Spending:
             spent = total - seen.total
             self._sessions[head.name] = seen._replace(total=total)
         else:
-            owner = head.data.get("metadata", {}).get("principal", "")
             total, spent = self._said_today(head.name) if total else (0.0, 0.0)
-            seen = self._sessions[head.name] = _Seen(owner, total)
+            seen = self._sessions[head.name] = _Seen(self._owner_of(info_of(head)), total)
         if spent:
             self._sums[seen.owner] = self._sums.get(seen.owner, 0.0) + spent
 

@@ -48,6 +48,8 @@ _PASSED_OVER, _PAUSE = 1 << 25, 0.1
 #: How many callers have a count of requests before old ones are forgotten.
 _COUNTED = 1000
 _MINUTE = 60.0
+#: What the holders of static keys may do.
+_ALL, _NO_LIMITS = frozenset({"all"}), t.Limits()
 
 #: Not `no-referrer`: browsers would send the forms of our own pages with the origin `null`.
 _REFERRERS = b"same-origin"
@@ -55,7 +57,8 @@ _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-#: What every response has, unless it has its own.
+#: What every response has, unless it has its own; but for the last two those to callers with a key, which are
+#: no browsers.
 _HEADERS = {
     b"content-security-policy": _POLICY,
     b"x-content-type-options": b"nosniff",
@@ -64,6 +67,10 @@ _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
+
+
+_PAIRS = tuple(_HEADERS.items())
+_FOR_PROGRAMS = _PAIRS[:-2]
 
 
 class Asking(NamedTuple):
@@ -117,6 +124,7 @@ class Door:
         self._app = app
         self._site = site
         self._names = frozenset(name.lower() for name in site.names)
+        self._host = ""
         self._keys = frozenset(map(handle_of, site.keys))
         self._on_drop, self._on_error = on_drop, on_error
         self._rates = Rates(clock)
@@ -137,7 +145,10 @@ class Door:
             return
         response = _Response(send, scope)
         try:
-            await self._pass(scope, Asking.of(scope), receive, response)
+            asking = Asking.of(scope)
+            if asking.key is not None:
+                response.usual = _FOR_PROGRAMS
+            await self._pass(scope, asking, receive, response)
         except Refused as refusal:
             await response.refuse(refusal)
         except admission.Refused as refusal:
@@ -156,7 +167,7 @@ class Door:
             await response.refuse(Refused(500, "internal", "a mistake in harnpy: its log says where"))
 
     async def _pass(self, scope: AsgiMessage, asking: Asking, receive: Receive, send: _Response) -> None:
-        if host_name(asking.host) not in self._names:
+        if asking.host != self._host and not self._is_ours(asking.host):
             what = f"no server here is called {asking.host!r}: see --allow-host"
             raise Refused(421, "unknown_host", what)
         if scope["type"] == "websocket":
@@ -180,6 +191,13 @@ class Door:
                 await self._in_turn(scope, asking, receive, send, caller)
         else:
             await self._in_turn(scope, asking, receive, send, None)
+
+    def _is_ours(self, host: str) -> bool:
+        """Return whether a `Host` header names this server, and remember it if so: most have the same."""
+        if host_name(host) not in self._names:
+            return False
+        self._host = host
+        return True
 
     async def _in_turn(
         self, scope: AsgiMessage, asking: Asking, receive: Receive, send: _Response, caller: str | None
@@ -209,7 +227,7 @@ class Door:
         token = asking.key if asking.key is not None else asking.cookie
         if token is None:
             raise _unknown(asking)
-        principal, scopes, limits = self._principal(token), frozenset({"all"}), t.Limits()
+        principal, scopes, limits = self._principal(token), _ALL, _NO_LIMITS
         if principal is None:
             look = self._callers.find(token)
             session = await (look if request is None else request.while_there(look))
@@ -218,8 +236,7 @@ class Door:
             principal, scopes, limits = session.principal, scopes_of(session), limits_of(session)
         if asking.key is None and (scope["type"] == "websocket" or scope["method"] not in _SAFE):
             self._check_origin(asking)
-        if limits.requests_per_minute is not None:
-            self._rates.count(handle_of(token), limits.requests_per_minute)
+        self._count(token, limits)
         scope[CALLER] = Caller(principal, scopes, limits)
         return token
 
@@ -254,19 +271,38 @@ class Door:
     ) -> None:
         if asking.origin is not None:
             self._check_origin(asking)
-        await self._caller(scope, asking, None)
+        token = await self._caller(scope, asking, None)
+        code = _RESTART
+
+        async def received() -> AsgiMessage:
+            nonlocal code
+            message = await receive()
+            try:
+                if message["type"] == "websocket.receive":
+                    self._count(token, scope[CALLER].limits)
+            except Refused as refusal:
+                code = 4000 + refusal.status
+                return {"type": "websocket.disconnect", "code": code}
+            return message
 
         async def sent(message: AsgiMessage) -> None:
             async with asyncio.timeout(self._bounds.seconds):
                 await send(message)
 
-        await self._app(scope, _until(self._closing, receive, _CLOSED), sent)
-        if self._closing.done():
-            await send({"type": "websocket.close", "code": _CLOSED["code"]})
+        closed = {"type": "websocket.disconnect", "code": code}
+        await self._app(scope, _until(self._closing, received, closed), sent)
+        if self._closing.done() or code != _RESTART:
+            await send({"type": "websocket.close", "code": code})
+
+    def _count(self, token: str, limits: t.Limits) -> None:
+        """Count a request, or a message of a WebSocket. Raises `Refused`."""
+        if limits.requests_per_minute is not None:
+            self._rates.count(handle_of(token), limits.requests_per_minute)
 
 
 _GONE = {"type": "http.disconnect"}
-_CLOSED = {"type": "websocket.disconnect", "code": 1012}
+#: Why a WebSocket is closed: the server may be back soon. The codes from 4000 on are an HTTP status behind 4.
+_RESTART = 1012
 _END = {"type": "http.response.body", "body": b""}
 
 
@@ -395,6 +431,7 @@ class _Response:
         self._send = send
         self._scope = scope
         self._is_over = False
+        self.usual = _PAIRS
         self.has_begun = False
         #: It was given up while it waited for its reader.
         self.is_stalled = False
@@ -402,7 +439,7 @@ class _Response:
     async def __call__(self, message: AsgiMessage) -> None:
         kind = message["type"]
         if kind == "http.response.start":
-            message = {**message, "headers": _with_usual(message["headers"])}
+            message = {**message, "headers": self._with_usual(message["headers"])}
             self.has_begun = True
         elif kind == "http.response.body":
             if self._is_over or not self.has_begun:
@@ -423,7 +460,7 @@ class _Response:
         if prefix != "http" and "websocket.http.response" not in self._scope.get("extensions", {}):
             await self._send({"type": "websocket.close", "code": 4000 + status})
             return
-        start = {"type": f"{prefix}.response.start", "status": status, "headers": _with_usual(headers)}
+        start = {"type": f"{prefix}.response.start", "status": status, "headers": self._with_usual(headers)}
         await self._send(start)
         await self._send({"type": f"{prefix}.response.body", "body": body})
 
@@ -445,7 +482,8 @@ class _Response:
             own.append((b"retry-after", b"%d" % refusal.seconds))
         await self.answer(status, own, body)
 
-
-def _with_usual(headers: Headers) -> Headers:
-    own = {name for name, _ in headers}
-    return [*headers, *(pair for pair in _HEADERS.items() if pair[0] not in own)]
+    def _with_usual(self, headers: Headers) -> Headers:
+        own = {name for name, _ in headers}
+        if own.isdisjoint(_HEADERS):
+            return [*headers, *self.usual]
+        return [*headers, *(pair for pair in self.usual if pair[0] not in own)]

@@ -118,7 +118,7 @@ def note_route(scope: AsgiMessage, path: str) -> None:
 
 
 class Routed:
-    """A router, of whose routes the journal knows the templates."""
+    """A router, of whose routes the journal knows the templates. No two of them have the same endpoint."""
 
     def __init__(self, app: Application, routes: Iterable[Any]) -> None:
         self._app = app

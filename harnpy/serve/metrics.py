@@ -36,6 +36,20 @@ _FAMILIES = {
 Labels = tuple[str, ...]
 
 
+class _Histogram:
+    def __init__(self) -> None:
+        self.classes = [0] * (len(BUCKETS) + 1)
+        self.sum = 0.0
+
+    def lines(self, name: str, names: Labels, labels: Labels) -> list[str]:
+        lines, count = [], 0
+        for bound, number in zip((*map(_number, BUCKETS), "+Inf"), self.classes, strict=True):
+            count += number
+            lines.append(f"{name}_bucket{_shown((*names, 'le'), (*labels, bound))} {count}")
+        shown = _shown(names, labels)
+        return [*lines, f"{name}_sum{shown} {_number(self.sum)}", f"{name}_count{shown} {count}"]
+
+
 class Metrics:
     """The numbers of one server; what they are called stands in `_FAMILIES`, without the prefix."""
 
@@ -46,8 +60,9 @@ class Metrics:
             for name, family in _FAMILIES.items()
             if family.kind != "histogram"
         }
-        self._classes: dict[str, dict[Labels, list[int]]] = {"request_seconds": {}}
-        self._sums: dict[tuple[str, Labels], float] = {}
+        self._histograms: dict[str, dict[Labels, _Histogram]] = {
+            name: {} for name, family in _FAMILIES.items() if family.kind == "histogram"
+        }
         self._gauges: dict[str, Callable[[], float]] = {}
 
     def count(self, name: str, *labels: str, by: float = 1) -> None:
@@ -57,11 +72,11 @@ class Metrics:
 
     def observe(self, name: str, value: float, *labels: str) -> None:
         with self._lock:
-            classes = self._classes[name].get(labels)
-            if classes is None:
-                classes = self._classes[name][labels] = [0] * (len(BUCKETS) + 1)
-            classes[bisect_left(BUCKETS, value)] += 1
-            self._sums[name, labels] = self._sums.get((name, labels), 0.0) + value
+            found = self._histograms[name].get(labels)
+            if found is None:
+                found = self._histograms[name][labels] = _Histogram()
+            found.classes[bisect_left(BUCKETS, value)] += 1
+            found.sum += value
 
     def gauge(self, name: str, read: Callable[[], float]) -> None:
         """Have ``read`` return the number whenever somebody asks."""
@@ -76,23 +91,14 @@ class Metrics:
                 full = _PREFIX + name
                 lines += [f"# HELP {full} {family.help}", f"# TYPE {full} {family.kind}"]
                 if family.kind == "histogram":
-                    for labels, classes in sorted(self._classes[name].items()):
-                        lines += _histogram(full, family.labels, labels, classes, self._sums[name, labels])
+                    for labels, histogram in sorted(self._histograms[name].items()):
+                        lines += histogram.lines(full, family.labels, labels)
                 elif name in gauges:
                     lines.append(f"{full} {_number(gauges[name])}")
                 else:
                     for labels, value in sorted(self._values[name].items()):
                         lines.append(f"{full}{_shown(family.labels, labels)} {_number(value)}")
         return "\n".join(lines) + "\n"
-
-
-def _histogram(name: str, names: Labels, labels: Labels, classes: list[int], total: float) -> list[str]:
-    lines, count = [], 0
-    for bound, number in zip((*map(_number, BUCKETS), "+Inf"), classes, strict=True):
-        count += number
-        lines.append(f"{name}_bucket{_shown((*names, 'le'), (*labels, bound))} {count}")
-    shown = _shown(names, labels)
-    return [*lines, f"{name}_sum{shown} {_number(total)}", f"{name}_count{shown} {count}"]
 
 
 def _shown(names: Labels, values: Labels) -> str:

@@ -7,6 +7,7 @@ end, then streams do. A turn that doesn't end in time is left to the next server
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from contextlib import AsyncExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -76,7 +77,7 @@ class Server:
             Route("/healthz", self._health, methods=["GET"]),
             Route("/metrics", self._numbers, methods=["GET"]),
         ]
-        every = [*own, *routes]
+        every = [*routes, *own]
         router = Router(every, redirect_slashes=False)
         self.door = Door(
             Routed(_plain(router), every),
@@ -198,19 +199,21 @@ async def serve(
         agents = await stack.enter_async_context(CountedAgents(options.agents, store, new_vm=new_vm))
         runtime = stack.enter_context(closing(SessionRuntime(store, agents=agents.loops, share_chunks=True)))
         agents.metrics = metrics = Metrics()
-        spending = Spending(runtime, world.clock.now)
 
         async def within_budget(caller: Caller) -> None:
             if caller.limits is not None and caller.limits.cost_per_day is not None:
                 await service.blocking(lambda: spending.check(caller))
 
         service = Service(runtime, agents, log=log, before_send=within_budget)
+        spending = Spending(runtime, service.owner, world.clock.now)
         stack.push_async_callback(service.close)
         routes = [*api.routes(service), *portal.routes(service)]
         server = Server(service, routes, site, BearerSessions(tokens), output, metrics)
         with _signals() as (stop, hurry):
             listener = await server.listen(world.listening)
             service.keep_recovering()
+            # What is there by now stays: the collector needn't look at it again and again.
+            gc.freeze()
             link = None
             if site.is_local and (options.link or not site.keys):
                 link = site.url(listener.port).removesuffix("/") + server.door.sign_in.new_link()

@@ -235,12 +235,12 @@ class Service:
         if not caller.may("all"):
             owner = head.data.get("metadata", {}).get(shown.OWNER)
             if owner is None:
-                owner = await self.blocking(lambda: self._owner(info_of(head)))
+                owner = await self.blocking(lambda: self.owner(info_of(head)))
             if owner != caller.principal:
                 raise refusals.no_session(id)
         return head
 
-    def _owner(self, of: SessionInfo) -> str | None:
+    def owner(self, of: SessionInfo) -> str | None:
         """Return whom a session belongs to: who created it, or the one above it."""
         above: SessionInfo | None = of
         for _ in range(_DEEP):
@@ -254,10 +254,10 @@ class Service:
         return None
 
     def _info(self, of: SessionInfo) -> t.Info:
-        return shown.info(of, self._owner(of))
+        return shown.info(of, self.owner(of))
 
     def _sees(self, caller: Caller, of: SessionInfo) -> bool:
-        return caller.may("all") or caller.may_see(self._owner(of))
+        return caller.may("all") or caller.may_see(self.owner(of))
 
     # Callers and agents.
 
@@ -343,7 +343,7 @@ class Service:
         running = next((shown.key_of(turn) or turn.id for turn in shown.open_turns(live)), None)
         return shown.session(
             of,
-            self._owner(of),
+            self.owner(of),
             messages=live.length,
             clients=self._clients(live),
             running=running,
@@ -390,7 +390,7 @@ class Service:
             return known.text
 
     def _window_text(self, id: str, created: int) -> _WindowText:
-        window, owner = self._window(id), self._owner(self.runtime.info(id))
+        window, owner = self._window(id), self.owner(self.runtime.info(id))
         until = monotonic() + WINDOW_SECONDS
         return _WindowText(window.seq, created, owner, streams.encoded(window), until)
 

@@ -373,6 +373,7 @@ class Turn:
             "error": str(error),
         }
         self.write(EventDraft(kinds.ESCALATION_RETRIED, retry))
+        self.start_answer()
         report = self.session.resize_after_overflow(turn=self.events[0])
         self._read_request()
         return report is not None and report.shrunk

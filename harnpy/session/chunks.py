@@ -182,9 +182,10 @@ class Sharing(OfProcess):
         except StorageError:
             # Somebody else has written to it, or nobody can: the next time from its beginning.
             self._streams.pop(id, None)
-            for other in self._sent.values():
-                if other.session_id == id:
-                    other.pieces = other.characters = 0
+            with self._changed:
+                for other in self._sent.values():
+                    if other.session_id == id:
+                        other.pieces = other.characters = 0
 
     def _append(self, answer: Answer, done: _Sent) -> None:
         pieces = answer.pieces[done.pieces :]

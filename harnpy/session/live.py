@@ -164,7 +164,7 @@ class LiveSession(StoredSession):
     ) -> LiveWatch:
         """`watch`, with the pieces of answers between the events, in whatever process they are made."""
         with self.lock:
-            return started_live(self, buffer, after, types)
+            return started_live(self, self.answers, self.shared_answers(), buffer, after, types)
 
     def shared_answers(self) -> SharedAnswers | None:
         """Return the answers that other processes make, for one watch; None where there are none."""

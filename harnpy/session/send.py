@@ -255,6 +255,9 @@ class Send:
                 waiting = {"reason": wait.reason}
                 if wait.external_id is not None:
                     waiting["external_id"] = wait.external_id
+            except BaseException:
+                turn.start_answer()  # what was shown becomes no message
+                raise
             turn.check()
         turn.finish(waiting)
         self.events = turn.events

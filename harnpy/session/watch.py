@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from harnpy.session.chunks import Answer, SharedAnswers
     from harnpy.session.events import Event
-    from harnpy.session.live import LiveSession
     from harnpy.session.log import Session
 
     Observer = Callable[[Event], Any]
@@ -468,18 +467,24 @@ def started(
 
 
 def started_live(
-    session: LiveSession, buffer: int, after: int | None, types: Iterable[str] | None
+    session: Session,
+    answers: Iterable[Answer],
+    shared: SharedAnswers | None,
+    buffer: int,
+    after: int | None,
+    types: Iterable[str] | None,
 ) -> LiveWatch:
-    """Return a new watch of a session and of the answers that are made in it. Raises `InvalidArgument`.
+    """Return a new watch of a session and of the answers that are made in it: ``answers`` now, ``shared`` in
+    other processes. Raises `InvalidArgument`.
 
     Whoever calls has the session's lock: neither its log nor its answers change.
     """
     tail, observers = session.tail(), session._ensure_observers()
     feed = _feed(tail, buffer, after, types, lossy=True, turns=set(session.view.open_turns))
     _join(feed, observers, lambda: session.version, after)
-    for answer in session.answers:
+    for answer in answers:
         feed.show(answer)
-    return LiveWatch(feed, tail, observers, session.shared_answers())
+    return LiveWatch(feed, tail, observers, shared)
 
 
 def _feed(

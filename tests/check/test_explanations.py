@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
     yield from (word.value for word in call.keywords if word.arg == "code")
 
 
+@cache
 def codes_given() -> set[str]:
     """The codes that stand in the code where a finding is made."""
     given = (each for node in _trees() if isinstance(node, ast.Call) for each in _given(node))

@@ -1,13 +1,12 @@
 """A server in a process of its own: the API on a store, with an agent that answers a word after the other.
 
-``python serving.py STORE PORT TOKEN``. Prompts with `parcel` have a tool called, which needs an approval;
-a word takes ``WORD`` seconds.
+``python serving.py STORE PORT TOKEN [WORDS]``. Prompts with `parcel` have a tool called, which needs an
+approval. With WORDS an answer stops behind so many words, and never ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,7 +22,6 @@ from harnpy.serve.service import Caller, Service
 from harnpy.session import SessionRuntime
 from harnpy.session.errors import SessionExists
 
-WORD = float(os.environ.get("WORD", "0.02"))
 ANSWER = "It left on Monday, and \x1b[31mcomes\x1b[0m on Thursday.\nIs there\x07 anything else?"
 
 
@@ -34,7 +32,10 @@ def track(parcel: int) -> str:
 
 
 class Slow:
-    """Says ``ANSWER`` of a parcel, and else what was said to it."""
+    """Says ``ANSWER`` of a parcel, and else what was said to it; no more than ``words`` words."""
+
+    def __init__(self, words: float) -> None:
+        self._words = words
 
     async def complete(self, request: Any) -> Reply:
         last = request.messages[-1]
@@ -42,7 +43,7 @@ class Slow:
             return said(request, "Let me look.", [{"id": "c1", "name": "track", "arguments": {"parcel": 42}}])
         text = ANSWER if last["role"] == "tool" else f"You said: {last['content']}"
         for number, word in enumerate(text.split(" ")):
-            await asyncio.sleep(WORD)
+            await asyncio.sleep(0 if number < self._words else 3600)
             if request.shown is not None:
                 request.shown.piece(" " * bool(number) + word)
         return said(request, text, [])
@@ -53,8 +54,8 @@ def said(request: Any, text: str, calls: list[dict[str, Any]]) -> Reply:
     return Reply(text=text, tool_calls=calls, input_tokens=9, output_tokens=9, **called)
 
 
-def main(store: str, port: str, token: str) -> None:
-    loops = LoopFactory(tools=[track], providers={"mine": Slow()})
+def main(store: str, port: str, token: str, words: str = "inf") -> None:
+    loops = LoopFactory(tools=[track], providers={"mine": Slow(float(words))})
     runtime = SessionRuntime(store, agents=loops)
     try:
         runtime.create(AgentDef("desk", model="mine/m"), id="talk")

@@ -13,8 +13,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from harnpy.client import ApiError, Client
+from harnpy.client.calls import Call
 from harnpy.client.clients import Verb, Verbs
 from harnpy.client.types import Chunk, Event, Turn
 from tests.client.scripted import Answer, Asked, problem, stream
@@ -64,19 +66,54 @@ def specified() -> set[tuple[str, str]]:
             else:
                 continue
             before = path.rpartition("/")[0]
-            found.add((method, re.sub(r"\{\w+\}", "X", path)))
+            found.add((method, unnamed(path)))
     return found
 
 
-def test_every_request_of_the_api_is_a_verb() -> None:
-    verbs = [verb.call for verb in vars(Verbs).values() if isinstance(verb, Verb)]
-    made = set()
-    for make in verbs:
-        needed = [p for p in inspect.signature(make).parameters.values() if p.default is p.empty]
-        call = make(*["X"] * len(needed))
-        made.add((call.method, call.path))
+def unnamed(path: str) -> str:
+    return re.sub(r"\{\w+\}", "X", path)
+
+
+def made() -> dict[tuple[str, str], list[Call[Any]]]:
+    """The requests of the verbs, with everything given that can be."""
+    found: dict[tuple[str, str], list[Call[Any]]] = {}
+    for verb in vars(Verbs).values():
+        if isinstance(verb, Verb):
+            parameters = inspect.signature(verb.call).parameters.values()
+            optional = {
+                each.name: "X" for each in parameters if each.default is None and each.name in QUERIES
+            }
+            call = verb.call(*["X" for each in parameters if each.default is each.empty], **optional)
+            found.setdefault((call.method, call.path), []).append(call)
+    return found
+
+
+#: Parameters of verbs that are parts of a query.
+QUERIES = ("after", "agent", "limit", "order", "parent", "session", "status", "types")
+
+
+def test_every_request_of_the_specification_is_a_verb() -> None:
     others = {("GET", path) for path in ("/healthz", "/metrics", "/v1/sessions/X/control")}
-    assert made == specified() - others
+    assert set(made()) == specified() - others
+
+
+def test_verbs_send_what_the_server_takes_and_read_what_it_returns() -> None:
+    from harnpy.serve.operations import table
+
+    verbs = made()
+    for operation in table():
+        for call in verbs.pop((operation.method, unnamed(operation.path))):
+            assert type(call.body) in (operation.body, type(None)), call
+            assert (
+                set(call.query) == {field.name for field in fields(operation.query)} or call.method != "GET"
+            ), call
+            if call.part is not None:
+                replies = {field.name: field.type for field in fields(operation.reply)}
+                assert replies[call.part] == call.reply, call
+            elif call.reply is not type(None) and call.key is None:
+                assert operation.reply is not None
+                assert issubclass(operation.reply, call.reply), call
+    assert not verbs
 
 
 def test_a_verb_sends_its_arguments_and_returns_the_reply(serve: Any, connect: Any) -> None:
@@ -216,6 +253,9 @@ def test_a_watch_without_a_place_begins_with_what_comes(serve: Any, connect: Any
         5,
     ]
     assert [asked.headers.get("last-event-id") for asked in server.asked] == [None, "3", "3"]
+    gone = problem(404, "not_found", "session 's' was not found")
+    found = connect(serve([stream(event(4), cut=True), gone]).url).items("watch", "s", 3)
+    assert [each.seq for each in found] == [4]
     (first,) = connect(serve(answers).url).items("watch", "s", most=1)
     assert isinstance(first, Event)
 

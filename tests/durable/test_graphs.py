@@ -24,7 +24,7 @@ from tests.support import ended, happens
 Dict = dict[str, Any]
 
 #: Every how many appends one is killed at.
-EVERY = 1 if COUNT.campaign else 5
+EVERY = 1 if COUNT.campaign else 7
 
 
 @pytest.fixture(autouse=True)

@@ -73,7 +73,7 @@ def graph(request: pytest.FixtureRequest, tmp_path: Path, popen: Popen) -> Graph
     return Graph(request.param, url.format(directory=tmp_path), tmp_path, popen)
 
 
-def test_killed_behind_every_step(graph: Graph) -> None:
+def test_killed_behind_every_step_and_at_any_moment(graph: Graph) -> None:
     expected, asked = graph.end("whole")
     for number in range(len(STEPS)) if COUNT.campaign else [3]:
         id = f"step{number}"
@@ -81,10 +81,6 @@ def test_killed_behind_every_step(graph: Graph) -> None:
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == -signal.SIGKILL, errors
         assert graph.end(id) == (expected, asked)
-
-
-def test_killed_at_any_moment(graph: Graph) -> None:
-    expected, asked = graph.end("whole")
     for seed in COUNT.seeds(COUNT.killed_graphs):
         id, chance = f"moment{seed}", Random(seed)
         process = graph.begin(id)

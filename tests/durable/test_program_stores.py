@@ -177,3 +177,20 @@ def test_a_workflow_in_a_program_asks_nothing_twice(tmp_path: Path) -> None:
         done(job_of(WORKFLOW, tmp_path), again, outside)
         assert outside.output() == "completed 2\n"
         assert outside.asked.total() == asked + 2 - recorded
+
+
+ON_CHUNK = """
+import "std/session"
+agent_loop("say hi", nil, {provider: "p", model: "m", on_chunk: { chunk -> write_file("said", "${chunk}") }})
+session_create({id: "s", store: "sqlite:sessions.db"})
+println(try { session_watch("s", {chunks: true, store: "sqlite:sessions.db"}) })
+println(read_file("said"))
+"""
+
+
+def test_pieces_of_answers_come_as_they_are_recorded(tmp_path: Path) -> None:
+    whole, outside = MemoryRun(), Outside()
+    done(job_of(ON_CHUNK, prepared(tmp_path / "run")), whole, outside)
+    refused, said = outside.output().splitlines()
+    assert "session_watch: a durable run can't watch `chunks`" in refused
+    assert said.startswith("{start: true, text: ")

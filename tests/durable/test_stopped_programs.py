@@ -19,15 +19,16 @@ from harnpy.llm.reply import Reply
 from harnpy.workflow.engines.contract import QUEUED, Job
 from harnpy.workflow.engines.local import LocalEngine
 from tests.durable.runs import job_of
-from tests.support import ended, wait_until
+from tests.support import PATIENCE, ended, wait_until
 
 
 class Slow:
-    """A model that answers late, and counts what it was asked."""
+    """A model that answers when its worker wants to stop, and counts what it was asked."""
 
     def __init__(self) -> None:
         self.asked = 0
         self.begun = Event()
+        self.engine: LocalEngine | None = None
 
     def prepare(self, vm: Vm, job: Job) -> None:
         vm.provide("p", self)
@@ -35,7 +36,8 @@ class Slow:
     async def complete(self, request: Any) -> Reply:
         self.asked += 1
         self.begun.set()
-        await asyncio.sleep(0.6)
+        while self.asked == 1 and self.engine is not None and not self.engine._attempts["one"].leaving:
+            await asyncio.sleep(0.01)
         return Reply(text="hi", model="m", provider="p", requested_model="m", input_tokens=1, output_tokens=1)
 
 
@@ -68,7 +70,7 @@ def test_a_program_with_nothing_under_way_is_given_back_at_once(rest: str, tmp_p
     try:
         job = job_of(f'write_file("begun", "")\n{rest}', tmp_path)
         begun = (tmp_path / "begun").exists
-        assert stopped_after(engine, job, lambda: begun() and not time.sleep(0.3)) < 15
+        assert stopped_after(engine, job, lambda: begun() and not time.sleep(0.05)) < 15
         info = engine.get("one")
         assert info is not None
         assert info.status == QUEUED
@@ -78,7 +80,7 @@ def test_a_program_with_nothing_under_way_is_given_back_at_once(rest: str, tmp_p
 
 def test_what_a_model_says_meanwhile_is_kept_and_nothing_more_is_begun(tmp_path: Path) -> None:
     url, model = f"sqlite:{tmp_path}/store.db", Slow()
-    engine = LocalEngine(url, bodies(url, model.prepare), grace=20)
+    engine = model.engine = LocalEngine(url, bodies(url, model.prepare), grace=20)
     try:
         ask = 'llm_call("hi", nil, {provider: "p", model: "m"}).text'
         assert stopped_after(engine, job_of(f"return {ask} + {ask}", tmp_path), model.begun.is_set) < 15
@@ -87,7 +89,7 @@ def test_what_a_model_says_meanwhile_is_kept_and_nothing_more_is_begun(tmp_path:
         info = engine.get("one")
         assert info is not None
         assert info.status == QUEUED
-        assert engine.resume("one").result(20) == "hihi"
+        assert engine.resume("one").result(PATIENCE) == "hihi"
         assert model.asked == 2
     finally:
         engine.close()

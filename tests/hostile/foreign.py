@@ -281,6 +281,8 @@ _ELSEWHERE = (
     "pty.",
     "socket.",
 )
+#: Commands that serve until they are ended, and where they listen: for this machine alone.
+_SERVERS, _OWN = ("serve", "portal"), "127.0.0.1"
 #: Sockets that reach nobody.
 _TO_NOBODY = ("socket.__new__", "socket.gethostname")
 
@@ -316,6 +318,10 @@ def _watch(fd: int, words: list[str]) -> None:
                         "write",
                         os.path.join(os.path.realpath(os.path.dirname(where)), os.path.basename(where)),
                     )
+        elif words[1] in _SERVERS and event == "socket.getaddrinfo" and arguments[0] == _OWN:
+            return
+        elif words[1] in _SERVERS and event == "socket.bind" and arguments[1][0] == _OWN:
+            signal.alarm(1)  # it would serve for ever
         elif event.startswith(_ELSEWHERE) and event not in _TO_NOBODY:
             note("elsewhere", event, *arguments)
 

@@ -23,8 +23,9 @@ from harnpy.eventlog.bearer import TOPIC, BearerSessions, CreateSession
 from harnpy.eventlog.http import BearerAuth
 from harnpy.net.admission import Bounds, reply
 from harnpy.serve.functions import CLIENT_VERBS, Function, session_verbs
-from harnpy.serve.mcp_http import Keyed, Sessions, Site, serve_http
+from harnpy.serve.mcp_http import Keyed, Sessions, serve_http
 from harnpy.serve.mcp_tools import CallFailed, Tool
+from harnpy.serve.site import Site
 from harnpy.storage.memory import MemoryStore
 from tests.serve.mcp.serving import converse, served, text_of
 from tests.worlds import OwnWorld

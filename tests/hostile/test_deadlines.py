@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harnpy import Vm
+from tests.counts import COUNT
 from tests.hostile.clock import CpuClock
 from tests.hostile.programs import PROGRAMS, setup_of
 from tests.worlds import OwnWorld
 
+EVALUATORS = ("compile", "walk")
 #: Seconds of computing on a machine however slow. The deadline is over after 0.025, but a regex is given all
 #: of its 0.5; on an idle machine of 2026 all of them end within 0.6.
 _MOST = 5.0
 
 
-@pytest.mark.parametrize("evaluator", ["compile", "walk"])
-@pytest.mark.parametrize("name", PROGRAMS)
+def _runs() -> Iterator[tuple[str, str]]:
+    """Each program in its turn compiled or walked, in a campaign both."""
+    for number, name in enumerate(PROGRAMS):
+        yield name, EVALUATORS[number % 2]
+        if COUNT.campaign:
+            yield name, EVALUATORS[1 - number % 2]
+
+
+@pytest.mark.parametrize(("name", "evaluator"), list(_runs()))
 def test_a_deadline_ends_it(
     name: str, evaluator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

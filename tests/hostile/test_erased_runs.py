@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harnpy.session import EventDraft
+from harnpy.session import EventDraft, erasure
 from harnpy.session.erasure import ENDED, RUNS, Erasure, erase
 from harnpy.session.errors import SessionError
 from harnpy.session.log import KIND
@@ -145,7 +145,10 @@ def test_a_run_that_goes_on_keeps_all(store: Store, tmp_path: Path, status: str)
     assert runs_in(store) == ["on", "on, too", "over"]
 
 
-def test_a_run_that_somebody_works_on_keeps_all(store: Store, tmp_path: Path) -> None:
+def test_a_run_that_somebody_works_on_keeps_all(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure, "_LETTING_GO", 0.05)
     add_run(store, "over", TOLD["a text"])
     with store.lease("run:over"), pytest.raises(SessionError, match="goes on holds"):
         erased(store, tmp_path)

@@ -24,8 +24,8 @@ let stock = 40
 tool count(part: string) -> string { return "${stock} of ${part}" }
 
 tool order(part: string) -> string {
-  let answer = ask_user("How many ${part}?", {timeout: 5s})
-  return "ordered ${answer}"
+  let answer = ask_user("How many ${part}?", {schema: {type: "integer"}})
+  return "ordered ${answer + 1}"
 }
 
 tool scrap(part: string) -> string {
@@ -121,7 +121,7 @@ def test_without_anybody_to_ask_a_call_is_refused(served: Callable[..., Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("tool", "result"), [("order", "ordered 7"), ("scrap", "scrapped")], ids=["question", "approval"]
+    ("tool", "result"), [("order", "ordered 8"), ("scrap", "scrapped")], ids=["question", "approval"]
 )
 def test_what_tools_ask_reaches_the_sender_of_the_prompt(
     served: Callable[..., Any], tool: str, result: str

@@ -57,7 +57,9 @@ def test_one_that_ends_with_its_input_is_not_waited_for() -> None:
     assert is_gone(with_companion(use, "cat"))
 
 
-def test_one_that_ignores_everything_is_killed_with_its_group() -> None:
+def test_one_that_ignores_everything_is_killed_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
+
     async def use(companion: Companion) -> list[int]:
         return [int(await companion.line()) for _ in range(2)]
 

@@ -156,6 +156,9 @@ def watch(call: Call, id: str, opts: Dict) -> Channel:
         raise invalid(f"{call.name}: option `types` must be a list of strings", id)
     session, after, buffer = call.session(id), opts.get("after"), opts.get("buffer", BUFFER)
     if opts.get("chunks"):
+        if getattr(call.runtime.store, "is_recorded", False):
+            why = "pieces of answers aren't recorded, so the run would go on differently when it is resumed"
+            raise invalid(f"{call.name}: a durable run can't watch `chunks`: {why}", id)
         live = call.runtime.watch(id, after=after, types=types, chunks=True, buffer=buffer)
         return call.durable.listening.watch(session, live, looks=True)
     watched = session.watch(buffer=buffer, after=after, types=types)

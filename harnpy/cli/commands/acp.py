@@ -70,7 +70,7 @@ async def _serve(agent: str, url: str | None, reader: BinaryIO, writer: BinaryIO
     try:
         async with (
             Agents([given], store, new_vm=_vm, world=world) as agents,
-            AsyncSessionRuntime(store, agents=agents.loops) as runtime,
+            AsyncSessionRuntime(store, agents=agents.loops, share_chunks=True) as runtime,
         ):
             await serve_acp(AcpAgent(agents, runtime, world, os.chdir), reader, writer)
     finally:

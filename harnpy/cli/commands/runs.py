@@ -30,7 +30,7 @@ from harnpy.formats.json import compact_json
 from harnpy.project import ManifestError
 from harnpy.storage.errors import StorageError
 from harnpy.workflow.engines import ENGINES
-from harnpy.workflow.engines.contract import STATUSES, RunInfo, RunQuery
+from harnpy.workflow.engines.contract import COMPLETED, STATUSES, RunInfo, RunQuery
 from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.workflow.records.differences import run_diff
 from harnpy.workflow.records.record_files import run_directory
@@ -378,9 +378,12 @@ def delete(engine: Engine, ids: tuple[str, ...]) -> int:
 @_verb
 def resume(engine: Engine, id: str, as_json: bool) -> int:
     """Go on with the durable run ID at its first step without a record, here, and wait for its end."""
-    from harnpy.cli.durable_runs import held_by_another
+    from harnpy.cli.durable_runs import held_by_another, require_trusted
 
     try:
+        info, job = engine.get(id), engine.job(id)
+        if info is not None and info.status != COMPLETED:
+            require_trusted(job)
         with held_by_another(id, _options()):
             handle = engine.resume(id)
         return _followed(handle, as_json)
@@ -396,8 +399,11 @@ def resume(engine: Engine, id: str, as_json: bool) -> int:
 @_verb
 def fork(engine: Engine, id: str, step: str, run_id: str | None, as_json: bool) -> int:
     """Make a run that has the records of ID before STEP, go on with it here, and wait for its end."""
+    from harnpy.cli.durable_runs import require_trusted
+
     at = int(step) if step.isascii() and step.isdecimal() else step
     try:
+        require_trusted(engine.job(id))
         return _followed(engine.fork(id, at, new_id=run_id), as_json)
     except RunNotFound as error:
         raise _record_of(error, "fork") from None

@@ -11,8 +11,11 @@ from urllib.parse import parse_qsl
 from starlette.responses import RedirectResponse
 
 from harnpy.client import types as t
+from harnpy.serve.portal.sessions import title_of
 from harnpy.serve.portal.shell import address
 from harnpy.serve.refusals import Refused
+from harnpy.serve.shown import SAID
+from harnpy.session.events import TURN_COMPLETED, TURN_STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -113,17 +116,36 @@ async def _cancel(service: Service, caller: Caller, id: str, form: Form) -> str:
 
 
 async def _fork(service: Service, caller: Caller, id: str, form: Form) -> str:
-    return _page((await service.fork(caller, id, t.Fork(at=_event(form)))).id)
+    at = await _end(service, caller, id, _event(form))
+    title = title_of(await service.session(caller, id)).partition(_FROM)[0]
+    return _page((await service.fork(caller, id, t.Fork(at=at, label=f"{title}{_FROM}{at}"))).id)
 
 
 async def _rewind(service: Service, caller: Caller, id: str, form: Form) -> str:
-    await service.rewind(caller, id, t.Rewind(to=_event(form)))
+    await service.rewind(caller, id, t.Rewind(to=await _end(service, caller, id, _event(form))))
     return _page(id, form.get("client") or None)
 
 
 async def _close(service: Service, caller: Caller, id: str, form: Form) -> str:
     await service.close_session(caller, id)
     return _page(id)
+
+
+#: What stands between a session's title and the number of the event that a fork goes on from.
+_FROM = ", from "
+#: Events behind an answer that are looked through for the end of its turn.
+_NEAR = 20
+
+
+async def _end(service: Service, caller: Caller, id: str, at: int) -> int:
+    """Return the end of the turn whose last message is at that event, else the event: a turn that is cut off
+    before its end would be one that goes on."""
+    for event in (await service.events(caller, id, after=at, limit=_NEAR)).events:
+        if event.type == TURN_COMPLETED:
+            return event.seq
+        if event.type in SAID or event.type == TURN_STARTED:
+            break
+    return at
 
 
 def _event(form: Form) -> int:

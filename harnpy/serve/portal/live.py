@@ -9,23 +9,27 @@ gone     {}              nothing comes any more: the session is deleted, the run
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harnpy.client import types as t
 from harnpy.serve.portal.runs import requests_of, run_regions
 from harnpy.serve.portal.session import regions_of, stretch
-from harnpy.serve.portal.transcript import PAGE, Reader, entries, learn
+from harnpy.serve.portal.transcript import PAGE, Reader, entries, is_of_step, learn, with_steps
 from harnpy.serve.refusals import Refused
 from harnpy.serve.shown import SAID, entry
 from harnpy.serve.streams import ALIVE, encoded
 from harnpy.session import events as kinds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from harnpy.formats.markup import Markup
     from harnpy.serve.service import Caller, Service
 
+T = TypeVar("T")
+
+_SECOND: Final = 1.0
 #: Events after which the window has another size.
 _RESIZING = frozenset(
     (kinds.TURN_COMPLETED, kinds.COMPACTION_TRIGGERED, kinds.HISTORY_REPLACED, kinds.LEAF_MOVED)
@@ -40,40 +44,99 @@ def frame(event: str, data: dict[str, Any], id: int | None = None) -> bytes:
     return b"event: %b\n%bdata: %b\n\n" % (event.encode(), numbered, encoded(data))
 
 
-async def session_stream(
-    service: Service, caller: Caller, session: t.Session, client: str, after: int
-) -> AsyncIterator[bytes]:
-    """Yield what the page of a session is sent, from behind an event."""
-    id = session.id
-    reader = Reader(id, caller.may("write"), {})
-    earlier = await service.history(caller, id, after=max(0, after - PAGE), limit=PAGE)
-    learn((each for each in earlier.entries if each.seq <= after), reader.names)
-    tokens = (await service.window(caller, id)).tokens
-    sent: dict[str, Markup] = {}
-    for part in _changed(regions_of(session, tokens, caller, client), sent):
-        yield part
+async def _looking(items: AsyncIterator[T | None], is_busy: Callable[[], bool]) -> AsyncIterator[T | None]:
+    """Yield what comes, and None after each second without any while ``is_busy()``: what a program asks a
+    person may be in no session's log.
+    """
+    coming = asyncio.ensure_future(anext(items))
     try:
-        async for event in service.watch(caller, id, after=after):
-            if event is None:
-                yield ALIVE
-            elif isinstance(event, t.Chunk):
-                yield frame("chunk", {"text": event.text, "start": event.start})
-            else:
-                if event.type == kinds.LEAF_MOVED:
-                    shown, _ = await stretch(service, caller, id, event.seq + 1)
-                    yield frame("all", {"html": str(entries(shown, reader))}, event.seq)
-                elif event.type in SAID:
-                    yield frame("entries", {"html": str(entries([entry(event)], reader))}, event.seq)
-                if event.type in _RESIZING:
-                    tokens = (await service.window(caller, id)).tokens
-                if event.type not in _QUIET:
-                    session = await service.session(caller, id)
-                    for part in _changed(regions_of(session, tokens, caller, client), sent):
+        while True:
+            await asyncio.wait((coming,), timeout=_SECOND if is_busy() else None)
+            if not coming.done():
+                yield None
+                continue
+            try:
+                yield coming.result()
+            except StopAsyncIteration:
+                return
+            coming = asyncio.ensure_future(anext(items))
+    finally:
+        coming.cancel()
+
+
+class Follower:
+    """What a page of a session has been sent, and what it is sent next."""
+
+    def __init__(self, service: Service, caller: Caller, session: t.Session, client: str) -> None:
+        self._service = service
+        self._caller = caller
+        self._session = session
+        self._client = client
+        self._reader = Reader(session.id, caller.may("write"), {})
+        self._regions: dict[str, Markup] = {}
+        self._tokens = 0
+        #: Events of the step that makes the next message.
+        self._steps: list[t.Event] = []
+        #: The turn that has ended last.
+        self._ended = 0
+
+    async def frames(self, after: int) -> AsyncIterator[bytes]:
+        """Yield what comes behind an event."""
+        service, caller, id = self._service, self._caller, self._session.id
+        earlier = await service.history(caller, id, after=max(0, after - PAGE), limit=PAGE)
+        learn((each for each in earlier.entries if each.seq <= after), self._reader.names)
+        await self._measure()
+        for part in self._changed():
+            yield part
+        items: AsyncIterator[t.Event | t.Chunk | None] = _looking(
+            service.watch(caller, id, after=after), lambda: self._session.running is not None
+        )
+        try:
+            async for item in items:
+                if item is None:
+                    yield ALIVE
+                elif isinstance(item, t.Chunk):
+                    if item.turn != self._ended:
+                        yield frame("chunk", {"text": item.text, "start": item.start})
+                    continue
+                else:
+                    async for part in self._said(item):
                         yield part
-    except Refused as refused:
-        if refused.code != "gone":
-            raise
-        yield frame("gone", {})
+                    if item.type in _QUIET:
+                        continue
+                self._session = await service.session(caller, id)
+                for part in self._changed():
+                    yield part
+        except Refused as refused:
+            if refused.code != "gone":
+                raise
+            yield frame("gone", {})
+
+    async def _said(self, event: t.Event) -> AsyncIterator[bytes]:
+        """Yield what an event changes of what was said."""
+        if event.type == kinds.TURN_COMPLETED:
+            # What it has begun to say and was kept from saying is nothing that was said.
+            self._ended = event.turn or 0
+            yield frame("chunk", {"text": "", "start": True}, event.seq)
+        elif event.type == kinds.LEAF_MOVED:
+            shown, _ = await stretch(self._service, self._caller, self._session.id, event.seq + 1)
+            html = await asyncio.to_thread(entries, shown, self._reader)
+            yield frame("all", {"html": str(html)}, event.seq)
+        elif event.type in SAID:
+            said = with_steps([entry(event)], self._steps)
+            self._steps = []
+            yield frame("entries", {"html": str(entries(said, self._reader))}, event.seq)
+        elif is_of_step(event):
+            self._steps.append(event)
+        if event.type in _RESIZING:
+            await self._measure()
+
+    async def _measure(self) -> None:
+        self._tokens = (await self._service.window(self._caller, self._session.id)).tokens
+
+    def _changed(self) -> list[bytes]:
+        regions = regions_of(self._session, self._tokens, self._caller, self._client)
+        return _changed(regions, self._regions)
 
 
 def _changed(regions: dict[str, Markup], sent: dict[str, Markup]) -> list[bytes]:
@@ -87,7 +150,7 @@ async def run_stream(service: Service, caller: Caller, run: t.Run) -> AsyncItera
     """Yield what the page of a run is sent until it has ended."""
     sent: dict[str, Markup] = {}
     steps: list[t.RunStep] = []
-    async for step in service.run_events(caller, run.id):
+    async for step in _looking(service.run_events(caller, run.id), lambda: True):
         if step is None:
             yield ALIVE
         else:

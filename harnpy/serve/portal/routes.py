@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from harnpy.serve.api import At, caller_of
 from harnpy.serve.portal import actions, runs, session, sessions, shell
-from harnpy.serve.portal.live import run_stream, session_stream
+from harnpy.serve.portal.live import Follower, run_stream
 from harnpy.serve.refusals import Refused
 from harnpy.serve.streams import send_stream
 
@@ -80,7 +80,7 @@ def routes(service: Service) -> list[BaseRoute]:
         if not (after.isascii() and after.isdigit() and len(after) < 16) or int(after) > found.seq:
             raise Refused(400, "bad_request", "A page says behind which event it goes on: load it again.")
         client = query.get("client") or session.new_client()
-        return Stream(session_stream(service, caller, found, client, int(after)))
+        return Stream(Follower(service, caller, found, client).frames(int(after)))
 
     async def session_verb(request: Request, caller: Caller, id: str, verb: str) -> Response:
         return await _verb(actions.SESSION_VERBS, "Sessions", request, caller, id, verb)

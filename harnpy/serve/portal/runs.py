@@ -103,7 +103,7 @@ def run_regions(
         "facts": _facts(run),
         "requests": shown,
         "verbs": _verbs(run) if caller.may("write") else None,
-        "steps": _steps(run, steps),
+        "steps": None if _is_record(run.output) else _steps(run, steps),
         "result": _result(run),
     }
     return {
@@ -115,6 +115,11 @@ def run_regions(
         )
         for id, inside in made.items()
     }
+
+
+def _is_record(output: Any) -> bool:
+    """Return whether a run came to a record, which shows its stages itself."""
+    return isinstance(output, dict) and output.get("_type") == "run_record"
 
 
 def _facts(run: t.Run) -> Markup:
@@ -205,7 +210,7 @@ def _result(run: t.Run) -> Child:
     """Show what a run came to: the sections of the report where that is a record, else the value."""
     if run.output is None:
         return None
-    if isinstance(run.output, dict) and run.output.get("_type") == "run_record":
+    if _is_record(run.output):
         from harnpy.faults import MisuseError
         from harnpy.workflow.report import sections_of
 

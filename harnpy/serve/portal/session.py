@@ -6,13 +6,14 @@ sends those that have changed.
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import TYPE_CHECKING
 
 from harnpy.formats import markup
 from harnpy.formats.markup import Markup, element, joined
 from harnpy.serve.portal.sessions import link_to, state_of, title_of
 from harnpy.serve.portal.shell import address, button, crumbs, page, time
-from harnpy.serve.portal.transcript import ACTS, PAGE, Reader, entries
+from harnpy.serve.portal.transcript import ACTS, PAGE, STEP_TYPES, Reader, entries, with_steps
 from harnpy.world.ids import RealIds
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: How many events are first looked through for the entries of a page.
 _SPAN = 2 * PAGE
+#: How far before an entry its step may be, and how many events are asked for at once.
+_NEAR, _MOST = 20, 1000
 
 
 async def stretch(service: Service, caller: Caller, id: str, before: int) -> tuple[list[t.Entry], bool]:
@@ -36,7 +39,18 @@ async def stretch(service: Service, caller: Caller, id: str, before: int) -> tup
         begin = max(0, before - 1 - span)
         found = [*await _between(service, caller, id, begin, before), *found]
         before, span = begin + 1, span * 2
-    return found[-PAGE:], before > 1 or len(found) > PAGE
+    return await _with_steps(service, caller, id, found[-PAGE:]), before > 1 or len(found) > PAGE
+
+
+async def _with_steps(service: Service, caller: Caller, id: str, said: list[t.Entry]) -> list[t.Entry]:
+    """Return entries with what the steps that made them have left in the log."""
+    steps: list[t.Event] = []
+    at: int | None = max(0, said[0].seq - _NEAR) if said else None
+    while at is not None and at < said[-1].seq:
+        page = await service.events(caller, id, after=at, limit=_MOST, types=list(STEP_TYPES))
+        steps += page.events
+        at = page.next
+    return with_steps(said, steps)
 
 
 async def _between(service: Service, caller: Caller, id: str, after: int, before: int) -> list[t.Entry]:
@@ -59,7 +73,9 @@ async def session_page(service: Service, caller: Caller, id: str, query: Mapping
     before = _number(query.get("before"))
     client = query.get("client") or new_client()
     shown, earlier = await stretch(service, caller, id, before or session.seq + 1)
-    talk = element("ol", entries(shown, Reader(id, caller.may("write"), {})), class_="talk", id="entries")
+    reader = Reader(id, caller.may("write"), {})
+    # In a thread: a page of long answers takes a while, and nobody's events wait for it.
+    talk = element("ol", await to_thread(entries, shown, reader), class_="talk", id="entries")
     regions = regions_of(session, (await service.window(caller, id)).tokens, caller, client)
     conversation = element(
         "section",
@@ -113,8 +129,8 @@ def _dock(regions: Mapping[str, Markup]) -> Markup:
         element("button", "New entries ↓", id="newer", type="button", hidden=True),
         regions["requests"],
         element("p", id="trouble", role="alert"),
-        regions["control"],
         regions["running"],
+        regions["control"],
         class_="dock",
     )
 
@@ -125,7 +141,6 @@ def _about(session: t.Session) -> Markup:
         ("Session", markup.mono(session.id)),
         ("Owner", session.owner),
         ("Begun", time(session.created_at)),
-        ("Events", markup.count(session.seq)),
     ]
     return element(
         "section",
@@ -143,7 +158,7 @@ def regions_of(session: t.Session, tokens: int, caller: Caller, client: str) -> 
     may_write = caller.may("write")
     requests = [request_card(request, caller.may("approve")) for request in session.requests]
     made: dict[str, tuple[str, Child]] = {
-        "state": ("span", state_of(session)),
+        "state": ("span", markup.pill("running") if session.running else state_of(session)),
         "facts": ("div", _facts(session, tokens)),
         "requests": ("div", requests),
         "control": ("div", _control(session, client, may_write)),

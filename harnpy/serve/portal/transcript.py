@@ -6,17 +6,21 @@ to the web or to mail, and pictures have their data in the page.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from harnpy.formats import markup
 from harnpy.formats.markup import Markup, element, joined
 from harnpy.serve.portal.shell import address, time
+from harnpy.session import events as kinds
 from harnpy.session.transfer.pages import said_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
@@ -48,6 +52,43 @@ class Reader(NamedTuple):
 def entries(shown: Iterable[t.Entry], reader: Reader) -> Markup:
     """Return entries as items of a list of the class ``talk``."""
     return joined([_entry(entry, reader) for entry in shown])
+
+
+#: What a step leaves in the log beside the message that it makes, which comes behind.
+STEP_TYPES = (kinds.STEP_COMPLETED, kinds.TRANSCRIPT_EVENT)
+_THOUGHT = "private_reasoning"
+
+
+def is_of_step(event: t.Event) -> bool:
+    """Return whether it says what a step has cost, used or thought."""
+    return event.type == kinds.STEP_COMPLETED or event.data.get("kind") == _THOUGHT
+
+
+def with_steps(said: Sequence[t.Entry], steps: Iterable[t.Event]) -> list[t.Entry]:
+    """Return entries, those of assistants with what the steps before them have cost, used and thought.
+
+    ``steps`` are events of `STEP_TYPES`, in order.
+    """
+    left = deque(steps)
+    found: list[t.Entry] = []
+    for entry in said:
+        before: list[t.Event] = []
+        while left and left[0].seq < entry.seq:
+            before.append(left.popleft())
+        found.append(_with(entry, before) if entry.role == "assistant" else entry)
+    return found
+
+
+def _with(entry: t.Entry, steps: Sequence[t.Event]) -> t.Entry:
+    done = [step for step in steps if step.type == kinds.STEP_COMPLETED]
+    thoughts = [str(step.data.get("text") or "") for step in steps if step.data.get("kind") == _THOUGHT]
+    usage = done[-1].data.get("usage") if done else None
+    return replace(
+        entry,
+        cost=entry.cost or (done[-1].cost if done else None),
+        reasoning=entry.reasoning or "\n\n".join(filter(None, thoughts)) or None,
+        metadata={"usage": usage, **(entry.metadata or {})},
+    )
 
 
 def learn(seen: Iterable[t.Entry], names: dict[str, str]) -> None:
@@ -86,7 +127,7 @@ def _entry(entry: t.Entry, reader: Reader) -> Markup:
     head = [
         element("h3", turn.who, class_="role"),
         element("a", time(entry.time, is_short=True) or f"#{entry.seq}", href=f"#{id}", class_="when"),
-        element("span", markup.apart(*_notes(entry)), class_="note"),
+        [element("span", note, class_="note") for note in _notes(entry) if note],
     ]
     return element(
         "li",
@@ -104,8 +145,16 @@ def _notes(entry: t.Entry) -> list[str]:
     client = live.get("client_id") if isinstance(live, dict) else None
     return [
         f"by {client}" if isinstance(client, str) else "",
+        ", ".join(_tokens((entry.metadata or {}).get("usage"))),
         markup.money(entry.cost) if entry.cost else "",
     ]
+
+
+def _tokens(usage: Any) -> Iterator[str]:
+    known = usage if isinstance(usage, dict) else {}
+    for name, word in (("input_tokens", "in"), ("output_tokens", "out")):
+        if type(known.get(name)) is int and known[name]:
+            yield f"{markup.count(known[name])} {word}"
 
 
 def _acts(entry: t.Entry, reader: Reader) -> Markup:

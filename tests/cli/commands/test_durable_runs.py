@@ -286,12 +286,16 @@ def test_who_trusts_no_project_leaves_its_runs_to_others(
     engine.queue("q")
     assert harnpy("run", "--durable", program, "--run-id", "one", "--queue", "q", "--", "x").returncode == 0
     write("harn.toml", '[[mcp]]\nname = "x"\ncommand = "x"\n')
-    done = harnpy("run", "--resume", "one")
-    assert "harnpy trust" in done.stderr
-    assert done.returncode == 1
-    info = engine.get("one")
-    assert info is not None
-    assert (info.status, info.attempt) == (QUEUED, 0)
+    for words in (
+        ["run", "--resume", "one"],
+        ["runs", "resume", "one"],
+        ["runs", "fork", "one", "--from", "1"],
+    ):
+        done = harnpy(*words)
+        assert "harnpy trust" in done.stderr
+        assert done.returncode == 1
+    [info] = engine.runs()
+    assert (info.id, info.status, info.attempt) == ("one", QUEUED, 0)
     worker = started("worker", "--queue", "q")
     wait_until(lambda: (info := engine.get("one")) is not None and info.status == DELAYED)
     worker.terminate()

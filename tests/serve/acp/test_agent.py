@@ -100,8 +100,12 @@ def test_one_turn_at_a_time_and_a_cancel_that_comes_at_once(served: Callable[...
         await asyncio.sleep(0)  # it is sent
         await place.agent.cancel(session_id=id)
         assert (await second).stop_reason == "cancelled"
+        third = asyncio.create_task(place.agent.prompt(session_id=id, prompt=GO))
+        await asyncio.sleep(0)
+        await place.agent.close_session(session_id=id)
+        assert (await third).stop_reason == "cancelled"
 
-    served(calling(WAIT, WAIT), work)
+    served(calling(WAIT, WAIT, WAIT), work)
 
 
 def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> None:
@@ -111,7 +115,9 @@ def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> 
         header = schema.HttpHeader(name="X-Key", value="k")
         http = schema.HttpMcpServer(type="http", name="h", url="http://h", headers=[header])
         sse = schema.SseMcpServer(type="sse", name="e", url="http://h", headers=[])
-        cwd = place.cwd
+        cwd, lost = place.cwd, {"cwd": place.cwd, "mcpServers": [{"name": "n", "command": "c"}]}
+        code, why = await refused(place.agent._conn.send_request("session/new", lost))
+        assert (code, why[:35]) == (-32602, "1 of `mcpServers` can't be read: a ")
         assert await refused(new(cwd="here", mcp_servers=[])) == (
             -32602,
             "`cwd` must be an absolute path, got 'here'",
@@ -210,14 +216,26 @@ def test_a_program_is_seen_as_it_works_and_asks_by_forms(served: Callable[..., A
 PIECES = [f"{n} " for n in range(200)]
 
 
-def in_pieces(request: Request) -> Reply:
-    assert request.shown is not None
-    for piece in PIECES:
-        request.shown.piece(piece)
-    return said(request, "".join(PIECES))
+@pytest.mark.parametrize(
+    "source",
+    [
+        'pub fn agent() { return {model: "pieces"} }',
+        'let OPTIONS = {provider: "pieces", tool_format: "native"}\n'
+        "pipeline main(task) { agent_loop(prompt, nil, OPTIONS + {session_id: session_id}) }",
+    ],
+    ids=["definition", "program"],
+)
+def test_pieces_are_sent_as_they_come_and_in_order(served: Callable[..., Any], source: str) -> None:
+    editor = Editor()
 
+    async def in_pieces(request: Request) -> Reply:
+        assert request.shown is not None
+        request.shown.piece(PIECES[0])
+        await editor.until(PIECES[0])
+        for piece in PIECES[1:]:
+            request.shown.piece(piece)
+        return said(request, "".join(PIECES))
 
-def test_pieces_come_in_order_and_before_the_end_of_the_turn(served: Callable[..., Any]) -> None:
     def new_vm(file: str) -> Vm:
         vm = Vm()
         vm.provide("pieces", Provider(in_pieces))
@@ -228,9 +246,9 @@ def test_pieces_come_in_order_and_before_the_end_of_the_turn(served: Callable[..
         await asyncio.gather(*(place.agent.prompt(session_id=id, prompt=GO) for id in ids))
         for id in ids:
             shown = [text for kind, text in place.editor.seen(id) if kind == "agent_message_chunk"]
-            assert shown == PIECES
+            assert (shown[0], "".join(shown)) == (PIECES[0], "".join(PIECES))
 
-    served('pub fn agent() { return {model: "pieces"} }', work, new_vm=new_vm)
+    served(source, work, editor, new_vm=new_vm)
 
 
 def test_lines_that_are_no_messages_are_answered_and_meta_is_no_argument() -> None:
@@ -239,7 +257,7 @@ def test_lines_that_are_no_messages_are_answered_and_meta_is_no_argument() -> No
         b"no",
         b'{"jsonrpc":"2.0","id":1,"method":5}',
         b"",
-        b'{"method":"m","params":{"cwd":"/a","_meta":{"cwd":"/b"}}}',
+        b'{"method":"m","params":{"cwd":"/a","mcpServers":[1],"_meta":{"cwd":"/b"}}}',
     ]
     written = io.BytesIO()
 
@@ -250,7 +268,10 @@ def test_lines_that_are_no_messages_are_answered_and_meta_is_no_argument() -> No
         finally:
             await stdio.close()
 
-    assert asyncio.run(main()) == [{"method": "m", "params": {"cwd": "/a"}}, None]
+    assert asyncio.run(main()) == [
+        {"method": "m", "params": {"cwd": "/a", "mcpServers": [1], "_meta": {"named_servers": 1}}},
+        None,
+    ]
     codes = [json.loads(line)["error"]["code"] for line in written.getvalue().splitlines()]
     assert codes == [-32600, -32700, -32600]
 
@@ -276,7 +297,7 @@ def test_content_of_prompts_and_what_messages_show() -> None:
     session = Session()
     session.set_tasks([{"content": "count", "status": "in_progress", "activeForm": "counting"}])
     session.append_message({"role": "assistant", "content": "Hm", "reasoning": "Let me see"})
-    updates = Updates(texts=True)
+    updates = Updates()
     shown = [update for event in session.events() for update in updates.of(event)]
     assert [update.session_update for update in shown] == [
         "plan",

@@ -6,7 +6,7 @@ import pytest
 
 from harnpy.client import types as t
 from harnpy.serve.budgets import Spending
-from harnpy.serve.service import Caller, Refused
+from harnpy.serve.service import Caller, Refused, Service
 from harnpy.session import EventDraft
 from harnpy.session.runtime import SessionRuntime
 from tests.clock import SimulatedClock
@@ -21,7 +21,7 @@ class Ledger:
     def __init__(self, url: str) -> None:
         self.clock = SimulatedClock(NOON)
         self.runtime = SessionRuntime(url, clock=self.clock)
-        self.spending = Spending(self.runtime, self.clock.now)
+        self.spending = Spending(self.runtime, Service(self.runtime).owner, self.clock.now)
 
     def create(self, id: str, owner: str) -> None:
         self.runtime.create(id=id, metadata={"principal": owner})

@@ -261,22 +261,26 @@ async def test_mistakes_are_told_without_what_was_said() -> None:
 # Web sockets.
 
 
-async def socket(asked: Asked, path: str = "/v1/sessions/a/control", **headers: str) -> list[Any]:
+async def socket(asked: Asked, *messages: Any, **headers: str) -> list[Any]:
     """What the server sends to a web socket that stays open until the server closes."""
     sent: list[Any] = []
-    connected = [{"type": "websocket.connect"}]
+    coming = [{"type": "websocket.connect"}, *messages]
 
     async def receive() -> Any:
-        if connected:
-            return connected.pop()
+        if coming:
+            return coming.pop(0)
         return await asyncio.get_running_loop().create_future()
 
     async def send(message: Any) -> None:
         sent.append(message)
-        if message["type"] == "websocket.accept":
+        if message["type"] == "websocket.accept" and not messages:
             asked.door.close()
 
-    scope = {**request("GET", path, {"host": HOST, **headers}), "type": "websocket", "scheme": "ws"}
+    scope = {
+        **request("GET", "/v1/sessions/a/control", {"host": HOST, **headers}),
+        "type": "websocket",
+        "scheme": "ws",
+    }
     del scope["method"]
     await asked.door({**scope, "extensions": {"websocket.http.response": {}}}, receive, send)
     return sent
@@ -307,6 +311,23 @@ async def test_web_sockets() -> None:
     cookie = f"harnpy_4721={cookies.token('ada')}"
     assert (await socket(cookies, cookie=cookie))[0]["status"] == 403
     assert (await socket(cookies, cookie=cookie, origin=ORIGIN))[0]["type"] == "websocket.accept"
+
+
+@in_loop
+async def test_messages_of_a_web_socket_count() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept", "headers": []})
+        seen.append(await receive())
+        seen.append(await receive())
+
+    seen: list[Any] = []
+    asked = Asked(app)
+    token = asked.token("ada", requests_per_minute=2)
+    text = {"type": "websocket.receive", "text": "{}"}
+    sent = await socket(asked, text, text, authorization=f"Bearer {token}")
+    assert seen == [text, {"type": "websocket.disconnect", "code": 4429}]
+    assert sent[-1] == {"type": "websocket.close", "code": 4429}
 
 
 # Readers.

@@ -47,7 +47,7 @@ class Served:
             Route("/v1/sessions/{id}", show, methods=["GET"]),
             Route("/v1/broken/{id}", broken),
             Route("/v1/stream", stream),
-            Route("/static/{version}/{name}", show),
+            Route("/static/{version}/{name}", file),
         ]
         self.service = Quiet()
         self.server = Server(self.service, routes, site, self.asked.sessions, output, self.metrics)
@@ -58,6 +58,10 @@ class Served:
 
 async def show(request: Any) -> PlainTextResponse:
     return PlainTextResponse("0123456789")
+
+
+async def file(request: Any) -> PlainTextResponse:
+    return PlainTextResponse("a file")
 
 
 async def broken(request: Any) -> PlainTextResponse:

@@ -17,7 +17,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from tests.support import ROOT, Popen, wait_until
+from tests.support import ROOT, Command, Popen, wait_until
 
 KEY = "k" * 32
 AGENT = """
@@ -116,6 +116,25 @@ def test_a_turn_is_left_to_the_next_server_and_ends_while_that_drains(popen: Pop
     lines = [json.loads(line) for line in log.splitlines()]
     assert {line["route"] for line in lines} >= {"/v1/sessions/{id}/turns/{key}", "/v1/sessions/{id}/control"}
     assert not any(word in log for word in ("ding", "more", KEY, "k1", "after=0"))
+
+
+def test_what_tokens_may_do_is_decided_at_the_door(popen: Popen, tmp_path: Path, harnpy: Command) -> None:
+    (tmp_path / "bot.harn").write_text(AGENT)
+    made = [
+        harnpy("tokens", "--store", "sqlite:s.db", "create", "ada", *options.split()).stdout.strip()
+        for options in ("--scope read", "--cost-per-day 0", "--requests-per-minute 2")
+    ]
+    server = Process(popen, tmp_path)
+    reading, poor, slow = ({"x-api-key": token} for token in made)
+    create, send = ("POST", "/v1/sessions", {"id": "a"}), ("POST", "/v1/sessions/a/send", {"prompt": "go"})
+    assert (server.ask("GET", "/v1/me", **reading)[0], server.ask(*create, **reading)[0]) == (200, 403)
+    assert (server.ask(*create, **poor)[0], server.ask(*send, **poor)[0]) == (201, 402)
+    assert [server.ask("GET", "/v1/me", **slow)[0] for _ in range(3)] == [200, 200, 429]
+    me = server.ask("GET", "/v1/me", **poor)[1]
+    assert me == {
+        "principal": "ada", "scopes": ["write"], "limits": {"requests_per_minute": None, "cost_per_day": 0.0},
+    }  # fmt: skip
+    assert server.end() == ("", 0)
 
 
 def test_without_keys_a_link_is_printed_and_a_second_signal_is_quick(popen: Popen, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.serve.door.asking import HOST, ORIGIN, Asked, Reply
+from tests.serve.door.asking import HOST, ORIGIN, Asked, Reply, request
 from tests.serve.door.test_door import KEY, KEYED, in_loop
 
 
@@ -36,6 +36,9 @@ async def test_a_link_signs_one_browser_in() -> None:
     assert code not in repr(reply)
     assert not any(secret in kept for secret in (code, cookie.partition("=")[2]))
     cookie_in(await asked.ask("GET", other))
+    # Over TLS the cookie goes over TLS only.
+    scope = request("GET", asked.door.sign_in.new_link(), {}) | {"scheme": "https"}
+    assert b"; Secure; " in dict((await asked.door.sign_in.by_link(scope))[1])[b"set-cookie"]
 
 
 @in_loop

@@ -90,6 +90,12 @@ class Double:
         found = [each for each in self.entries.get(id, ()) if each.seq > after]
         return t.History(entries=found[:limit], next=found[limit - 1].seq if len(found) > limit else None)
 
+    async def events(
+        self, caller: Caller, id: str, *, after: int = 0, types: list[str] | None = None, **_: Any
+    ) -> t.EventList:
+        known = [each for each in self.feed if isinstance(each, t.Event) and each.seq > after]
+        return t.EventList(events=[each for each in known if types is None or each.type in types])
+
     async def watch(
         self, caller: Caller, id: str, *, after: int | None = None, **_: Any
     ) -> AsyncIterator[t.Event | t.Chunk | None]:
@@ -114,7 +120,7 @@ class Double:
         return True
 
     async def fork(self, caller: Caller, id: str, body: t.Fork) -> t.Session:
-        self.did("fork", id, body.at)
+        self.did("fork", id, body.at, body.label)
         self.infos["forked"] = info("forked", parent=id, fork_seq=body.at)
         return await self.session(caller, "forked")
 

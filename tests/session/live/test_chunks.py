@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Event as Flag
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnpy import AgentDef, LoopFactory
+from harnpy.adapters import conversations
 from harnpy.agent.loop.shown_answers import ShownAnswers
 from harnpy.agent.tasks import OneTask
 from harnpy.llm.errors import CallError
@@ -25,13 +26,14 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.llm.text_format import visible_text
 from harnpy.session import Chunk, LiveWatch, SessionRuntime
-from harnpy.session.chunks import KIND
+from harnpy.session.chunks import KIND, Piece, stream_of
+from harnpy.session.erasure import erase
 from harnpy.storage import Store
 from harnpy.world import World
 from tests.agent.factory.agents import said as replied
 from tests.counts import COUNT
 
-EXAMPLES = COUNT.examples(40)
+EXAMPLES = COUNT.examples(25)
 #: Seconds that nobody should have to wait.
 LONG = 20.0
 
@@ -231,6 +233,30 @@ def test_what_a_killed_process_has_shown_goes_when_its_turn_ends(
         while reader.seq < runtime.get("s").seq:
             assert reader.read(LONG)
         assert reader.shown == {}
+
+
+def test_what_is_on_the_store_is_in_no_list_copy_or_export_and_is_erased(tmp_path: Path) -> None:
+    url, secret = f"sqlite:{tmp_path}/s.db", "a secret that nobody says twice"
+    with session_on(url) as runtime:
+        store = runtime.store
+        stream_of(store, "s").append([Piece(1, 1, "gone", 1, 2, 2, 0, secret)], 0)  # of a killed process
+        assert [info.id for info in runtime.list().items] == ["s"]
+        assert secret not in runtime.export("s")
+        with SessionRuntime(f"sqlite:{tmp_path}/copy.db") as target:
+            assert [copied.id for copied in conversations.copy(store, target.store).copied] == ["s"]
+            assert list(target.store.kinds()) == ["session"]
+        assert secret.encode() in _bytes(tmp_path)
+        erase(store, ["s"], World(), lambda id: nullcontext())
+        assert list(store.kinds()) == []
+        assert secret.encode() not in _bytes(tmp_path)
+        runtime.create(id="s")
+        stream_of(store, "s").append([Piece(1, 1, "gone", 1, 2, 2, 0, secret)], 0)
+        runtime.delete("s", hard=True)
+        assert list(store.kinds()) == []
+
+
+def _bytes(directory: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in directory.glob("s.db*"))
 
 
 class Streaming:

@@ -22,6 +22,7 @@ from harnpy.workflow.records.record_files import RunWriter
 from harnpy.workflow.records.record_lines import parsed, unfolded
 from harnpy.workflow.records.replay_fixture import evaluate_fixture
 from harnpy.world import World
+from tests.counts import COUNT
 from tests.workflow.records.test_records import add_stage, new_run
 from tests.worlds import world_with
 
@@ -45,7 +46,7 @@ OTHERS: tuple[Any, ...] = (
     [{}],
     {"_then": [1]},
 )
-SEEDS = range(400)
+SEEDS = COUNT.seeds(COUNT.damaged_records)
 
 
 @pytest.fixture

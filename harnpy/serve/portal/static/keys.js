@@ -51,7 +51,7 @@ function step(by) {
 function unfold() {
   const all = [...(current() || document.getElementById("main")).querySelectorAll("details")];
   const open = !all.some((each) => each.open);
-  for (const each of all) each.open = open;
+  for (const each of all) if (each.open !== open) each.querySelector("summary").click();
 }
 
 function control() {

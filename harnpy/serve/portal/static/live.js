@@ -2,7 +2,7 @@
 import { elements, put, trouble } from "./pieces.js";
 
 /** From how near the end on the page stays at its end, in pixels; how many entries it keeps. */
-const NEAR = 160, MOST = 400;
+const NEAR = 40, MOST = 400;
 /** Milliseconds: until a page that nobody sees is let go of, between signs of life, before another try. */
 const HIDDEN = 60_000, BEAT = 10_000, AGAIN = 2_000;
 const LOST = "Not connected: trying again.";
@@ -12,6 +12,9 @@ const draft = document.getElementById("draft");
 const earlier = document.getElementById("earlier");
 const newer = document.getElementById("newer");
 const root = document.documentElement;
+
+/** Whether the page follows what is said: whoever scrolls up, or unfolds something, stays where they are. */
+let follows = !location.hash, top = 0;
 
 export function follow(place) {
   const address = new URL(place.dataset.live, location);
@@ -24,7 +27,7 @@ export function follow(place) {
     for (const [kind, does] of Object.entries(KINDS)) {
       source.addEventListener(kind, (event) => {
         if (event.lastEventId) address.searchParams.set("after", event.lastEventId);
-        keepingPlace(() => does(JSON.parse(event.data), close));
+        does(JSON.parse(event.data), close);
       });
     }
     source.onopen = () => trouble("");
@@ -50,9 +53,18 @@ export function follow(place) {
   addEventListener("pageshow", open);
   open();
   setInterval(beat, BEAT);
-  if (list && !location.hash) toEnd();
-  newer?.addEventListener("click", toEnd);
-  addEventListener("scroll", () => { if (newer && isAtEnd()) newer.hidden = true; }, { passive: true });
+  if (list) stayAtEnd(place);
+}
+
+function stayAtEnd(place) {
+  newer.addEventListener("click", toEnd);
+  list.addEventListener("click", (event) => { if (event.target.closest("summary")) follows = false; });
+  addEventListener("scroll", () => {
+    if (isAtEnd()) follows = newer.hidden = true;
+    else if (scrollY < top) follows = false;
+    top = scrollY;
+  }, { passive: true });
+  new ResizeObserver(() => { if (follows) toEnd(); }).observe(place);
 }
 
 const KINDS = {
@@ -62,10 +74,7 @@ const KINDS = {
     say("", true);
   },
   chunk: ({ text, start }) => say(text, start),
-  region({ id, html }) {
-    put(id, html);
-    if (id === "running" && !document.getElementById(id).firstChild) say("", true);
-  },
+  region: ({ id, html }) => put(id, html),
   gone(_, close) {
     close();
     if (list) trouble("This session is gone.");
@@ -79,8 +88,9 @@ function add(made) {
     if (known) known.replaceWith(entry);
     else list.append(entry);
   }
-  while (list.childElementCount > MOST && isAtEnd()) list.firstElementChild.remove();
-  if (earlier && list.childElementCount >= MOST) {
+  newer.hidden = follows;
+  while (list.childElementCount > MOST && follows) list.firstElementChild.remove();
+  if (list.childElementCount >= MOST) {
     const link = new URL(location.pathname, location);
     link.searchParams.set("before", list.firstElementChild.id.slice(1));
     earlier.querySelector("a").href = link;
@@ -104,16 +114,6 @@ function isAtEnd() {
 
 function toEnd() {
   scrollTo(0, root.scrollHeight);
-  requestAnimationFrame(() => scrollTo(0, root.scrollHeight));
-}
-
-/** Changes the page: whoever is at its end stays there, everybody else where they are. */
-function keepingPlace(change) {
-  if (!list) return change();
-  const wasAtEnd = isAtEnd(), height = list.childElementCount;
-  change();
-  if (wasAtEnd) toEnd();
-  else if (newer && list.childElementCount > height) newer.hidden = false;
 }
 
 /** Tells the server that whoever is in control is there. */
