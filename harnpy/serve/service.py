@@ -599,12 +599,26 @@ class Service:
 
         Who has seen event ``after`` gets those behind it; else they begin with the turn.
         """
+        following = self._following(caller, id, body, key, after)
+        await anext(following)  # the turn has begun, or is refused
+        return following
+
+    async def _following(
+        self, caller: Caller, id: str, body: t.Send, key: str | None, after: int | None
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Begin a turn and yield None, then what comes of it."""
         head = await self.opened(caller, id, after)
-        key, sending = await self._begun(caller, id, body, key)
-        if after is None:
-            known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
-            after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
-        return self._until_ended(id, key, sending, after=after)
+        feed = await self.feeds.open(id)  # before the turn, whose first pieces may come at once
+        try:
+            key, sending = await self._begun(caller, id, body, key)
+            if after is None:
+                known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
+                after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
+            yield None
+            async for item in self._until_ended(id, key, sending, after=after):
+                yield item
+        finally:
+            self.feeds.leave(id, feed)
 
     async def _begun(
         self, caller: Caller, id: str, body: t.Send, key: str | None
