@@ -2,7 +2,8 @@
 
 A turn runs as a task of the server, whoever waits for it. What is known of it is in the session's log, under
 its key, so every server knows it; one whose server has died is entered again by the next one that gets the
-session's lease. A program's turn isn't: nobody knows what it has done. Spec: 11 §1.6, 10 §C16.5.
+session's lease. A program's turn isn't: nobody knows what it has done. Who runs one holds the lease
+`program:<session>`, and the session notes whose it is. Spec: 11 §1.6, 10 §C16.5.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from harnpy.session.events import position
 from harnpy.session.log import KIND
 from harnpy.session.registers import IN_PROGRESS
 from harnpy.storage.contract import HeadQuery, all_heads
-from harnpy.storage.errors import LeaseHeld
-from harnpy.storage.leases import Machine
+from harnpy.storage.errors import LeaseHeld, StorageError
+from harnpy.storage.leases import KeptLease, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from harnpy.serve.feeds import Feed, Feeds
     from harnpy.session.agents import TurnResult
     from harnpy.session.events import Event
+    from harnpy.session.live import LiveSession
     from harnpy.session.runtime import SessionRuntime
     from harnpy.storage.contract import Head
 
@@ -48,6 +50,8 @@ OPTIONS: Final = "metadata.serve.send"
 LOOK: Final = 1.0
 MARGIN: Final = 10_000_000
 
+#: Seconds that whoever runs a program may take to note it, or to let go of a session once it has ended.
+_NOTING: Final = 0.5
 #: Seconds that turns which are handed on may take to stop.
 _STOPPING: Final = 1.0
 _NOTES: Final = frozenset({kinds.REGISTER_SET})
@@ -163,6 +167,8 @@ class Sends:
             error = task.exception()
             if error is not None and await self._blocking(lambda: self.known(id, key)) is None:
                 raise error
+            if isinstance(error, SessionBusy):
+                return None  # another server was faster with the same key
         return running
 
     def known(self, id: str, key: str) -> t.Turn | None:
@@ -180,19 +186,72 @@ class Sends:
         if "error" in note:
             is_cancelled = note["error"] == "cancelled"
             return t.Turn(key=key, status="stopped" if is_cancelled else "failed", error=note["error"])
-        if self._machine.is_gone(note["by"]):
+        if note.get("session") != id:
+            return t.Turn(key=key, status="stopped")  # it is the turn of the session that this is a fork of
+        if self._program(live) != note:
             return t.Turn(key=key, status="failed", error="the server that ran this program is gone")
         return t.Turn(key=key, status="running")
 
-    def _holder(self, id: str) -> str | None:
-        """Return the other process that works on a session with an open turn; None if there is none."""
-        if not shown.open_turns(self._runtime.get(id)):
-            return None
+    def _program(self, live: LiveSession) -> dict[str, Any] | None:
+        """Return the note of the program that runs in a session, in whatever process."""
+        note = live.get(OPTIONS)
+        if not isinstance(note, dict) or note.get("session") != live.id or "turn" in note or "error" in note:
+            return None  # a fork has the note of the session that it comes from
+        here = self.running(live.id)
+        if here is not None and here.key == note["key"]:
+            return note
+        is_gone = self._machine.is_gone(note["by"])  # which is known without asking for the lease
+        return note if not is_gone and self._lease_owner(_program_lease(live.id)) == note["by"] else None
+
+    def _lease_owner(self, key: str) -> str | None:
+        """Return who has a lease; None if nobody does."""
         try:
-            self._runtime.store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld as error:
-            return None if error.owner == self._machine.owner() else error.owner
+            self._runtime.store.lease(key).release()
+        except LeaseHeld as held:
+            return held.owner
         return None
+
+    def _holder(self, id: str) -> str | None:
+        """Return the other process that works on a session with an open turn, or whatever process runs a
+        program in it; None if there is none."""
+        live = self._runtime.get(id)
+        program = self._program(live)
+        if program is not None:
+            found: str = program["by"]
+            return found
+        owner = self._lease_owner(f"{KIND}:{id}") if shown.open_turns(live) else None
+        return None if owner == self._machine.owner() else owner
+
+    def at_work(self, live: LiveSession) -> str | None:
+        """Return the key of the turn that runs in a session, in whatever process, or that a server is about to
+        enter again; the turn's id where it has none. May wait for the store."""
+        program = self._program(live)
+        if program is not None:
+            key: str = program["key"]
+            return key
+        for turn in shown.open_turns(live):
+            # One without such a key is entered again by nobody. Sessions in memory have no leases.
+            is_ours = str(turn.body.get("key", "")).startswith(KEYS)
+            is_in_memory = self._runtime.store.url.startswith("memory:")
+            if is_ours or is_in_memory or self._lease_owner(f"{KIND}:{live.id}") is not None:
+                return shown.key_of(turn) or turn.id
+        return None
+
+    def held(self, id: str) -> str | None:
+        """Return the key of the turn that a server works on now, whichever it is. May wait for the store."""
+        live = self._runtime.get(id)
+        program = self._program(live)
+        keys = (
+            [program["key"]]
+            if program is not None
+            else [
+                shown.key_of(turn)
+                for turn in shown.open_turns(live)
+                if str(turn.body.get("key", "")).startswith(KEYS)
+            ]
+        )
+        is_held = program is not None or (keys and self._lease_owner(f"{KIND}:{id}") is not None)
+        return keys[0] if is_held else None
 
     async def _start(self, id: str, prompt: Any, key: str, options: dict[str, Any]) -> Sending:
         feed = await self._feeds.open(id)
@@ -217,19 +276,41 @@ class Sends:
                 await self._blocking(partial(live.set, OPTIONS, note))
             return await self._prompting(sending.id, prompt, KEYS + sending.key, options)
         # A program's turns have no key: the session notes whose they are.
-        note |= {"by": self._machine.owner()}
-        await self._blocking(partial(live.set, OPTIONS, note))
-        sending.begin()
+        note |= {"by": self._machine.owner(), "session": sending.id}
+        held: list[KeptLease] = []
         try:
+            await in_thread(partial(self._note_program, live, note, held))
+            sending.begin()
             result = await self._prompting(sending.id, prompt, None, options)
+            ended = {**note, "turn": position(result.turn_id, sending.id)}
+            await self._blocking(partial(live.set, OPTIONS, ended))
+            return result
         except BaseException as error:
-            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
-            await in_thread(partial(live.set, OPTIONS, {**note, "error": reason or type(error).__name__}))
+            if held:
+                reason = "cancelled" if isinstance(error, asyncio.CancelledError) else str(error)
+                await in_thread(partial(live.set, OPTIONS, {**note, "error": reason or type(error).__name__}))
             raise
-        await self._blocking(
-            partial(live.set, OPTIONS, {**note, "turn": position(result.turn_id, sending.id)})
-        )
-        return result
+        finally:
+            for lease in held:
+                await in_thread(partial(_let_go, lease))
+
+    def _note_program(self, live: LiveSession, note: dict[str, Any], held: list[KeptLease]) -> None:
+        """Note that a program runs in a session, and have ``held`` the lease that says so as long as it does.
+        Raises `SessionBusy` while something runs there, and for a key that is known by now."""
+        id, key = live.id, note["key"]
+        try:
+            lease = self._runtime.store.lease(_program_lease(id), wait=_NOTING)
+        except LeaseHeld as held:
+            raise SessionBusy(f"session '{id}' is busy: a program runs in {held.owner}", id) from None
+        kept = KeptLease(lease)
+        try:
+            if self._holder(id) is not None or self.known(id, key) is not None:
+                raise SessionBusy(f"session '{id}' is busy: another server was faster", id)
+            live.set(OPTIONS, note)
+        except BaseException:
+            _let_go(kept)
+            raise
+        held.append(kept)
 
     def _ended(self, sending: Sending, task: asyncio.Task[TurnResult]) -> None:
         sending.feed.observers.remove(sending.look_at)
@@ -339,6 +420,17 @@ class Sends:
         tasks = [sending.task for sending in self.all if sending.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
+
+
+def _program_lease(id: str) -> str:
+    return f"program:{id}"
+
+
+def _let_go(lease: KeptLease) -> None:
+    try:
+        lease.release()
+    except StorageError as error:  # it ends by itself
+        _log.warning("the lease %s wasn't let go: %s", lease.lease.key, error)
 
 
 def _is_note(event: Event, key: str) -> bool:

@@ -30,7 +30,7 @@ from harnpy.session.actions import Complete
 from harnpy.session.aio import AsyncSessionRuntime, in_thread
 from harnpy.session.compaction import estimate_tokens
 from harnpy.session.errors import SessionConflict
-from harnpy.session.events import LEAF_MOVED, TURN_COMPLETED
+from harnpy.session.events import LEAF_MOVED, REGISTER_SET, TURN_COMPLETED
 from harnpy.session.info import info_of
 from harnpy.session.log import KIND
 from harnpy.session.registers import DELETED
@@ -62,6 +62,8 @@ WINDOW_SECONDS: Final = 1.0
 #: Sessions above one that are asked for its owner, at most.
 _DEEP: Final = 64
 _MOVES: Final = frozenset({LEAF_MOVED})
+#: Events that may say that a turn has ended: a program's end is a note of the session's.
+_ENDS: Final = frozenset({TURN_COMPLETED, REGISTER_SET})
 
 #: What each scope holds. Spec: 11 §1.2.
 HOLDS: Final[dict[str, frozenset[str]]] = {
@@ -339,25 +341,24 @@ class Service:
 
     def _session(self, id: str) -> t.Session:
         live = self.runtime.get(id)
-        of = live.info
-        running = next((shown.key_of(turn) or turn.id for turn in shown.open_turns(live)), None)
+        of, running = live.info, self.sends.at_work(live)
         return shown.session(
             of,
             self.owner(of),
             messages=live.length,
             clients=self._clients(live),
             running=running,
-            requests=[each for each in self._open_requests(live) if not self.people.is_answered(each.id)],
+            requests=[] if running is None else self._open_requests(live),
             lineage=[self._info(each) for each in self.runtime.lineage(id)[:-1]],
             children=[self._info(each) for each in self.runtime.children(id) if each.status != DELETED],
         )
 
     def _open_requests(self, live: LiveSession) -> list[t.Request]:
         found = {each.id: each for each in open_requests(live)}
-        found |= {
-            each.id: each for each in self.people.asked() if each.session == live.id and each.id not in found
-        }
-        return list(found.values())
+        for each in self.people.asked():
+            if each.session == live.id:
+                found.setdefault(each.id, each)
+        return [each for each in found.values() if not self.people.is_answered(each.id)]
 
     @on_session("read")
     async def window(self, caller: Caller, id: str) -> t.Window:
@@ -639,17 +640,22 @@ class Service:
         self, id: str, key: str, sending: Sending | None, *, after: int | None = None, chunks: bool = True
     ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
         """Yield what comes until a turn has ended, in whatever process, and then the turn."""
-        is_over = sending is None and (await self._turn(id, key)).status != "running"
+        feed = await self.feeds.open(id)  # before the look, so that an end right behind that is seen
+        try:
+            after = feed.version if after is None else after
+            is_over = sending is None and (await self._turn(id, key)).status != "running"
 
-        def ends() -> bool:
-            return is_over or (sending is not None and not sending.is_running)
+            def ends() -> bool:
+                return is_over or (sending is not None and not sending.is_running)
 
-        async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
-            yield item
-            # Another server says only in the log that it is done.
-            ended = isinstance(item, t.Event) and item.type == TURN_COMPLETED
-            if sending is None and (ended or item is None):
-                is_over = (await self._turn(id, key)).status != "running"
+            async for item in self.feeds.watch(id, after=after, chunks=chunks, until=ends, quiet=QUIET):
+                yield item
+                # Another server says only in the log that it is done.
+                ended = isinstance(item, t.Event) and item.type in _ENDS
+                if sending is None and (ended or item is None):
+                    is_over = (await self._turn(id, key)).status != "running"
+        finally:
+            self.feeds.leave(id, feed)
         yield await self._turn(id, key)
 
     async def _turn(self, id: str, key: str) -> t.Turn:
@@ -689,11 +695,11 @@ class Service:
             return self.sends.cancel(id)
 
         def cancel() -> bool:
-            live = self.runtime.get(id)
-            keys = [shown.key_of(turn) for turn in shown.open_turns(live)]
-            for key in filter(None, keys):
-                self.people.cancel(Cancel(id, key), caller.principal)
-            return bool(keys)
+            key = self.sends.held(id)
+            if key is None:
+                return False
+            self.people.cancel(Cancel(id, key), caller.principal)
+            return True
 
         return await self.blocking(cancel)
 
@@ -755,7 +761,7 @@ class Service:
 
     def _requests(self, caller: Caller, id: str | None) -> list[t.Request]:
         sessions = self.sends.open_sessions() if id is None else [id]
-        found = self.people.listed(sessions)
+        found = self.people.listed(sessions, lambda id: self.sends.at_work(self.runtime.get(id)) is not None)
         visible: dict[str | None, bool] = {None: caller.may("all")}
         for request in found:
             if request.session is not None and request.session not in visible:

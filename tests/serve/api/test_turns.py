@@ -66,6 +66,30 @@ def test_turns_that_fail_are_cancelled_or_cannot_begin(run):
     run(test())
 
 
+def test_a_turn_that_a_fork_or_a_rewind_has_cut_is_stopped(run):
+    async def test():
+        async with served() as api:
+            ann = api.as_("ann", "write", "approve")
+            await ann.post("/v1/sessions", json={"id": "s"})
+            await sent(ann, "use a tool", "k")
+            while not (asked := (await ann.get("/v1/requests?session=s")).json()["requests"]):
+                await asyncio.sleep(0.01)
+            await ann.post(f"/v1/requests/{asked[0]['id']}", json={"decision": "allow"})
+            await sent(ann, "", "k", wait=True)
+            events = (await ann.get(f"{PATH}/events")).json()["events"]
+            middle = next(each["seq"] for each in events if each["type"] == "approval_requested")
+            await ann.post(f"{PATH}/fork", json={"id": "f", "at": middle})
+            await ann.post(f"{PATH}/rewind", json={"to": middle})
+            for path in (PATH, "/v1/sessions/f"):
+                assert (await ann.get(f"{path}/turns/k")).json()["status"] == "stopped"
+                found = (await ann.get(path)).json()
+                assert (found["running"], found["requests"]) == (None, [])
+                assert (await ann.post(f"{path}/cancel")).json() == {"cancelled": False}
+            assert (await sent(ann, "", "k", wait=True)).json()["status"] == "stopped"
+
+    run(test())
+
+
 def test_a_server_that_stops_hands_its_turn_on(run, tmp_path):
     async def test():
         url = f"sqlite:{tmp_path}/s.db"
