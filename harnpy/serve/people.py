@@ -1,8 +1,8 @@
 """What waits for a person, and the answers: approvals of tool calls, and questions. Spec: 11 §1.3.
 
 A request is in the log of its session; what a program asks, which no log has, is in one topic of the event
-log. Any server on the store lists it and takes its answer, which is put into that topic: of two answers one is
-the first. The server whose turn waits follows the topic, which also tells it which of its turns to cancel.
+log. Any server on the store lists it and takes its answer, which is put into that topic: of two answers one
+is the first. The server whose turn waits follows the topic, which also tells it which of its turns to cancel.
 
     asked {id, session, kind, prompt, since, tool?, args?, by}     withdrawn {id}
     answered {id, by, at, decision?, reason?, answer?}

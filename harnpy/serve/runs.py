@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +12,12 @@ from harnpy.client import types as t
 from harnpy.eventlog.waitpoints import FAMILY, OPEN, Point, Waitpoints
 from harnpy.serve import shown
 from harnpy.serve.refusals import Refused
+from harnpy.storage.errors import LeaseHeld
+from harnpy.storage.leases import Machine
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import COMPLETED, ENDED, STATUSES, RunQuery
+from harnpy.workflow.engines.contract import COMPLETED, DELAYED, ENDED, QUEUED, STATUSES, RunQuery
 from harnpy.workflow.engines.errors import RunNotFound
+from harnpy.workflow.engines.local import LocalEngine
 from harnpy.workflow.engines.run_log import KIND, RunLog
 
 if TYPE_CHECKING:
@@ -27,8 +31,6 @@ OWNER: Final = shown.OWNER
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: How many runs are looked at for one list.
 _MANY: Final = 10_000
-#: Seconds that one look for the next step of a run takes, at most.
-_LOOK: Final = 1.0
 
 
 class Runs:
@@ -43,6 +45,7 @@ class Runs:
         self._given = engine
         self._opened: Engine | None = None
         self._lock = Lock()
+        self._machine = Machine()
         #: Waitpoints by their topics.
         self._known: dict[str, Point] = {}
 
@@ -59,6 +62,40 @@ class Runs:
         """Give back the runs of the engine that was opened."""
         if self._opened is not None:
             self._opened.close()
+
+    # Whose server is gone, and which this one leaves to others.
+
+    def take_up(self, prompted: Prompted) -> None:
+        """Work on the runs of these agents' programs that nobody works on any more."""
+        files = filter(None, map(prompted.file, prompted.names))
+        names = {os.path.basename(file) for file in files}
+        if names and isinstance(self.engine, LocalEngine):
+            self.engine.take_up(lambda run: OWNER in run.attributes and run.name in names)
+
+    @property
+    def at_work(self) -> list[str]:
+        """Return the runs that are worked on here."""
+        engine = self._given or self._opened
+        return engine.at_work if isinstance(engine, LocalEngine) else []
+
+    def give_back(self) -> int:
+        """Leave the runs that are worked on here to others. Return how many those are."""
+        engine = self._given or self._opened
+        return engine.give_back() if isinstance(engine, LocalEngine) else 0
+
+    def _is_left(self, info: RunInfo) -> bool:
+        """Return whether a run that hasn't ended has nobody who works on it."""
+        if info.status in ENDED or info.queue is not None or info.status == DELAYED:
+            return False
+        if info.status == QUEUED or (info.worker is not None and self._machine.is_gone(info.worker)):
+            return True
+        if info.worker is not None and info.worker.partition(":")[0] == self._machine.host:
+            return False
+        try:  # of other machines' processes nobody knows but by their leases
+            self._store.lease(f"{KIND}:{info.id}").release()
+        except LeaseHeld:
+            return False
+        return True
 
     def listed(self, owner: str | None, status: str | None, limit: int, after: str | None) -> t.RunList:
         if status is not None and status not in STATUSES:
@@ -82,7 +119,7 @@ class Runs:
         output = None
         if info.status == COMPLETED:
             output = RunLog(self._store, id, lambda: 0.0).outcome().output
-        return shown.run(info, steps=self._count(id), output=output)
+        return shown.run(info, steps=self._count(id), output=output, left=self._is_left(info))
 
     def _count(self, id: str) -> int:
         return sum(1 for _ in RunLog(self._store, id, lambda: 0.0).step_infos())
@@ -96,16 +133,6 @@ class Runs:
     def steps(self, owner: str | None, id: str, after: int) -> list[t.RunStep]:
         self._info(owner, id)
         return [shown.step(step) for step in self.engine.steps(id)[after:]]
-
-    def news(self, id: str, after: int) -> tuple[list[t.RunStep], bool]:
-        """Return the steps behind number ``after``, after a moment's wait, and whether the run is over."""
-        head = self._store.head(KIND, id)
-        info = self.engine.get(id)
-        steps = [shown.step(step) for step in self.engine.steps(id)[after:]]
-        is_over = info is None or info.status in ENDED
-        if not steps and not is_over and head is not None:
-            self._store.changes(KIND, id, head.version, _LOOK)
-        return steps, is_over
 
     def job(self, prompted: Prompted, body: t.StartRun) -> Job:
         """Return the job that a caller asks for: the program of an agent, with ``params`` as its globals."""

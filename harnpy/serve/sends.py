@@ -223,8 +223,8 @@ class Sends:
         return None if owner == self._machine.owner() else owner
 
     def at_work(self, live: LiveSession) -> str | None:
-        """Return the key of the turn that runs in a session, in whatever process, or that a server is about to
-        enter again; the turn's id where it has none. May wait for the store."""
+        """Return the key of the turn that runs in a session, in whatever process, or that a server is about
+        to enter again; the turn's id where it has none. May wait for the store."""
         program = self._program(live)
         if program is not None:
             key: str = program["key"]

@@ -7,6 +7,7 @@ Who may do what is decided in one place, the decorators `needs` and `on_session`
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -23,6 +24,7 @@ from harnpy.serve.feeds import QUIET, Feeds, Gone
 from harnpy.serve.people import Cancel, People, open_requests
 from harnpy.serve.prompted import Definitions, Prompted
 from harnpy.serve.refusals import Refused as Refused
+from harnpy.serve.run_feeds import RunFeeds
 from harnpy.serve.runs import Runs
 from harnpy.serve.sends import Sends
 from harnpy.session import clients
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
+_log = logging.getLogger(__name__)
+
 #: The most that one page of a list, of events or of hits holds.
 MOST: Final = 1000
 #: Threads for what may wait for the store, but for turns, which have their own.
@@ -59,6 +63,9 @@ THREADS: Final = 16
 #: Bytes of windows that are kept as text, and for how many seconds without a look who has the id.
 WINDOWS: Final = 32 * 1024 * 1024
 WINDOW_SECONDS: Final = 1.0
+#: Seconds between two looks for runs that nobody works on, and at those that are to end.
+TAKE_UP: Final = 2.0
+_DRAINING: Final = 0.05
 #: Sessions above one that are asked for its owner, at most.
 _DEEP: Final = 64
 _MOVES: Final = frozenset({LEAF_MOVED})
@@ -185,6 +192,8 @@ class Service:
         self.sends = Sends(runtime, self.feeds, self._prompt, self._takes_keys, self.blocking)
         self.people = People(runtime, self.log)
         self._runs = Runs(self.store, self.log, engine)
+        self._run_feeds = RunFeeds(self.store, self.blocking)
+        self._taking_up: asyncio.Task[None] | None = None
 
     # The service itself.
 
@@ -193,23 +202,45 @@ class Service:
         return await self.sends.recover()
 
     def keep_recovering(self) -> None:
-        """`recover` now, and whenever another server is gone, until `drain`."""
+        """`recover` now, and whenever another server is gone, until `drain`. So with the runs of its agents
+        that nobody works on."""
         self.sends.keep_recovering()
+        if self._taking_up is None:
+            self._taking_up = asyncio.create_task(self._keep_taking_up())
+
+    async def _keep_taking_up(self) -> None:
+        while True:
+            try:
+                await in_thread(partial(self._runs.take_up, self.prompted))
+            except Exception:
+                _log.exception("looking for runs that nobody works on failed")
+            await asyncio.sleep(TAKE_UP)
 
     @property
     def is_draining(self) -> bool:
         return self._is_draining
 
     async def drain(self, grace: float = 30.0) -> int:
-        """Take no more sends, and let running turns end, within ``grace`` seconds. Return how many haven't:
-        those are the next server's."""
+        """Take no more sends, and let running turns and runs end, within ``grace`` seconds. Return how many
+        haven't: those are the next server's."""
         self._is_draining = True
-        return await self.sends.drain(grace)
+        if self._taking_up is not None:
+            self._taking_up.cancel()
+            await asyncio.wait([self._taking_up])
+        return sum(await asyncio.gather(self.sends.drain(grace), self._drain_runs(grace)))
+
+    async def _drain_runs(self, grace: float) -> int:
+        now = asyncio.get_running_loop().time
+        ends = now() + grace
+        while self._runs.at_work and now() < ends:
+            await asyncio.sleep(_DRAINING)
+        return await in_thread(self._runs.give_back)
 
     async def close(self) -> None:
         """Let go of everything but the runtime, whose owner closes it."""
         await self.drain(0.0)
         self.feeds.close()
+        self._run_feeds.close()
         self.people.close()
         await in_thread(self._runs.close)
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -817,18 +848,8 @@ class Service:
     ) -> AsyncIterator[t.RunStep | None]:
         """The run's steps as they are recorded, until it ends; None every 15 s without any."""
         await self.run(caller, id)
-        now = asyncio.get_running_loop().time
-        said = now()
-        while True:
-            steps, is_over = await in_thread(partial(self._runs.news, id, after))
-            for step in steps:
-                after, said = step.n, now()
-                yield step
-            if is_over:
-                return
-            if now() - said >= quiet:
-                said = now()
-                yield None
+        async for step in self._run_feeds.steps(id, after=after, quiet=quiet):
+            yield step
 
     @needs("write")
     async def steer(self, caller: Caller, id: str, body: t.Steer) -> t.Run:

@@ -226,7 +226,7 @@ def works_for(log: Session, run_id: str) -> bool:
     )
 
 
-def run(of: RunInfo, *, steps: int, output: Any = None) -> t.Run:
+def run(of: RunInfo, *, steps: int, output: Any = None, left: bool = False) -> t.Run:
     return t.Run(
         id=of.id,
         name=of.name,
@@ -238,6 +238,7 @@ def run(of: RunInfo, *, steps: int, output: Any = None) -> t.Run:
         ended_at=None if of.finished is None else rfc3339(of.finished),
         output=output,
         error=of.error,
+        left=left,
     )
 
 

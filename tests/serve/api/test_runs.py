@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
 
 from harnpy.eventlog.waitpoints import Waitpoints
+from harnpy.serve.portal.runs import run_regions
+from harnpy.serve.service import Caller
+from harnpy.workflow.engines.contract import Job
 from tests.serve.api.conftest import Answering, served
+
+BOSS = Caller("boss", frozenset({"all"}))
 
 PROGRAM = """
 pipeline default() {
@@ -113,5 +122,111 @@ def test_a_cancelled_run_can_go_on(run, tmp_path):
             while (found := (await ann.get("/v1/runs/r")).json())["status"] != "completed":
                 await asyncio.sleep(0.02)
             assert found["output"] == {"said": 5, "by": "x"}
+
+    run(test())
+
+
+SLEEPING = """
+pipeline default() {
+  let began = waitpoint_wait("began")
+  if !file_exists(flag) { sleep(1h) }
+  return "woke"
+}
+"""
+
+
+def test_a_server_that_stops_or_dies_leaves_its_runs_to_the_next_one(run, tmp_path):
+    file, flag, url = tmp_path / "echo.harn", tmp_path / "flag", f"sqlite:{tmp_path}/s.db"
+    file.write_text(SLEEPING)
+    begin = {"agent": "echo", "params": {"flag": str(flag)}}
+
+    async def at(caller, id, status):
+        while (found := (await caller.get(f"/v1/runs/{id}")).json())["status"] != status:
+            await asyncio.sleep(0.02)
+        return found
+
+    async def test():
+        async with served(url, Program(file)) as first, served(url, Program(file)) as second:
+            a, b = first.as_("ann"), second.as_("ann", "write", "approve")
+            await a.post("/v1/runs", json={**begin, "id": "r"})
+            await at(b, "r", "waiting")
+            assert (await b.get("/v1/runs/r")).json()["left"] is False
+            assert await first.service.drain(0.05) == 1
+            assert (await at(b, "r", "queued"))["left"] is True
+            assert "Resume" in str(run_regions(await second.service.run(BOSS, "r"), [], [], BOSS)["verbs"])
+            script = _SERVER.format(root=os.getcwd(), url=url, file=str(file), body=begin)
+            with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as killed:
+                assert await asyncio.to_thread(killed.stdout.readline) == b"runs\n"
+                killed.kill()
+            assert (await b.get("/v1/runs/k")).json()["left"] is True
+            engine = second.service._runs.engine
+            engine.start(Job("program", "other.harn", engine.job("k").body), id="o")
+            while engine.get("o").status != "waiting":
+                await asyncio.sleep(0.02)
+            engine.give_back()  # a run that is nobody's, of a program that this server hasn't
+            flag.write_text("")
+            second.service.keep_recovering()
+            while not (await b.post("/v1/waitpoints/began", json={})).status_code == 200:
+                await asyncio.sleep(0.02)
+            for id in ("r", "k"):
+                assert (await at(b, id, "completed"))["output"] == "woke"
+            assert engine.get("o").status == "queued"
+
+    run(test())
+
+
+def test_a_run_that_ends_in_time_is_waited_for(run, tmp_path):
+    file = tmp_path / "echo.harn"
+    file.write_text('pipeline default() { sleep(200ms)\n return "woke" }')
+
+    async def test():
+        async with served(f"sqlite:{tmp_path}/s.db", Program(file)) as api:
+            ann = api.as_("ann")
+            await ann.post("/v1/runs", json={"agent": "echo", "id": "r"})
+            assert await api.service.drain(15.0) == 0
+            assert (await ann.get("/v1/runs/r")).json()["output"] == "woke"
+
+    run(test())
+
+
+_SERVER = """
+import asyncio, sys
+sys.path.insert(0, {root!r})
+from tests.serve.api.test_runs import run_until_killed
+asyncio.run(run_until_killed({url!r}, {file!r}, {body!r}))
+"""
+
+
+async def run_until_killed(url, file, body):
+    async with served(url, Program(file)) as api:
+        ann = api.as_("ann")
+        await ann.post("/v1/runs", json={**body, "id": "k"})
+        while (await ann.get("/v1/runs/k")).json()["status"] != "waiting":
+            await asyncio.sleep(0.02)
+        print("runs", flush=True)
+        await asyncio.Event().wait()
+
+
+def test_those_who_watch_a_run_share_one_look(run, tmp_path):
+    file = tmp_path / "echo.harn"
+    file.write_text(PROGRAM)
+
+    async def test():
+        async with served(f"sqlite:{tmp_path}/s.db", Program(file)) as api:
+            ann, service = api.as_("ann", "write", "approve"), api.service
+            await ann.post("/v1/runs", json={"agent": "echo", "params": {"who": "x"}, "id": "r"})
+            await ann.get("/v1/runs/r")
+            before = threading.active_count()
+
+            async def read():
+                return [step.n async for step in service.run_events(BOSS, "r", quiet=60)]
+
+            readers = [asyncio.create_task(read()) for _ in range(100)]
+            await asyncio.sleep(0.1)
+            assert threading.active_count() < before + 25  # the pool's, whatever the readers are
+            await ann.post("/v1/waitpoints/gate-x", json={})
+            found = await asyncio.gather(*readers)
+            steps = (await ann.get("/v1/runs/r/events")).json()["steps"]
+            assert steps and all(each == [step["n"] for step in steps] for each in found)
 
     run(test())
