@@ -12,7 +12,7 @@ import click
 
 from harnpy.cli import FAILED, OK
 from harnpy.cli.command_options import site_options, trust_option
-from harnpy.cli.console import complain, counted, one_line
+from harnpy.cli.console import complain, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -126,19 +126,17 @@ def test_a_cancelled_run_can_go_on(run, tmp_path):
     run(test())
 
 
-SLEEPING = """
+WAITING = """
 pipeline default() {
-  let began = waitpoint_wait("began")
-  if !file_exists(flag) { sleep(1h) }
+  let began = waitpoint_wait("began-" + who)
   return "woke"
 }
 """
 
 
 def test_a_server_that_stops_or_dies_leaves_its_runs_to_the_next_one(run, tmp_path):
-    file, flag, url = tmp_path / "echo.harn", tmp_path / "flag", f"sqlite:{tmp_path}/s.db"
-    file.write_text(SLEEPING)
-    begin = {"agent": "echo", "params": {"flag": str(flag)}}
+    file, url = tmp_path / "echo.harn", f"sqlite:{tmp_path}/s.db"
+    file.write_text(WAITING)
 
     async def at(caller, id, status):
         while (found := (await caller.get(f"/v1/runs/{id}")).json())["status"] != status:
@@ -148,27 +146,24 @@ def test_a_server_that_stops_or_dies_leaves_its_runs_to_the_next_one(run, tmp_pa
     async def test():
         async with served(url, Program(file)) as first, served(url, Program(file)) as second:
             a, b = first.as_("ann"), second.as_("ann", "write", "approve")
-            await a.post("/v1/runs", json={**begin, "id": "r"})
-            await at(b, "r", "waiting")
+            await begun(a, "r")
             assert (await b.get("/v1/runs/r")).json()["left"] is False
             assert await first.service.drain(0.05) == 1
             assert (await at(b, "r", "queued"))["left"] is True
             assert "Resume" in str(run_regions(await second.service.run(BOSS, "r"), [], [], BOSS)["verbs"])
-            script = _SERVER.format(root=os.getcwd(), url=url, file=str(file), body=begin)
+            script = _SERVER.format(root=os.getcwd(), url=url, file=str(file))
             with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as killed:
                 assert await asyncio.to_thread(killed.stdout.readline) == b"runs\n"
                 killed.kill()
             assert (await b.get("/v1/runs/k")).json()["left"] is True
             engine = second.service._runs.engine
-            engine.start(Job("program", "other.harn", engine.job("k").body), id="o")
-            while engine.get("o").status != "waiting":
-                await asyncio.sleep(0.02)
-            engine.give_back()  # a run that is nobody's, of a program that this server hasn't
-            flag.write_text("")
+            engine.start(
+                Job("program", "other.harn", engine.job("k").body), id="o", attributes={"principal": "ann"}
+            )
+            engine.give_back()  # a run of a program that this server hasn't
             second.service.keep_recovering()
-            while not (await b.post("/v1/waitpoints/began", json={})).status_code == 200:
-                await asyncio.sleep(0.02)
             for id in ("r", "k"):
+                await b.post(f"/v1/waitpoints/began-{id}", json={})
                 assert (await at(b, id, "completed"))["output"] == "woke"
             assert engine.get("o").status == "queued"
 
@@ -193,16 +188,22 @@ _SERVER = """
 import asyncio, sys
 sys.path.insert(0, {root!r})
 from tests.serve.api.test_runs import run_until_killed
-asyncio.run(run_until_killed({url!r}, {file!r}, {body!r}))
+asyncio.run(run_until_killed({url!r}, {file!r}))
 """
 
 
-async def run_until_killed(url, file, body):
+async def begun(caller, id):
+    """Have a run begin, and return once it waits."""
+    await caller.post("/v1/runs", json={"agent": "echo", "params": {"who": id}, "id": id})
+    while f"began-{id}" not in [
+        each["id"] for each in (await caller.get("/v1/waitpoints")).json()["waitpoints"]
+    ]:
+        await asyncio.sleep(0.02)
+
+
+async def run_until_killed(url, file):
     async with served(url, Program(file)) as api:
-        ann = api.as_("ann")
-        await ann.post("/v1/runs", json={**body, "id": "k"})
-        while (await ann.get("/v1/runs/k")).json()["status"] != "waiting":
-            await asyncio.sleep(0.02)
+        await begun(api.as_("ann"), "k")
         print("runs", flush=True)
         await asyncio.Event().wait()
 
@@ -227,6 +228,7 @@ def test_those_who_watch_a_run_share_one_look(run, tmp_path):
             await ann.post("/v1/waitpoints/gate-x", json={})
             found = await asyncio.gather(*readers)
             steps = (await ann.get("/v1/runs/r/events")).json()["steps"]
-            assert steps and all(each == [step["n"] for step in steps] for each in found)
+            assert steps
+            assert all(each == [step["n"] for step in steps] for each in found)
 
     run(test())
