@@ -69,18 +69,19 @@ class Runs:
         """Work on the runs of these agents' programs that nobody works on any more."""
         files = filter(None, map(prompted.file, prompted.names))
         names = {os.path.basename(file) for file in files}
-        if names and isinstance(self.engine, LocalEngine):
-            self.engine.take_up(lambda run: OWNER in run.attributes and run.name in names)
+        engine: object = self.engine if names else None
+        if isinstance(engine, LocalEngine):
+            engine.take_up(lambda run: OWNER in run.attributes and run.name in names)
 
     @property
     def at_work(self) -> list[str]:
         """Return the runs that are worked on here."""
-        engine = self._given or self._opened
+        engine: object = self._given or self._opened
         return engine.at_work if isinstance(engine, LocalEngine) else []
 
     def give_back(self) -> int:
         """Leave the runs that are worked on here to others. Return how many those are."""
-        engine = self._given or self._opened
+        engine: object = self._given or self._opened
         return engine.give_back() if isinstance(engine, LocalEngine) else 0
 
     def _is_left(self, info: RunInfo) -> bool:

@@ -300,8 +300,8 @@ class Sends:
         id, key = live.id, note["key"]
         try:
             lease = self._runtime.store.lease(_program_lease(id), wait=_NOTING)
-        except LeaseHeld as held:
-            raise SessionBusy(f"session '{id}' is busy: a program runs in {held.owner}", id) from None
+        except LeaseHeld as error:
+            raise SessionBusy(f"session '{id}' is busy: a program runs in {error.owner}", id) from None
         kept = KeptLease(lease)
         try:
             if self._holder(id) is not None or self.known(id, key) is not None:
