@@ -362,7 +362,7 @@ class Store(Protocol):
         """Return the versions of those of the streams that somebody has written. One look, however many."""
 
     def news(self, kind: str, known: Mapping[str, int], timeout: float) -> dict[str, int]:
-        """Return `versions` of these streams once they aren't the ``known`` ones, or after so many seconds."""
+        """Return `versions` of these streams once they differ from ``known``, or after so many seconds."""
 
     def fsck(self, *, repair: bool = False) -> FsckReport:
         """Check everything; repair what can be repaired without losing anything that can be read."""

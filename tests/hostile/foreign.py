@@ -368,5 +368,6 @@ def _run(order: Order, words: list[str]) -> None:
 if __name__ == "__main__":
     given = Order(*json.loads(sys.argv[1]))
     _import_everything()
+    sys.dont_write_bytecode = True  # whatever has been imported thinks of it
     import_module("harnpy.serve.mcp_stdio")
     _serve(given)

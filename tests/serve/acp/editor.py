@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,9 @@ async def desk(
         finally:
             await connection.close()
             to_agent.close()
+            with suppress(OSError):
+                await to_agent.wait_closed()
             await serving
-            for each in (reader, writer, ours):
-                each.close()
+            for each in (reader, writer, ours, theirs):
+                with suppress(OSError):  # what couldn't be sent any more
+                    each.close()

@@ -18,7 +18,7 @@ from harnpy.llm.reply import Reply
 from harnpy.llm.request import Request
 from harnpy.serve.acp import Stdio
 from harnpy.serve.acp_updates import Updates, content_of
-from harnpy.session import InvalidArgument, Session
+from harnpy.session import InvalidArgument, Session, SessionRuntime
 from tests.agent.factory.agents import Provider, said
 from tests.mcp.programs import SERVERS
 from tests.serve.acp.editor import CLERK, Desk, Editor, desk
@@ -106,6 +106,21 @@ def test_one_turn_at_a_time_and_a_cancel_that_comes_at_once(served: Callable[...
         assert (await third).stop_reason == "cancelled"
 
     served(calling(WAIT, WAIT, WAIT), work)
+
+
+def test_a_turn_ends_with_its_client(tmp_path: Path) -> None:
+    async def main() -> list[Any]:
+        async with desk(calling(WAIT), tmp_path) as place:
+            id, store = await place.session(), place.runtime.store
+            turn = asyncio.create_task(place.agent.prompt(session_id=id, prompt=GO))
+            await place.editor.until("in_progress")
+        with pytest.raises(ConnectionError):
+            await turn
+        with SessionRuntime(store) as runtime:
+            events = runtime.get(id).events()
+        return [event.data["turn_stop_reason"] for event in events if event.type == "turn_completed"]
+
+    assert asyncio.run(main()) == ["cancelled"]
 
 
 def test_what_is_refused_and_how(served: Callable[..., Any], tmp_path: Path) -> None:

@@ -134,6 +134,13 @@ def test_what_tokens_may_do_is_decided_at_the_door(popen: Popen, tmp_path: Path,
     assert me == {
         "principal": "ada", "scopes": ["write"], "limits": {"requests_per_minute": None, "cost_per_day": 0.0},
     }  # fmt: skip
+    for path in (
+        "/static/1/..%2f..%2fshell.py",
+        "/static/../v1/me",
+        "/..%2f..%2fetc/passwd",
+        "/v1/sessions/..%2f..",
+    ):
+        assert server.ask("GET", path, **poor)[0] == 404
     assert server.end() == ("", 0)
 
 

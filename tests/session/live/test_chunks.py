@@ -33,7 +33,7 @@ from harnpy.world import World
 from tests.agent.factory.agents import said as replied
 from tests.counts import COUNT
 
-EXAMPLES = COUNT.examples(40)
+EXAMPLES = COUNT.examples(25)
 #: Seconds that nobody should have to wait.
 LONG = 20.0
 

@@ -139,8 +139,8 @@ def _tested(machine: type[Clients], examples: int) -> Any:
     return case
 
 
-TestClients = _tested(Clients, 15)
-TestClientsOnSqlite = _tested(ClientsOnSqlite, 6)
+TestClients = _tested(Clients, 10)
+TestClientsOnSqlite = _tested(ClientsOnSqlite, 3)
 
 
 def test_clients_come_and_go_while_a_turn_runs_elsewhere(url: str, opened: Callable[[], Store]) -> None:
