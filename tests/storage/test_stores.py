@@ -457,17 +457,22 @@ class TestStores:
         uptime.passes(2900)
         with pytest.raises(LeaseHeld):
             store.lease("k", "b")
+        assert store.holder("k") == "a"
         uptime.passes(100)
+        assert store.holder("k") is None
         assert store.lease("k", "b").token > lease.token
 
     def test_a_lease_of_a_process_that_is_gone_is_free_at_once(self, store: Store) -> None:
         from harnpy.storage.leases import Machine
 
         host, boot, pid, start = Machine().owner().split(":")
+        assert store.holder("k") is None
         store.lease("k", f"{host}:{boot}:{pid}:{int(start) + 1}")
+        assert store.holder("k") is None
         store.lease("k", f"{host}:another-boot:{pid}:{start}")
         mine = store.lease("k")
         assert mine.owner == Machine().owner()
+        assert store.holder("k") == mine.owner
         with pytest.raises(LeaseHeld):
             store.lease("k", "elsewhere:x:1:1")
 
