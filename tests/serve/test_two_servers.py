@@ -175,7 +175,7 @@ def test_the_other_server_goes_on_in_the_middle_of_an_answer(store: str, serve: 
             assert (refused.value.status, refused.value.code) == (409, "not_controller")
 
             one.send("s", "Where is it?", client="phone", key="k1", wait=False)
-            wait_until(lambda: other.requests("s").requests)
+            wait_until(lambda: observers[1].types("approval_requested"))
             [asked] = other.requests("s").requests
             assert (asked.tool, asked.args) == ("track", '{"parcel":42}')
             other.allow(asked.id)
