@@ -581,10 +581,13 @@ class TestStores:
         assert store.news("session", {"fork": 2}, 60) == {"fork": 3}
         assert store.news("session", {"fork": 3}, 0) == {"fork": 3}
         stream = store.stream("session", "ü", NOTES)
-        thread = threading.Thread(target=lambda: stream.append(notes(4, "a"), stream.refresh()))
-        thread.start()
-        assert store.news("session", {"b's": 2, "ü": 3}, 60) == {"b's": 2, "ü": 4}
-        thread.join()
+        stream.refresh()
+        for seq in range(4, 12, 2):
+            stream.append(notes(seq, "known"), seq - 1)  # what is announced of it may come late
+            thread = threading.Thread(target=lambda seq=seq: stream.append(notes(seq + 1, "new"), seq))
+            thread.start()
+            assert store.news("session", {"b's": 2, "ü": seq}, 60) == {"b's": 2, "ü": seq + 1}
+            thread.join()
 
     # Ends.
 
