@@ -12,10 +12,8 @@ from harnpy.client import types as t
 from harnpy.eventlog.waitpoints import FAMILY, OPEN, Point, Waitpoints
 from harnpy.serve import shown
 from harnpy.serve.refusals import Refused
-from harnpy.storage.errors import LeaseHeld
-from harnpy.storage.leases import Machine
 from harnpy.workflow.engines import open_engine
-from harnpy.workflow.engines.contract import COMPLETED, DELAYED, ENDED, QUEUED, STATUSES, RunQuery
+from harnpy.workflow.engines.contract import COMPLETED, DELAYED, ENDED, STATUSES, RunQuery
 from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.workflow.engines.local import LocalEngine
 from harnpy.workflow.engines.run_log import KIND, RunLog
@@ -45,7 +43,6 @@ class Runs:
         self._given = engine
         self._opened: Engine | None = None
         self._lock = Lock()
-        self._machine = Machine()
         #: Waitpoints by their topics.
         self._known: dict[str, Point] = {}
 
@@ -88,15 +85,7 @@ class Runs:
         """Return whether a run that hasn't ended has nobody who works on it."""
         if info.status in ENDED or info.queue is not None or info.status == DELAYED:
             return False
-        if info.status == QUEUED or (info.worker is not None and self._machine.is_gone(info.worker)):
-            return True
-        if info.worker is not None and info.worker.partition(":")[0] == self._machine.host:
-            return False
-        try:  # of other machines' processes nobody knows but by their leases
-            self._store.lease(f"{KIND}:{info.id}").release()
-        except LeaseHeld:
-            return False
-        return True
+        return self._store.holder(f"{KIND}:{info.id}") is None
 
     def listed(self, owner: str | None, status: str | None, limit: int, after: str | None) -> t.RunList:
         if status is not None and status not in STATUSES:

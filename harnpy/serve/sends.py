@@ -12,10 +12,10 @@ import asyncio
 import logging
 from functools import partial
 from threading import Lock
-from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from harnpy.client import types as t
+from harnpy.faults import Fault
 from harnpy.serve import shown
 from harnpy.serve.shown import KEYS
 from harnpy.session import events as kinds
@@ -27,6 +27,7 @@ from harnpy.session.registers import IN_PROGRESS
 from harnpy.storage.contract import HeadQuery, all_heads
 from harnpy.storage.errors import LeaseHeld, StorageError
 from harnpy.storage.leases import KeptLease, Machine
+from harnpy.world.clock import RealClock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -123,9 +124,9 @@ class Sends:
         #: Sessions with a turn that has no end, as far as was looked, and the newest head that was seen.
         self._open: set[str] = set()
         self._lock = Lock()
-        #: Who has the lease of such a session, and until when, as far as is known.
-        self._held: dict[str, LeaseHeld] = {}
         self._seen = 0
+        #: Up to where all sessions were looked at, a page a look.
+        self._swept: str | None = None
         self._looking: asyncio.Task[None] | None = None
 
     # Beginning a turn.
@@ -200,16 +201,7 @@ class Sends:
         here = self.running(live.id)
         if here is not None and here.key == note["key"]:
             return note
-        is_gone = self._machine.is_gone(note["by"])  # which is known without asking for the lease
-        return note if not is_gone and self._lease_owner(_program_lease(live.id)) == note["by"] else None
-
-    def _lease_owner(self, key: str) -> str | None:
-        """Return who has a lease; None if nobody does."""
-        try:
-            self._runtime.store.lease(key).release()
-        except LeaseHeld as held:
-            return held.owner
-        return None
+        return note if self._runtime.store.holder(_program_lease(live.id)) == note["by"] else None
 
     def _holder(self, id: str) -> str | None:
         """Return the other process that works on a session with an open turn, or whatever process runs a
@@ -219,7 +211,10 @@ class Sends:
         if program is not None:
             found: str = program["by"]
             return found
-        owner = self._lease_owner(f"{KIND}:{id}") if shown.open_turns(live) else None
+        return self._turn_holder(live)
+
+    def _turn_holder(self, live: LiveSession) -> str | None:
+        owner = self._runtime.store.holder(f"{KIND}:{live.id}") if shown.open_turns(live) else None
         return None if owner == self._machine.owner() else owner
 
     def at_work(self, live: LiveSession) -> str | None:
@@ -233,7 +228,7 @@ class Sends:
             # One without such a key is entered again by nobody. Sessions in memory have no leases.
             is_ours = str(turn.body.get("key", "")).startswith(KEYS)
             is_in_memory = self._runtime.store.url.startswith("memory:")
-            if is_ours or is_in_memory or self._lease_owner(f"{KIND}:{live.id}") is not None:
+            if is_ours or is_in_memory or self._runtime.store.holder(f"{KIND}:{live.id}") is not None:
                 return shown.key_of(turn) or turn.id
         return None
 
@@ -250,7 +245,7 @@ class Sends:
                 if str(turn.body.get("key", "")).startswith(KEYS)
             ]
         )
-        is_held = program is not None or (keys and self._lease_owner(f"{KIND}:{id}") is not None)
+        is_held = program is not None or (keys and self._runtime.store.holder(f"{KIND}:{id}") is not None)
         return keys[0] if is_held else None
 
     async def _start(self, id: str, prompt: Any, key: str, options: dict[str, Any]) -> Sending:
@@ -304,7 +299,7 @@ class Sends:
             raise SessionBusy(f"session '{id}' is busy: a program runs in {error.owner}", id) from None
         kept = KeptLease(lease)
         try:
-            if self._holder(id) is not None or self.known(id, key) is not None:
+            if self._turn_holder(self._runtime.get(id)) is not None or self.known(id, key) is not None:
                 raise SessionBusy(f"session '{id}' is busy: another server was faster", id)
             live.set(OPTIONS, note)
         except BaseException:
@@ -337,15 +332,24 @@ class Sends:
 
     def open_sessions(self) -> list[str]:
         """Return the sessions with a turn that has no end, in whatever process. May wait for the store."""
+        store, now = self._runtime.store, round(RealClock.now() * 1_000_000)
         with self._lock:
             newest = self._seen
-            for head in all_heads(self._runtime.store, HeadQuery(KIND, order="updated")):
+            for head in all_heads(store, HeadQuery(KIND, order="updated")):
                 if head.updated < self._seen - MARGIN:
                     break
                 newest = max(newest, head.updated)
-                (self._open.add if _is_open(head) else self._open.discard)(head.name)
-            self._seen = newest
+                self._look_at(head)
+            self._seen = min(newest, now)
+            # Another machine's clock may be behind, or this one set back: a page of all sessions, too.
+            page = store.heads(HeadQuery(KIND, order="id", after=self._swept))
+            for head in page.items:
+                self._look_at(head)
+            self._swept = page.next
             return sorted(self._open)
+
+    def _look_at(self, head: Head) -> None:
+        (self._open.add if _is_open(head) else self._open.discard)(head.name)
 
     async def recover(self) -> int:
         """Enter the turns again that a server has begun and nobody works on. Return how many those are."""
@@ -353,11 +357,14 @@ class Sends:
         for id in await self._blocking(self.open_sessions):
             if self.running(id) is not None:
                 continue
-            orphan = await self._blocking(partial(self._orphan, id))
-            if orphan is not None:
-                prompt, key, options = orphan
-                await self._start(id, prompt, key, options)
-                found += 1
+            try:
+                orphan = await self._blocking(partial(self._orphan, id))
+                if orphan is not None:
+                    prompt, key, options = orphan
+                    await self._start(id, prompt, key, options)
+                    found += 1
+            except Fault as error:  # the others' turns go on
+                _log.warning("the turn of session '%s' can't be entered again now: %s", id, error)
         return found
 
     def _orphan(self, id: str) -> tuple[Any, str, dict[str, Any]] | None:
@@ -367,19 +374,12 @@ class Sends:
         if head is None or not _is_open(head):
             with self._lock:
                 self._open.discard(id)
-            self._held.pop(id, None)
             return None
-        held = self._held.get(id)
-        if held is not None and held.expires_at > time() and not self._machine.is_gone(held.owner):
+        if store.holder(f"{KIND}:{id}") is not None:
             return None
         live = self._runtime.get(id)
         turns = [turn for turn in shown.open_turns(live) if str(turn.body.get("key", "")).startswith(KEYS)]
         if len(turns) != 1 or turns[0].seq <= live.view.linked_at:
-            return None
-        try:
-            store.lease(f"{KIND}:{id}").release()
-        except LeaseHeld as held:
-            self._held[id] = held
             return None
         turn = turns[0]
         key = shown.key_of(turn) or ""
