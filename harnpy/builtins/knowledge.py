@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from harnpy import shipped
+from harnpy.builtins import catalog
 from harnpy.vm.run import methods
 from harnpy.vm.signatures import Signature
 
@@ -66,6 +67,11 @@ _FORWARDED: dict[tuple[str, str], tuple[str, Sequence[int | None]]] = {
     ("std/agents", "task_run"): ("workflow_execute", (0, 1, None, 2)),
 }
 _MOST = 8
+#: The modules whose builtins only compute a value from their arguments, and those that are called to refuse them.
+_COMPUTING = frozenset(
+    "bytes collections compression crypto json_paths math paths regexes strings types urls".split()
+)
+_REFUSING = frozenset(["unreachable", "unwrap", "unwrap_err"])
 
 
 class BuiltinKnowledge:
@@ -83,6 +89,10 @@ class BuiltinKnowledge:
 
     def is_builtin(self, name: str) -> bool:
         return self._table.is_builtin(name)
+
+    def is_pure(self, name: str) -> bool:
+        module = catalog.names().get(name, "") if self._judges(name) else ""
+        return module.rpartition(".")[2] in _COMPUTING and name not in _REFUSING
 
     def is_global(self, name: str) -> bool:
         return self._table.is_global(name)

@@ -85,6 +85,9 @@ if TYPE_CHECKING:
 
         def is_builtin(self, name: str) -> bool: ...
 
+        def is_pure(self, name: str) -> bool:
+            """Return True if a name is a builtin that only computes: nobody who ignores its value needs it."""
+
         def is_global(self, name: str) -> bool:
             """Return True if a name is a value that programs are given: `argv`, `pi`, `stream`."""
 

@@ -1,0 +1,233 @@
+"""What lint knows of values without running anything: their kinds, and whether somebody uses them.
+
+In doubt it knows nothing: of variables that are assigned, of parameters without a type, of names that an
+import may bring. Spec: 02 §7.3, §20; 03 §15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harnpy.check.lint.subject import Subject
+from harnpy.check.narrowing import kind_of
+from harnpy.check.types.signatures import certain_result_of
+from harnpy.syntax import ast
+
+_KINDS: dict[type[ast.Node], str] = {
+    ast.Int: "int",
+    ast.Float: "float",
+    ast.Str: "string",
+    ast.Interp: "string",
+    ast.Bool: "bool",
+    ast.Nil: "nil",
+    ast.Duration: "duration",
+    ast.List: "list",
+    ast.Dict: "dict",
+    ast.RangeTo: "range",
+    ast.Closure: "closure",
+    ast.FnExpr: "closure",
+}
+#: Of operators whose result is of one kind whatever the operands are.
+_TESTS = frozenset(["==", "!=", "<", ">", "<=", ">=", "&&", "||", "in", "not in"])
+#: What is checked at each call (03 §12). A float passes for an `int`, and both are numbers.
+_CHECKED = frozenset({"string", "int", "float", "bool", "list", "dict", "closure", "bytes"})
+#: What methods of a string return, whatever they are called with.
+_OF_STRINGS = {
+    **dict.fromkeys(("chars", "lines", "split"), "list"),
+    **dict.fromkeys("lower upper trim trim_start trim_end replace substring reverse repeat".split(), "string"),
+}
+#: Methods of lists that give a list again.
+_OF_LISTS = frozenset("map filter flat_map sort sort_by reverse unique push pop compact flatten".split())
+
+
+def kind(subject: Subject, node: ast.Node) -> str | None:
+    """What `type_of` surely says of the value of a node; of a parameter that is an `int`, it may say `float`."""
+    known = origin(subject, node, changed=True)
+    if isinstance(known, ast.Param):
+        plain = isinstance(known.type, ast.TypeName) and known.default is None and not known.rest
+        return known.type.name if plain and known.type.name in _CHECKED else None
+    if isinstance(known, ast.Call):
+        knowledge = subject.knowledge
+        if knowledge is None or not subject.means_builtin(known):
+            return None
+        result = certain_result_of(knowledge.signature(known.name))
+        return kind_of(result) if result is not None else None
+    if isinstance(known, ast.MethodCall) and not known.optional:
+        return _of_method(kind(subject, known.object), known.name)
+    if isinstance(known, ast.Binary):
+        return "bool" if known.op in _TESTS else None
+    if isinstance(known, ast.Unary):
+        return "bool" if known.op == "!" else kind(subject, known.operand)
+    return _KINDS.get(type(known))
+
+
+def _of_method(owner: str | None, name: str) -> str | None:
+    if owner == "string":
+        return _OF_STRINGS.get(name)
+    return "list" if owner == "list" and name in _OF_LISTS else None
+
+
+def origin(subject: Subject, node: ast.Node, *, changed: bool = False) -> ast.Node:
+    """The node that a value comes from: behind names of variables that never change; a `Param` of a parameter.
+
+    The name itself, where it could have another value. ``changed``: items of it may have been assigned.
+    """
+    while isinstance(node, ast.Name):
+        binding = subject.uses.meaning.get(id(node))
+        if binding is None or binding.sharing:
+            break
+        if any(not changed or isinstance(write.target, ast.Name) for write in binding.writes):
+            break
+        if isinstance(binding.place, ast.Param):
+            return binding.place
+        let = binding.node
+        if not isinstance(let, ast.Let) or binding.place is not let.target:
+            break
+        if not isinstance(let.target, ast.NamePattern):
+            break
+        if let.value.start <= node.start < let.value.end:
+            break
+        node = let.value
+    return node
+
+
+# Values that nobody uses. Spec: 02 §11, 03 §15.
+
+
+#: Their blocks have no value.
+_STATEMENTS = (ast.For, ast.While, ast.Defer)
+_FUNCTIONS = (ast.FnDecl, ast.FnExpr, ast.Closure, ast.ToolDecl, ast.Pipeline, ast.Override)
+#: Statements in these may be there to fail.
+_TRIALS = (ast.Try, ast.TryStar, ast.Retry)
+
+
+def is_dropped(subject: Subject, node: ast.Node) -> bool:
+    """Return True if a node is a statement whose value nobody can get.
+
+    As `Subject.is_discarded`, and the last statement of an `if`, a `match` or a bare block, too, whose own
+    value nobody gets.
+    """
+    while not subject.is_discarded(node):
+        block = subject.parent(node)
+        if not isinstance(block, ast.Block):
+            return False
+        owner = subject.parent(block)
+        if isinstance(owner, ast.Arm):
+            owner = subject.parent(owner)
+        if not isinstance(owner, ast.If | ast.Match | ast.Mutex):
+            return False
+        # `else if`: one `if` in another.
+        while isinstance(owner, ast.If) and isinstance(above := subject.parent(owner), ast.If):
+            owner = above
+        assert owner is not None
+        node = owner
+    return True
+
+
+def is_tried(subject: Subject, node: ast.Node) -> bool:
+    """Return True if a statement may stand where it does to fail."""
+    for above in subject.above(node):
+        if isinstance(above, _TRIALS):
+            return True
+        if isinstance(above, _FUNCTIONS):
+            return False
+    return False
+
+
+# Expressions without effects. Spec: 02 §20, 03 §15.
+
+
+#: What evaluating never does anything but give a value, where that holds of its parts.
+_PLAIN = (
+    *_KINDS,
+    ast.Name,
+    ast.DictEntry,
+    ast.Spread,
+    ast.Param,
+    ast.Block,
+    ast.Unary,
+    ast.Binary,
+    ast.Ternary,
+    ast.Member,
+    ast.Index,
+    ast.Slice,
+    ast.If,
+    ast.Let,
+    ast.Return,
+    ast.Assign,
+    ast.NamePattern,
+    ast.ListPattern,
+    ast.DictPattern,
+    ast.PatternEntry,
+)
+#: The kinds of values that never change, so that no method of theirs does anything to them.
+_UNCHANGING = ("string", "list", "dict", "set")
+#: Methods that other values have, too, and that move these on.
+_OTHERS = ("iter", "range", "channel")
+
+
+def is_pure(subject: Subject, node: ast.Node) -> bool:
+    """Return True if evaluating a node surely does nothing but give a value, or fail."""
+    return all(adds_nothing(subject, one) for one in ast.walk(node))
+
+
+def adds_nothing(subject: Subject, node: ast.Node) -> bool:
+    """Return True if a node has no effect but those of its parts."""
+    if isinstance(node, ast.Call):
+        knowledge = subject.knowledge
+        if knowledge is None or not knowledge.is_pure(node.name) or not subject.means_builtin(node):
+            return False
+        return all(map(_may_be_called, node.args))
+    if isinstance(node, ast.MethodCall):
+        return _is_pure_method(subject, node) and all(map(_may_be_called, node.args))
+    return isinstance(node, _PLAIN)
+
+
+def _may_be_called(argument: ast.Node) -> bool:
+    """Return True unless an argument may be a function that does who knows what."""
+    return not isinstance(argument, ast.Member | ast.Index | ast.Spread)
+
+
+def _is_pure_method(subject: Subject, node: ast.MethodCall) -> bool:
+    """Return True if a method is surely one of values that never change."""
+    knowledge = subject.knowledge
+    if knowledge is None:
+        return False
+    owner = kind(subject, node.object)
+    if owner in _UNCHANGING:
+        # A dict may have a function under the name.
+        return node.name in knowledge.methods(owner) and (owner != "dict" or node.name not in subject.texts)
+    if owner is not None or any(node.name in knowledge.methods(kind) for kind in _OTHERS):
+        return False
+    root = node.object
+    while isinstance(root, ast.Member | ast.Index | ast.MethodCall):
+        root = root.object
+    if not isinstance(root, ast.Name) or root.name not in subject.own_names:
+        return False
+    return any(node.name in knowledge.methods(kind) for kind in _UNCHANGING) and not _may_be_own(subject, node)
+
+
+def _may_be_own(subject: Subject, node: ast.MethodCall) -> bool:
+    """Return True if the program, or one that it imports, may have given the method's name to something.
+
+    Functions in dicts are called like methods.
+    """
+    if any(not one.path.startswith("std/") for one in subject.each(ast.Import)):
+        return True
+    return node.name in subject.texts or any(one.name == node.name for one in subject.each(ast.FnDecl))
+
+
+def leaves(node: ast.Node) -> Iterator[ast.Node]:
+    """Yield the expressions that a value can come from: the last ones of the branches of an `if` or `match`."""
+    if isinstance(node, ast.Block):
+        if node.statements:
+            yield from leaves(node.statements[-1])
+    elif isinstance(node, ast.If):
+        yield from leaves(node.then)
+        if node.otherwise is not None:
+            yield from leaves(node.otherwise)
+    elif isinstance(node, ast.Match):
+        for arm in node.arms:
+            yield from leaves(arm.body)
+    else:
+        yield node
