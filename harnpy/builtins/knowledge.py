@@ -67,7 +67,7 @@ _FORWARDED: dict[tuple[str, str], tuple[str, Sequence[int | None]]] = {
     ("std/agents", "task_run"): ("workflow_execute", (0, 1, None, 2)),
 }
 _MOST = 8
-#: The modules whose builtins only compute a value from their arguments, and those that are called to refuse them.
+#: The modules whose builtins only compute a value, and those of them that are called to refuse one.
 _COMPUTING = frozenset(
     "bytes collections compression crypto json_paths math paths regexes strings types urls".split()
 )

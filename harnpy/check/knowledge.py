@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
         name: str
         type: str
+        rest: bool
 
     class Signature(Protocol):
         """The declaration of a builtin, its types as text.
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
         def is_builtin(self, name: str) -> bool: ...
 
         def is_pure(self, name: str) -> bool:
-            """Return True if a name is a builtin that only computes: nobody who ignores its value needs it."""
+            """Return True if a builtin only computes a value, so that ignoring it is a mistake."""
 
         def is_global(self, name: str) -> bool:
             """Return True if a name is a value that programs are given: `argv`, `pi`, `stream`."""

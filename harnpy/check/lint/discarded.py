@@ -1,4 +1,4 @@
-"""Lint rules about work that comes to nothing: values, results, assignments, tasks and statements that are lost.
+"""Lint rules about work that comes to nothing: values, assignments, tasks and statements that are lost.
 
 Spec: 02 §7.3, §10.2, §11; 03 §15; 05 §2.
 """
@@ -45,8 +45,8 @@ _EXPRESSIONS = (
 )
 #: Methods that give what they are called on with a change: what is meant is mostly an assignment.
 _CHANGING = frozenset(
-    "push sort sort_by reverse unique compact flatten merge remove rekey add delete map filter map_keys "
-    "map_values replace trim trim_start trim_end lower upper lowercase uppercase to_lower to_upper".split()
+    "push sort sort_by reverse unique compact flatten merge remove rekey add delete replace trim trim_start "
+    "trim_end lower upper lowercase uppercase to_lower to_upper".split()
 )
 _COMPOUND = frozenset("+-*/")
 
@@ -61,15 +61,13 @@ def discarded_value(subject: Subject) -> Iterator[Remark]:
 def _discarded(subject: Subject) -> Iterator[ast.Node]:
     piped = any(subject.each(ast.Pipeline))
     for block in subject.each(ast.Program, ast.Block):
-        if isinstance(block, ast.Program):
-            # With pipelines, none of them runs: `skipped-statement`.
-            statements = () if piped else block.items
-        else:
-            statements = block.statements
-        for node in statements:
-            if isinstance(node, _EXPRESSIONS) and is_dropped(subject, node):
-                if is_pure(subject, node) and not is_tried(subject, node):
-                    yield node
+        if isinstance(block, ast.Program) and piped:
+            # None of its statements runs: `skipped-statement`.
+            continue
+        for node in block.items if isinstance(block, ast.Program) else block.statements:
+            idle = isinstance(node, _EXPRESSIONS) and is_dropped(subject, node) and is_pure(subject, node)
+            if idle and not is_tried(subject, node):
+                yield node
 
 
 def meant_to_change(subject: Subject) -> set[int]:
@@ -99,8 +97,8 @@ def _instead(subject: Subject, node: ast.Node) -> dict[str, Any]:
             return {"help": help, "edits": edits, "safe": False}
         case ast.MethodCall(name="pop"):
             return {"help": "`pop` returns the last item and leaves the list as it is"}
-        case ast.MethodCall(name="map" | "flat_map"):
-            return {"help": "bind the new list to a name"}
+        case ast.MethodCall(name="map" | "filter" | "flat_map"):
+            return {"help": "bind what it returns to a name, or go through the items with `for`"}
         case ast.Binary(op="==", left=ast.Name() | ast.Member() | ast.Index()):
             return {"help": "`=` assigns, `==` compares"}
         case ast.Binary(op=op, left=ast.Name(name=name)) if op in _COMPOUND:
@@ -111,7 +109,9 @@ def _instead(subject: Subject, node: ast.Node) -> dict[str, Any]:
             return {"help": f"to change `{name}`, write `{name} {op}= …`", "edits": edits, "safe": False}
         case ast.Unary(op="-") | ast.List() if _goes_on(subject, node):
             first = source[node.start]
-            return {"help": f"a line that begins with `{first}` is a new statement: end the one above with it"}
+            return {
+                "help": f"a line that begins with `{first}` is a new statement: end the one above with it"
+            }
     return {"help": "use the value, or leave the statement out"}
 
 
@@ -145,11 +145,19 @@ _NESTED = (ast.FnDecl, ast.FnExpr, ast.Closure, ast.ToolDecl, ast.Spawn)
 
 def missing_return(subject: Subject) -> Iterator[Remark]:
     """The value of a function with a name is what `return` says, and nothing else."""
+    used = {
+        call.name
+        for call in subject.each(ast.Call)
+        if not isinstance(subject.parent(call), ast.Block | ast.Program)
+    }
+    giving = {one.name for one in subject.each(ast.FnDecl) if _returns(one)}
     for function in subject.each(ast.FnDecl):
-        if function.gen or not function.body.statements or _yields(function):
+        if function.gen or _has(function, ast.Yield):
             continue
+        asked = function.name in used and function.name not in giving
         for leaf in leaves(function.body):
-            if _is_meant(subject, function, leaf):
+            pure = isinstance(leaf, _EXPRESSIONS) and is_pure(subject, leaf)
+            if not is_tried(subject, leaf) if pure else asked and _gives(subject, leaf, giving):
                 yield remark(
                     leaf,
                     f"`{function.name}` doesn't return the value of its last expression",
@@ -159,31 +167,8 @@ def missing_return(subject: Subject) -> Iterator[Remark]:
                 )
 
 
-def _yields(function: ast.FnDecl) -> bool:
-    return any(isinstance(one, ast.Yield) for one in ast.walk(function.body, _NESTED))
-
-
-def _is_meant(subject: Subject, function: ast.FnDecl, leaf: ast.Node) -> bool:
-    """Return True if the last expression of a function was meant to be its value."""
-    if isinstance(leaf, _EXPRESSIONS) and is_pure(subject, leaf):
-        return not is_tried(subject, leaf)
-    return _gives(subject, leaf) and not _returns(function) and _is_used(subject, function)
-
-
-def _gives(subject: Subject, leaf: ast.Node) -> bool:
-    """Return True if a call surely gives something."""
-    if isinstance(leaf, ast.MethodCall):
-        return kind(subject, leaf) is not None
-    if not isinstance(leaf, ast.Call):
-        return False
-    own = [one for one in subject.each(ast.FnDecl) if one.name == leaf.name]
-    if own:
-        return all(map(_returns, own))
-    knowledge = subject.knowledge
-    if knowledge is None or not subject.means_builtin(leaf):
-        return False
-    result = certain_result_of(knowledge.signature(leaf.name))
-    return result is not None and kind_of(result) not in (None, "nil", "any")
+def _has(function: ast.FnDecl, kind: type[ast.Node]) -> bool:
+    return any(isinstance(one, kind) for one in ast.walk(function.body, _NESTED))
 
 
 def _returns(function: ast.FnDecl) -> bool:
@@ -191,10 +176,19 @@ def _returns(function: ast.FnDecl) -> bool:
     return any(isinstance(one, ast.Return) and one.value is not None for one in below)
 
 
-def _is_used(subject: Subject, function: ast.FnDecl) -> bool:
-    """Return True if a call of a function is a part of something else."""
-    calls = (call for call in subject.each(ast.Call) if call.name == function.name)
-    return any(not isinstance(subject.parent(call), ast.Block | ast.Program) for call in calls)
+def _gives(subject: Subject, leaf: ast.Node, giving: set[str]) -> bool:
+    """Return True if a call surely gives something; ``giving`` are the file's functions that do."""
+    if isinstance(leaf, ast.MethodCall):
+        return kind(subject, leaf) is not None
+    if not isinstance(leaf, ast.Call):
+        return False
+    if leaf.name in giving:
+        return True
+    knowledge = subject.knowledge
+    if knowledge is None or not subject.means_builtin(leaf):
+        return False
+    result = certain_result_of(knowledge.signature(leaf.name))
+    return result is not None and kind_of(result) != "nil"
 
 
 # Assignments to a copy. Spec: 02 §7.3, 05 §1, 03 §15.
@@ -234,7 +228,7 @@ def _assigned(subject: Subject, node: ast.Assign) -> Binding | None:
 
 
 def _detached_from(subject: Subject, node: ast.Node, binding: Binding) -> ast.Node | None:
-    """The innermost body around a node that has a copy of a variable; None where it is the variable itself."""
+    """The innermost body around a node that has its own copy of a variable; None in the variable's own."""
     for above in subject.above(node):
         if above.start <= binding.place.start < above.end and above is not binding.place:
             return None
@@ -253,7 +247,9 @@ def _looks(body: ast.Node, read: ast.Node, assign: ast.Assign) -> bool:
 
 
 #: Builtins that say something to people, or wait, and nothing to other tasks.
-_TELLING = frozenset("print println log log_debug log_info log_warn log_error eprint eprintln sleep sleep_ms".split())
+_TELLING = frozenset(
+    "print println log log_debug log_info log_warn log_error eprint eprintln sleep sleep_ms".split()
+)
 
 
 def lost_task(subject: Subject) -> Iterator[Remark]:

@@ -5,7 +5,7 @@ docs/surprises.md has a program for each. Spec: 02 §4, §6, §8; 03 §15; 04.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from harnpy.check.lint.subject import Remark, Subject, remark
 from harnpy.check.lint.values import kind, origin
@@ -71,18 +71,17 @@ def _absent(subject: Subject, node: ast.Member | ast.Index) -> tuple[str, str | 
     return f"a {owner} has no property `{name}`", _hint(subject, owner, name, properties)
 
 
-def _hint(subject: Subject, owner: str, name: str, own: Iterator[str] | object) -> str | None:
-    knowledge = subject.knowledge
-    assert isinstance(own, list | tuple | set | frozenset | dict)
+def _hint(subject: Subject, owner: str, name: str, own: Collection[str]) -> str | None:
+    """What a name was probably meant to be: a key or property, or a method."""
     near = nearest_at_run_time(name, list(own))
     if near is not None:
         return f"did you mean `{near}`?"
+    knowledge = subject.knowledge
     if knowledge is None:
         return None
     if name in knowledge.methods(owner):
         return f"did you mean the method `{name}()`?"
-    hint = knowledge.method_hint(owner, name)
-    return hint.strip(" ()") or None
+    return knowledge.method_hint(owner, name).strip(" ()") or None
 
 
 def _keys(value: ast.Dict) -> list[str] | None:
@@ -108,8 +107,8 @@ def _number(node: ast.Node) -> int | None:
 
 def number_as_key(subject: Subject) -> Iterator[Remark]:
     for node in subject.each(ast.Index):
-        if _number(node.index) is not None and kind(subject, node.object) == "dict":
-            text = subject.text(node.index)
+        text = _number(node.index)
+        if text is not None and kind(subject, node.object) == "dict":
             yield remark(
                 node,
                 f'the keys of a dict are texts: `{subject.text(node)}` is its entry "{text}"',
@@ -118,7 +117,7 @@ def number_as_key(subject: Subject) -> Iterator[Remark]:
             )
 
 
-# Arguments that a builtin doesn't look at, or that it takes otherwise than its namesake. Spec: 04 §0.1, 03 §15.
+# Arguments that a builtin ignores, or takes otherwise than its namesake does. Spec: 04 §0.1, 03 §15.
 
 
 def ignored_argument(subject: Subject) -> Iterator[Remark]:
@@ -148,11 +147,11 @@ def implicit_separator(subject: Subject) -> Iterator[Remark]:
     for call in subject.each(ast.Call):
         if call.name == "split" and len(call.args) == 1 and subject.means_builtin(call):
             text = "without a separator, `split(text)` splits at blanks, and `text.split()` at commas"
-            yield remark(call, text, help="say which: `split(text, \",\")`")
+            yield remark(call, text, help='say which: `split(text, ",")`')
     for method in subject.each(ast.MethodCall):
         if method.name == "split" and not method.args and kind(subject, method.object) == "string":
             text = "without a separator, `text.split()` splits at commas, and `split(text)` at blanks"
-            yield remark(method, text, help="say which: `.split(\",\")`")
+            yield remark(method, text, help='say which: `.split(",")`')
 
 
 def pointless_length(subject: Subject) -> Iterator[Remark]:
@@ -161,7 +160,9 @@ def pointless_length(subject: Subject) -> Iterator[Remark]:
             owner = kind(subject, call.args[0])
             if owner in _UNCOUNTED:
                 text = f"`len` of {_UNCOUNTED[owner]} is always 0"
-                yield remark(call, text, help="`len(to_string(x))` counts its digits" if owner == "int" else None)
+                yield remark(
+                    call, text, help="`len(to_string(x))` counts its digits" if owner == "int" else None
+                )
 
 
 #: Kinds of values that have no items, as people call them.
@@ -178,6 +179,7 @@ _UNCOUNTED = {
 def loop_over_nothing(subject: Subject) -> Iterator[Remark]:
     for loop in subject.each(ast.For):
         owner = kind(subject, loop.iterable)
+        help: str | None
         if owner == "string":
             text, help = "a loop over a string runs zero times", "go through its characters: `.chars()`"
         elif owner in _UNCOUNTED:
@@ -201,7 +203,9 @@ def logic_as_default(subject: Subject) -> Iterator[Remark]:
         if node.op in ("&&", "||"):
             value = next((side for side in (node.right, node.left) if isinstance(side, _VALUES)), None)
             if value is not None:
-                instead = "for a default, write `??`" if node.op == "||" else "for one of two values, write `? :`"
+                instead = (
+                    "for a default, write `??`" if node.op == "||" else "for one of two values, write `? :`"
+                )
                 text = f"`{node.op}` gives true or false, never `{subject.text(value)}`"
                 yield remark(node, text, help=instead)
 
@@ -266,11 +270,12 @@ def deep_glob(subject: Subject) -> Iterator[Remark]:
     """`*` as the last part of a pattern matches in sub-directories, too."""
     for call in subject.each(ast.Call):
         pattern = call.args[0] if call.name == "glob" and call.args else None
-        if isinstance(pattern, ast.Str) and "*" in pattern.value and "**" not in pattern.value:
-            if subject.means_builtin(call):
-                text = "`*` of `glob` matches `/`, too: this finds files in sub-directories"
-                deep = pattern.value.replace("*", "**/*", 1)
-                yield remark(pattern, text, help=f"where that is meant, say so: `\"{deep}\"`")
+        if not isinstance(pattern, ast.Str) or "*" not in pattern.value or "**" in pattern.value:
+            continue
+        if subject.means_builtin(call):
+            text = "`*` of `glob` matches `/`, too: this finds files in sub-directories"
+            deep = pattern.value.replace("*", "**/*", 1)
+            yield remark(pattern, text, help=f'where that is meant, say so: `"{deep}"`')
 
 
 _MOCKED = "mock_time"

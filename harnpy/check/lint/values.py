@@ -31,44 +31,53 @@ _KINDS: dict[type[ast.Node], str] = {
 _TESTS = frozenset(["==", "!=", "<", ">", "<=", ">=", "&&", "||", "in", "not in"])
 #: What is checked at each call (03 §12). A float passes for an `int`, and both are numbers.
 _CHECKED = frozenset({"string", "int", "float", "bool", "list", "dict", "closure", "bytes"})
-#: What methods of a string return, whatever they are called with.
-_OF_STRINGS = {
-    **dict.fromkeys(("chars", "lines", "split"), "list"),
-    **dict.fromkeys("lower upper trim trim_start trim_end replace substring reverse repeat".split(), "string"),
+_TEXTS = "lower upper lowercase uppercase trim trim_start trim_end replace substring reverse repeat".split()
+_LISTS = "map filter flat_map sort sort_by reverse unique push compact flatten".split()
+#: By the kind of a value, what methods of it return whatever they are called with.
+_OF_METHODS = {
+    "string": {**dict.fromkeys(_TEXTS, "string"), **dict.fromkeys(("chars", "lines", "split"), "list")},
+    "list": dict.fromkeys(_LISTS, "list"),
 }
-#: Methods of lists that give a list again.
-_OF_LISTS = frozenset("map filter flat_map sort sort_by reverse unique push pop compact flatten".split())
+#: The longest chain of methods that is looked at.
+_LINKS = 20
 
 
 def kind(subject: Subject, node: ast.Node) -> str | None:
-    """What `type_of` surely says of the value of a node; of a parameter that is an `int`, it may say `float`."""
+    """Return what `type_of` surely says of the value of a node; for `int`, a parameter may hold a float."""
+    names: list[str] = []
     known = origin(subject, node, changed=True)
-    if isinstance(known, ast.Param):
-        plain = isinstance(known.type, ast.TypeName) and known.default is None and not known.rest
-        return known.type.name if plain and known.type.name in _CHECKED else None
-    if isinstance(known, ast.Call):
-        knowledge = subject.knowledge
-        if knowledge is None or not subject.means_builtin(known):
+    while isinstance(known, ast.MethodCall):
+        # Each link of a chain may be asked for: of a long one, nothing is known.
+        if known.optional or len(names) == _LINKS:
             return None
-        result = certain_result_of(knowledge.signature(known.name))
+        names.append(known.name)
+        known = origin(subject, known.object, changed=True)
+    found = _plain_kind(subject, known)
+    for name in reversed(names):
+        found = _OF_METHODS.get(found or "", {}).get(name)
+    return found
+
+
+def _plain_kind(subject: Subject, node: ast.Node) -> str | None:
+    if isinstance(node, ast.Param):
+        if not isinstance(node.type, ast.TypeName) or node.default is not None or node.rest:
+            return None
+        return node.type.name if node.type.name in _CHECKED else None
+    if isinstance(node, ast.Call):
+        knowledge = subject.knowledge
+        if knowledge is None or not subject.means_builtin(node):
+            return None
+        result = certain_result_of(knowledge.signature(node.name))
         return kind_of(result) if result is not None else None
-    if isinstance(known, ast.MethodCall) and not known.optional:
-        return _of_method(kind(subject, known.object), known.name)
-    if isinstance(known, ast.Binary):
-        return "bool" if known.op in _TESTS else None
-    if isinstance(known, ast.Unary):
-        return "bool" if known.op == "!" else kind(subject, known.operand)
-    return _KINDS.get(type(known))
-
-
-def _of_method(owner: str | None, name: str) -> str | None:
-    if owner == "string":
-        return _OF_STRINGS.get(name)
-    return "list" if owner == "list" and name in _OF_LISTS else None
+    if isinstance(node, ast.Binary):
+        return "bool" if node.op in _TESTS else None
+    if isinstance(node, ast.Unary):
+        return "bool" if node.op == "!" else _KINDS.get(type(node.operand))
+    return _KINDS.get(type(node))
 
 
 def origin(subject: Subject, node: ast.Node, *, changed: bool = False) -> ast.Node:
-    """The node that a value comes from: behind names of variables that never change; a `Param` of a parameter.
+    """Return the node that a value comes from, or the `Param`, behind names of variables that never change.
 
     The name itself, where it could have another value. ``changed``: items of it may have been assigned.
     """
@@ -138,7 +147,7 @@ def is_tried(subject: Subject, node: ast.Node) -> bool:
 
 
 #: What evaluating never does anything but give a value, where that holds of its parts.
-_PLAIN = (
+_PLAIN: tuple[type[ast.Node], ...] = (
     *_KINDS,
     ast.Name,
     ast.DictEntry,
@@ -200,11 +209,16 @@ def _is_pure_method(subject: Subject, node: ast.MethodCall) -> bool:
     if owner is not None or any(node.name in knowledge.methods(kind) for kind in _OTHERS):
         return False
     root = node.object
-    while isinstance(root, ast.Member | ast.Index | ast.MethodCall):
+    while isinstance(root, ast.Member | ast.Index):
         root = root.object
-    if not isinstance(root, ast.Name) or root.name not in subject.own_names:
+    # What another method returns is looked at with that one; a name may be a host's.
+    if not isinstance(root, ast.MethodCall | ast.Name):
         return False
-    return any(node.name in knowledge.methods(kind) for kind in _UNCHANGING) and not _may_be_own(subject, node)
+    if isinstance(root, ast.Name) and root.name not in subject.own_names:
+        return False
+    return any(node.name in knowledge.methods(kind) for kind in _UNCHANGING) and not _may_be_own(
+        subject, node
+    )
 
 
 def _may_be_own(subject: Subject, node: ast.MethodCall) -> bool:
@@ -218,16 +232,15 @@ def _may_be_own(subject: Subject, node: ast.MethodCall) -> bool:
 
 
 def leaves(node: ast.Node) -> Iterator[ast.Node]:
-    """Yield the expressions that a value can come from: the last ones of the branches of an `if` or `match`."""
-    if isinstance(node, ast.Block):
-        if node.statements:
-            yield from leaves(node.statements[-1])
-    elif isinstance(node, ast.If):
-        yield from leaves(node.then)
-        if node.otherwise is not None:
-            yield from leaves(node.otherwise)
-    elif isinstance(node, ast.Match):
-        for arm in node.arms:
-            yield from leaves(arm.body)
-    else:
-        yield node
+    """Yield the expressions that a value can come from: the last ones of the branches of `if` and `match`."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, ast.Block):
+            stack += top.statements[-1:]
+        elif isinstance(top, ast.If):
+            stack += [one for one in (top.otherwise, top.then) if one is not None]
+        elif isinstance(top, ast.Match):
+            stack += [arm.body for arm in reversed(top.arms)]
+        else:
+            yield top
