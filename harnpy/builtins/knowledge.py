@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cache
 
 from harnpy import shipped
-from harnpy.builtins import catalog
 from harnpy.vm.run import methods
 from harnpy.vm.signatures import Signature
 
@@ -67,11 +66,12 @@ _FORWARDED: dict[tuple[str, str], tuple[str, Sequence[int | None]]] = {
     ("std/agents", "task_run"): ("workflow_execute", (0, 1, None, 2)),
 }
 _MOST = 8
-#: The modules whose builtins only compute a value, and those of them that are called to refuse one.
+#: The modules whose builtins only compute a value.
 _COMPUTING = frozenset(
     "bytes collections compression crypto json_paths math paths regexes strings types urls".split()
 )
-_REFUSING = frozenset(["unreachable", "unwrap", "unwrap_err"])
+#: Those of their builtins that are there to refuse a value, or that may use up an iterator.
+_DOING = frozenset("unreachable unwrap unwrap_err to_list iter set contains".split())
 
 
 class BuiltinKnowledge:
@@ -91,8 +91,8 @@ class BuiltinKnowledge:
         return self._table.is_builtin(name)
 
     def is_pure(self, name: str) -> bool:
-        module = catalog.names().get(name, "") if self._judges(name) else ""
-        return module.rpartition(".")[2] in _COMPUTING and name not in _REFUSING
+        module = self._table.module_of(name) if self.is_builtin(name) else ""
+        return module.rpartition(".")[2] in _COMPUTING and name not in _DOING
 
     def is_global(self, name: str) -> bool:
         return self._table.is_global(name)

@@ -184,17 +184,26 @@ def adds_nothing(subject: Subject, node: ast.Node) -> bool:
     """Return True if a node has no effect but those of its parts."""
     if isinstance(node, ast.Call):
         knowledge = subject.knowledge
-        if knowledge is None or not knowledge.is_pure(node.name) or not subject.means_builtin(node):
-            return False
-        return all(map(_may_be_called, node.args))
+        known = knowledge is not None and knowledge.is_pure(node.name) and subject.means_builtin(node)
+        return known and _calls_nothing(subject, node)
     if isinstance(node, ast.MethodCall):
-        return _is_pure_method(subject, node) and all(map(_may_be_called, node.args))
+        return _is_pure_method(subject, node) and _calls_nothing(subject, node)
     return isinstance(node, _PLAIN)
 
 
-def _may_be_called(argument: ast.Node) -> bool:
-    """Return True unless an argument may be a function that does who knows what."""
-    return not isinstance(argument, ast.Member | ast.Index | ast.Spread)
+#: Builtins and methods that call a function that they are given.
+_CALLING = frozenset(
+    "all any dedup_by every filter find find_index flat_map group_by map map_keys map_values max_by min_by none "
+    "partition reduce rekey sort_by".split()
+)
+
+
+def _calls_nothing(subject: Subject, node: ast.Call | ast.MethodCall) -> bool:
+    """Return True if what a call may call is written down in it, or surely no function."""
+    if node.name not in _CALLING:
+        return True
+    written = (ast.Closure, ast.FnExpr)
+    return all(isinstance(one, written) or kind(subject, one) not in (None, "closure") for one in node.args)
 
 
 def _is_pure_method(subject: Subject, node: ast.MethodCall) -> bool:
