@@ -1,6 +1,6 @@
 """Lint rules about work that comes to nothing: values, assignments, tasks and statements that are lost.
 
-Spec: 02 §7.3, §10.2, §11; 03 §15; 05 §2.
+Spec: 02 §7.3, §9, §10.2, §11.1; 03 §15; 05 §2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harnpy.syntax.names import DECLARATIONS
 if TYPE_CHECKING:
     from harnpy.check.lint.uses import Binding
 
-# Expressions whose value nobody uses. Spec: 03 §15.
+# Expressions whose value nobody uses. Spec: 02 §8, 03 §15.
 
 
 #: What may stand as a statement and has a value.
@@ -137,7 +137,7 @@ def _shown(subject: Subject, node: ast.Node) -> str:
 
 _LONGEST = 40
 
-# Functions that don't return what they have worked out. Spec: 02 §11, 03 §15.
+# Functions that don't return what they have worked out. Spec: 02 §9, 03 §15.
 
 
 _NESTED = (ast.FnDecl, ast.FnExpr, ast.Closure, ast.ToolDecl, ast.Spawn)
@@ -191,7 +191,7 @@ def _gives(subject: Subject, leaf: ast.Node, giving: set[str]) -> bool:
     return result is not None and kind_of(result) != "nil"
 
 
-# Assignments to a copy. Spec: 02 §7.3, 05 §1, 03 §15.
+# Assignments to a copy. Spec: 02 §7.3, 03 §15, 05 §1.3.
 
 
 _DETACHED = (ast.Closure, ast.FnExpr, ast.FnDecl, ast.ToolDecl, ast.Spawn, ast.Parallel)
@@ -243,7 +243,7 @@ def _looks(body: ast.Node, read: ast.Node, assign: ast.Assign) -> bool:
     return inside and not assign.value.start <= read.start < assign.value.end
 
 
-# Tasks that nobody waits for, and statements that nobody runs. Spec: 02 §10.2, 05 §1, 03 §15.
+# Tasks that nobody waits for, and statements that nobody runs. Spec: 02 §10.2, 03 §15, 05 §2.
 
 
 #: Builtins that say something to people, or wait, and nothing to other tasks.

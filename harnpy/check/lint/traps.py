@@ -1,6 +1,6 @@
 """Lint rules about what other languages do and Harn doesn't: programs that run and do something else.
 
-docs/surprises.md has a program for each. Spec: 02 §4, §6, §8; 03 §15; 04.
+docs/surprises.md has a program for each. Spec: 02 §2, §4, §14; 03 §15; 04.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harnpy.formats.suggestions import nearest_at_run_time
 from harnpy.syntax import ast
 from harnpy.syntax.diagnostic import Edit
 
-# Fields, items and keys that surely aren't there. Spec: 02 §8, 03 §15.
+# Fields, items and keys that surely aren't there. Spec: 02 §14, 03 §15.
 
 
 #: Operators one of whose sides may be nil: somebody has thought of that.
@@ -192,7 +192,7 @@ def loop_over_nothing(subject: Subject) -> Iterator[Remark]:
         yield remark(loop.iterable, text, help=help, edits=edits if plain else [], safe=False)
 
 
-# Arithmetic and logic that give something else than elsewhere. Spec: 02 §4, 03 §15.
+# Arithmetic and logic that give something else than elsewhere. Spec: 02 §2, §4; 03 §15.
 
 
 _VALUES = (ast.Str, ast.Interp, ast.Int, ast.Float, ast.List, ast.Dict, ast.Nil, ast.Duration)
@@ -263,7 +263,7 @@ def integer_overflow(subject: Subject) -> Iterator[Remark]:
                 yield remark(node, text, help="floats are larger, and less exact")
 
 
-# Files and clocks. Spec: 04 §10, §13; 03 §15.
+# Files and clocks. Spec: 03 §15; 04 §14, §19.
 
 
 def deep_glob(subject: Subject) -> Iterator[Remark]:

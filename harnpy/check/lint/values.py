@@ -1,7 +1,7 @@
 """What lint knows of values without running anything: their kinds, and whether somebody uses them.
 
 In doubt it knows nothing: of variables that are assigned, of parameters without a type, of names that an
-import may bring. Spec: 02 §7.3, §20; 03 §15.
+import may bring. Spec: 02 §8, §11.1, §14; 03 §12, §15.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def origin(subject: Subject, node: ast.Node, *, changed: bool = False) -> ast.No
     return node
 
 
-# Values that nobody uses. Spec: 02 §11, 03 §15.
+# Values that nobody uses. Spec: 02 §11.1, 03 §15.
 
 
 #: Their blocks have no value.
@@ -143,7 +143,7 @@ def is_tried(subject: Subject, node: ast.Node) -> bool:
     return False
 
 
-# Expressions without effects. Spec: 02 §20, 03 §15.
+# Expressions without effects. Spec: 02 §8, 03 §15.
 
 
 #: What evaluating never does anything but give a value, where that holds of its parts.
@@ -193,8 +193,8 @@ def adds_nothing(subject: Subject, node: ast.Node) -> bool:
 
 #: Builtins and methods that call a function that they are given.
 _CALLING = frozenset(
-    "all any dedup_by every filter find find_index flat_map group_by map map_keys map_values max_by min_by none "
-    "partition reduce rekey sort_by".split()
+    "all any dedup_by every filter find find_index flat_map group_by map map_keys map_values max_by min_by "
+    "none partition reduce rekey sort_by".split()
 )
 
 
