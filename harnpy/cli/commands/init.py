@@ -38,10 +38,16 @@ def _make(directory: str | None, template: str) -> int:
     files = contents(template, root.absolute().name)
     there = [path for path in files if (root / path).exists() or (root / path).is_symlink()]
     if there:
-        complain(f"error: nothing is overwritten: in {one_line(str(root))} there is {', '.join(there)} already")
+        complain(
+            f"error: nothing is overwritten: in {one_line(str(root))} there is {', '.join(there)} already"
+        )
         complain("  = help: name another directory: harnpy init DIR")
         return FAILED
-    say(f"Creating project '{one_line(directory)}'..." if directory else "Initializing the current directory...")
+    say(
+        f"Creating project '{one_line(directory)}'..."
+        if directory
+        else "Initializing the current directory..."
+    )
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
@@ -86,8 +92,8 @@ def _command(name: str, summary: str) -> click.Command:
     def made(**given: Any) -> int:
         """Make a small project in DIR, by default the current directory.
 
-        It runs, has a test that passes, and a workflow of GitHub Actions. Files that are there already stay as
-        they are: then nothing is made. `harnpy new` is the same command.
+        It runs, has a test that passes, and a workflow of GitHub Actions. Where a file of the same name is
+        already, nothing is made. `harnpy new` is the same command.
         """
         return _make(**given)
 
