@@ -84,41 +84,44 @@ class HarnTest(pytest.Item):
 # Fixtures.
 
 
-def _world() -> World:
+def _world(state: Path) -> World:
     from harnpy.cli.testing.sandbox import sandboxed_world
 
     # Looked up at each write: `capsys` puts other streams there.
     return sandboxed_world(
-        lambda text: sys.stdout.write(text), "mock", err=lambda text: sys.stderr.write(text)
+        lambda text: sys.stdout.write(text), "mock", str(state), lambda text: sys.stderr.write(text)
     )
 
 
 @pytest.fixture
 def harn_model() -> MockProvider:
-    """The model of `harn_vm` and `harn_runtime`: `add({"text": …})` queues a reply, `calls()` is what it got."""
+    """The model of the other two: `add({"text": …})` queues a reply, `calls()` returns what it was asked."""
     from harnpy.llm.providers.mock import MockProvider
 
     return MockProvider()
 
 
 @pytest.fixture
-def harn_vm(harn_model: MockProvider) -> Vm:
-    """A Vm in which `harn_model` answers, and no real model is called; its output goes to stdout and stderr."""
+def harn_vm(harn_model: MockProvider, tmp_path: Path) -> Vm:
+    """A Vm in which `harn_model` answers and no real model is called. It prints to stdout and stderr.
+
+    What programs keep for their next run is in the test's `tmp_path`.
+    """
     from harnpy import Vm
 
-    vm = Vm(_world())
+    vm = Vm(_world(tmp_path))
     vm.settings.on_models.append(lambda models: setattr(models, "mock", harn_model))
     return vm
 
 
 @pytest.fixture
-def harn_runtime(harn_model: MockProvider) -> Iterator[SessionRuntime]:
+def harn_runtime(harn_model: MockProvider, tmp_path: Path) -> Iterator[SessionRuntime]:
     """A `SessionRuntime` on a store in memory, whose definitions `harn_model` answers."""
     from harnpy import LoopFactory
     from harnpy.llm.call import Models
     from harnpy.session import SessionRuntime
 
-    world = _world()
+    world = _world(tmp_path)
     models = Models(world)
     models.mock = harn_model
     runtime = SessionRuntime("memory:", agents=LoopFactory(host=world, models=models))

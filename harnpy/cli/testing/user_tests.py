@@ -216,7 +216,7 @@ def _say_result(result: Result, options: Options) -> None:
 
 
 def details(result: Result, verbose: bool) -> Iterator[str]:
-    """Yield the lines below that of a test: why it failed, and what it wrote; with `verbose` also when it passed."""
+    """Yield the lines below that of a test: why it failed, and what it wrote, if it failed or `verbose`."""
     if result.detail:
         yield from result.detail.split("\n")
     if result.output and (verbose or result.status == "fail"):
