@@ -67,7 +67,9 @@ def test_native_tools_must_be_taken(tool_format: str, tools: Any, can: Capabilit
     if passes:
         check_gates(options, request, can)
         return
-    with pytest.raises(OptionError, match=r"option `tools` is not supported by `m` \(provider `p`\)\. Leave it out"):
+    with pytest.raises(
+        OptionError, match=r"option `tools` is not supported by `m` \(provider `p`\)\. Leave it out"
+    ):
         check_gates(options, request, can)
 
 
