@@ -282,6 +282,9 @@ class Feeds:
             except StorageError as error:  # it may be back by the next look
                 _log.warning("looking for what others have appended failed: %s", error)
                 news, took = [], WAIT
+            except Exception:
+                _log.exception("looking for what others have appended failed")
+                news, took = [], WAIT
             for feed, events, answers in news:
                 if events is None:
                     feed.is_gone = True
@@ -340,7 +343,12 @@ class Listener(SessionFeed):
         self._news: dict[Answer, None] = {}
 
     def offer(self, events: Sequence[Event]) -> None:
-        self._call(self._feed.take, [shown.event(event) for event in events])
+        try:
+            told = [shown.event(event) for event in events]
+        except Exception:  # who appends has stored them: what can't be shown is no concern of theirs
+            _log.exception("events of session %s can't be shown", self._feed.live.id)
+            return
+        self._call(self._feed.take, told)
 
     def show(self, answer: Answer) -> None:
         is_first = not self._news

@@ -74,7 +74,7 @@ class Runs:
             if at is None:
                 raise Refused(400, "bad_request", f"`after`: no page of this list ends with '{after}'")
             found = found[at:]
-        shown_runs = [shown.run(run, steps=0) for run in found[:limit]]
+        shown_runs = [shown.run(run, steps=self._count(run.id)) for run in found[:limit]]
         return t.RunList(runs=shown_runs, next=shown_runs[-1].id if len(found) > limit else None)
 
     def get(self, owner: str | None, id: str) -> t.Run:
@@ -82,7 +82,10 @@ class Runs:
         output = None
         if info.status == COMPLETED:
             output = RunLog(self._store, id, lambda: 0.0).outcome().output
-        return shown.run(info, steps=len(self.engine.steps(id)), output=output)
+        return shown.run(info, steps=self._count(id), output=output)
+
+    def _count(self, id: str) -> int:
+        return sum(1 for _ in RunLog(self._store, id, lambda: 0.0).step_infos())
 
     def _info(self, owner: str | None, id: str) -> RunInfo:
         info = self.engine.get(id)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from threading import Lock
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -117,6 +118,7 @@ class Sends:
         self._running: dict[str, Sending] = {}
         #: Sessions with a turn that has no end, as far as was looked, and the newest head that was seen.
         self._open: set[str] = set()
+        self._lock = Lock()
         #: Who has the lease of such a session, and until when, as far as is known.
         self._held: dict[str, LeaseHeld] = {}
         self._seen = 0
@@ -254,15 +256,15 @@ class Sends:
 
     def open_sessions(self) -> list[str]:
         """Return the sessions with a turn that has no end, in whatever process. May wait for the store."""
-        newest = self._seen
-        query = HeadQuery(KIND, order="updated")
-        for head in all_heads(self._runtime.store, query):
-            if head.updated < self._seen - MARGIN:
-                break
-            newest = max(newest, head.updated)
-            (self._open.add if _is_open(head) else self._open.discard)(head.name)
-        self._seen = newest
-        return sorted(self._open)
+        with self._lock:
+            newest = self._seen
+            for head in all_heads(self._runtime.store, HeadQuery(KIND, order="updated")):
+                if head.updated < self._seen - MARGIN:
+                    break
+                newest = max(newest, head.updated)
+                (self._open.add if _is_open(head) else self._open.discard)(head.name)
+            self._seen = newest
+            return sorted(self._open)
 
     async def recover(self) -> int:
         """Enter the turns again that a server has begun and nobody works on. Return how many those are."""
@@ -282,7 +284,8 @@ class Sends:
         store = self._runtime.store
         head = store.head(KIND, id)
         if head is None or not _is_open(head):
-            self._open.discard(id)
+            with self._lock:
+                self._open.discard(id)
             self._held.pop(id, None)
             return None
         held = self._held.get(id)

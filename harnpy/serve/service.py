@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 #: Threads for what may wait for the store, but for turns, which have their own.
 THREADS: Final = 16
-#: How many windows are kept as text, and for how many seconds.
-WINDOWS: Final = 256
+#: Bytes of windows that are kept as text, and for how many seconds without a look who has the id.
+WINDOWS: Final = 32 * 1024 * 1024
 WINDOW_SECONDS: Final = 1.0
 #: Sessions above one that are asked for its owner, at most.
 _DEEP: Final = 64
@@ -74,10 +74,10 @@ HOLDS: Final[dict[str, frozenset[str]]] = {
 
 
 class _WindowText(NamedTuple):
-    """A window as text: that of the session as it is after event ``seq``, to be looked at anew after a while:
-    another session may have the id by then."""
+    """The window of a session after event ``seq``. After ``until`` another session may have the id."""
 
     seq: int
+    created: int
     owner: str | None
     text: bytes
     until: float
@@ -378,19 +378,21 @@ class Service:
                 changes = partial(self.store.changes, KIND, id, known.seq, 0.0)
                 if (changes() if self._is_near else await self.blocking(changes)) == known.seq:
                     return known.text
-            await self.seen(caller, id)
-            known = await self.blocking(partial(self._window_text, id))
+            head = await self.seen(caller, id)
+            if known is not None and (known.seq, known.created) == (head.version, head.created):
+                known = known._replace(until=monotonic() + WINDOW_SECONDS)
+            else:
+                known = await self.blocking(partial(self._window_text, id, head.created))
             self._windows.pop(id, None)
             self._windows[id] = known
-            if len(self._windows) > WINDOWS:
+            while sum(len(each.text) for each in self._windows.values()) > WINDOWS and len(self._windows) > 1:
                 del self._windows[next(iter(self._windows))]
             return known.text
 
-    def _window_text(self, id: str) -> _WindowText:
-        head = self.store.head(KIND, id)
-        window = self._window(id)
-        owner = None if head is None else self.owner(info_of(head))
-        return _WindowText(window.seq, owner, streams.encoded(window), monotonic() + WINDOW_SECONDS)
+    def _window_text(self, id: str, created: int) -> _WindowText:
+        window, owner = self._window(id), self.owner(self.runtime.info(id))
+        until = monotonic() + WINDOW_SECONDS
+        return _WindowText(window.seq, created, owner, streams.encoded(window), until)
 
     @on_session("read")
     async def history(self, caller: Caller, id: str, *, after: int = 0, limit: int = 200) -> t.History:
@@ -597,12 +599,26 @@ class Service:
 
         Who has seen event ``after`` gets those behind it; else they begin with the turn.
         """
+        following = self._following(caller, id, body, key, after)
+        await anext(following)  # the turn has begun, or is refused
+        return following
+
+    async def _following(
+        self, caller: Caller, id: str, body: t.Send, key: str | None, after: int | None
+    ) -> AsyncIterator[t.Event | t.Chunk | t.Turn | None]:
+        """Begin a turn and yield None, then what comes of it."""
         head = await self.opened(caller, id, after)
-        key, sending = await self._begun(caller, id, body, key)
-        if after is None:
-            known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
-            after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
-        return self._until_ended(id, key, sending, after=after)
+        feed = await self.feeds.open(id)  # before the turn, whose first pieces may come at once
+        try:
+            key, sending = await self._begun(caller, id, body, key)
+            if after is None:
+                known = await self.blocking(lambda: shown.find_turn(self.runtime.get(id), key))
+                after = head.version if known is None else min(known.seq - 1, self.runtime.get(id).version)
+            yield None
+            async for item in self._until_ended(id, key, sending, after=after):
+                yield item
+        finally:
+            self.feeds.leave(id, feed)
 
     async def _begun(
         self, caller: Caller, id: str, body: t.Send, key: str | None

@@ -68,7 +68,7 @@ def test_native_tools_must_be_taken(tool_format: str, tools: Any, can: Capabilit
         check_gates(options, request, can)
         return
     with pytest.raises(
-        OptionError, match=r"option `tools` is not supported by `m` \(provider `p`\)\. Leave it out"
+        OptionError, match=r"^option `tools` is not supported by `m` \(provider `p`\)\. Leave"
     ):
         check_gates(options, request, can)
 

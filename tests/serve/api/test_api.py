@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harnpy.serve import service
 from tests.serve.api.conftest import served
 
 
@@ -42,6 +43,28 @@ def test_a_session_from_its_begin_to_its_end(run):
             assert [each["session"] for each in hits] == ["a/b c"]
             assert (await ann.delete(path)).status_code == 204
             assert (await ann.get(path)).status_code == 404
+
+    run(test())
+
+
+def test_a_window_is_never_an_old_one(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(service, "WINDOWS", 1)
+
+    async def test():
+        url = f"sqlite:{tmp_path}/s.db"
+        async with served(url) as api, served(url) as other:
+            ann = api.as_("ann")
+            for id in ("s", "t"):
+                await ann.post("/v1/sessions", json={"id": id})
+            for number in range(4):
+                writer = (api, other)[number % 2].as_("ann")
+                await writer.post("/v1/sessions/s/inject", json={"content": str(number)})
+                for id, length in (("s", number + 1), ("t", 0), ("s", number + 1)):
+                    window = (await ann.get(f"/v1/sessions/{id}/window")).json()
+                    assert len(window["messages"]) == length
+            assert (await api.as_("bob").get("/v1/sessions/s/window")).status_code == 404
+            await other.as_("boss", "all").delete("/v1/sessions/s")
+            assert (await ann.get("/v1/sessions/s/window")).status_code == 404
 
     run(test())
 
