@@ -85,14 +85,14 @@ def test_the_command(harnpy: Command) -> None:
     assert "FAIL  configuration" in wrong.stdout
 
 
-def test_what_is_set_up(harnpy: Command, tmp_path: Path) -> None:
+def test_what_is_set_up(in_process: Command) -> None:
     env = {
         "HARN_LLM_PROVIDER": "",
         "HARN_LLM_MODEL": "",
         "ANTHROPIC_API_KEY": "",
         "OPENAI_API_KEY": "sk-hush",
     }
-    done = harnpy("doctor", **env)
+    done = in_process("doctor", **env)
     lines = {line[6:].partition("  ")[0]: line for line in done.stdout.splitlines()}
     assert done.returncode == 0
     assert lines["model"].endswith("of ollama: anthropic, the default, has no key, and ollama needs none")
@@ -104,9 +104,9 @@ def test_what_is_set_up(harnpy: Command, tmp_path: Path) -> None:
     assert "hush" not in done.stdout + done.stderr
 
 
-def test_what_is_wrong_here(harnpy: Command, write) -> None:
+def test_what_is_wrong_here(in_process: Command, write) -> None:
     write("harn.toml", '[[mcp]]\nname = "notes"\ncommand = "notes"\n')
-    done = harnpy("doctor", "--json", HARN_LLM_PROVIDER="opnai", HARN_SESSION_STORE="sqlit:x")
+    done = in_process("doctor", "--json", HARN_LLM_PROVIDER="opnai", HARN_SESSION_STORE="sqlit:x")
     told = json.loads(done.stdout)
     checks = {check["check"]: (check["mark"], check["detail"]) for check in told["checks"]}
     assert done.returncode == 1

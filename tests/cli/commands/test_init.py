@@ -25,25 +25,25 @@ PROJECTS = {
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_new_project_runs_and_passes_its_tests(harnpy: Command, template: str, tmp_path: Path) -> None:
+def test_a_new_project_runs_and_passes_its_tests(in_process: Command, template: str, tmp_path: Path) -> None:
     printed, tests = PROJECTS[template]
-    made = harnpy("init", "--template", template)
+    made = in_process("init", "--template", template)
     assert (made.stderr, made.returncode) == ("", 0)
     steps = made.stdout.partition("\nNext:\n")[2].splitlines()
     assert [step.strip() for step in steps] == next_commands(template)
-    done = harnpy(*steps[0].split()[1:])
+    done = in_process(*steps[0].split()[1:])
     assert (done.stdout, done.stderr, done.returncode) == (printed, "", 0)
     workflow = yaml.safe_load((tmp_path / ".github/workflows/harn.yml").read_text(encoding="utf-8"))
     commands = [step["run"].split() for step in workflow["jobs"]["test"]["steps"] if "run" in step]
-    ran = {args[0]: harnpy(*args) for program, *args in commands if program == "harnpy"}
+    ran = {args[0]: in_process(*args) for program, *args in commands if program == "harnpy"}
     assert ran.keys() == {"check", "fmt", "test"}
     for done in ran.values():
         assert (done.stderr, done.returncode) == ("", 0), done.stdout
     assert f"{tests} passed, {tests} total" in ran["test"].stdout
 
 
-def test_lint_finds_nothing_in_them(harnpy: Command) -> None:
-    linted = harnpy("lint", ROOT / "harnpy/cli/templates")
+def test_lint_finds_nothing_in_them(in_process: Command) -> None:
+    linted = in_process("lint", ROOT / "harnpy/cli/templates")
     assert (linted.stderr, linted.returncode) == ("", 0)
 
 
@@ -60,8 +60,8 @@ def test_the_service_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert asyncio.run(names()) == ["desk"]
 
 
-def test_a_directory_is_made_and_named(harnpy: Command, tmp_path: Path) -> None:
-    made = harnpy("new", "a shop/front", "--template", "agent").stdout.splitlines()
+def test_a_directory_is_made_and_named(in_process: Command, tmp_path: Path) -> None:
+    made = in_process("new", "a shop/front", "--template", "agent").stdout.splitlines()
     assert made[0] == "Creating project 'a shop/front'..."
     assert "  create  tests/test_clerk.harn" in made
     entered = "  cd 'a shop/front' && harnpy run --llm-mock main.llm-mock.jsonl main.harn"
@@ -70,11 +70,11 @@ def test_a_directory_is_made_and_named(harnpy: Command, tmp_path: Path) -> None:
     assert manifest["package"]["name"] == "front"
 
 
-def test_nothing_is_overwritten(harnpy: Command, tmp_path: Path) -> None:
+def test_nothing_is_overwritten(in_process: Command, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine", encoding="utf-8")
     (tmp_path / "main.harn").symlink_to(tmp_path / "gone.harn")
     (tmp_path / "harn.toml").write_text("# mine", encoding="utf-8")
-    refused = harnpy("init")
+    refused = in_process("init")
     assert refused.stderr == (
         "error: nothing is overwritten: in . there is harn.toml, main.harn already\n"
         "  = help: name another directory: harnpy init DIR\n"

@@ -75,18 +75,18 @@ def test_one_green_test(harnpy: Command, project) -> None:
     assert done.returncode == 0
 
 
-def test_output_is_shown_of_tests_that_fail_or_on_request(harnpy: Command, project) -> None:
+def test_output_is_shown_of_tests_that_fail_or_on_request(in_process: Command, project) -> None:
     loud = 'println("said")\neprintln("told")\n'
     failing = f"for n in range(120) {{ println(n) }}\n{loud}throw 1"
     project({"x.harn": f"pipeline test_loud(t) {{ {loud} }}\npipeline test_fails(t) {{ {failing} }}"})
-    done = harnpy("test", "x.harn")
+    done = in_process("test", "x.harn")
     heading = "        output:\n"
     assert done.stdout.count(heading) == 1
     shown = done.stdout.partition(heading)[2].splitlines()
     assert shown[:2] == ["          … 22 lines before", "          22"]
     assert shown[99:101] == ["          said", "          told"]
     assert done.stderr == ""
-    passing = harnpy("test", "x.harn", "-v", "--filter", "loud").stdout
+    passing = in_process("test", "x.harn", "-v", "--filter", "loud").stdout
     assert f" ms)\n{heading}          said\n          told\n" in passing
 
 
@@ -118,9 +118,9 @@ def test_both_values_of_assert_eq_are_shown(values: str, lines: list[str], tmp_p
     assert result.detail.splitlines()[-len(lines) :] == lines
 
 
-def test_json(harnpy: Command, project) -> None:
+def test_json(in_process: Command, project) -> None:
     project(TWO_FILES | {"tests/a.harn": 'pipeline test_x(t) { println("é")\n throw 1 }'})
-    done = harnpy("test", "--json", "--junit", "j.xml")
+    done = in_process("test", "--json", "--junit", "j.xml")
     failed, passed, counts = map(json.loads, done.stdout.splitlines())
     assert failed.pop("ms") > 0
     assert failed.pop("error").startswith("error: Thrown: 1\n  --> tests/a.harn:2:2\n")
@@ -130,9 +130,9 @@ def test_json(harnpy: Command, project) -> None:
     assert done.returncode == 1
 
 
-def test_junit_and_durations(harnpy: Command, project, tmp_path: Path) -> None:
+def test_junit_and_durations(in_process: Command, project, tmp_path: Path) -> None:
     project(TWO_FILES | {"tests/c.harn": 'pipeline test_x(t) { println("a<b\x01")\n throw 1 }'})
-    out = harnpy("test", "--durations=2", "--junit", "j.xml").stdout
+    out = in_process("test", "--durations=2", "--junit", "j.xml").stdout
     assert out.endswith("JUnit XML written to j.xml\n")
     assert "Slowest 2 tests:\n" in out
     assert re.search(r"^ +\d+ ms  \w+ \[tests/.*\.harn\]$", out, re.MULTILINE)
@@ -142,7 +142,7 @@ def test_junit_and_durations(harnpy: Command, project, tmp_path: Path) -> None:
     assert cases["tests/deep/b.harn", "checks"].find("failure") is None
     assert cases["tests/c.harn", "test_x"].findtext("system-out") == "a<b�\n"
     assert cases["tests/c.harn", "test_x"].findtext("failure").startswith("error: Thrown: 1\n")
-    assert "Slowest 4 tests:" in harnpy("test", "--timing", "tests").stdout
+    assert "Slowest 4 tests:" in in_process("test", "--timing", "tests").stdout
 
 
 def test_each_test_is_a_program_of_its_own(harnpy: Command, project) -> None:
@@ -212,14 +212,14 @@ def test_models_that_cost_money_are_off(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("mode", [(), ("conformance",)])
-def test_nothing_selected(harnpy: Command, project, mode: tuple[str, ...]) -> None:
+def test_nothing_selected(in_process: Command, project, mode: tuple[str, ...]) -> None:
     project(
         {"tests/a.harn": "pipeline test_a(t) { 1 }", "conformance/a.harn": "", "conformance/a.expected": ""}
     )
-    done = harnpy("test", *mode, "--filter", "nope")
+    done = in_process("test", *mode, "--filter", "nope")
     assert (done.stdout, done.stderr, done.returncode) == ("", "no test matches `--filter nope`\n", 5)
     project({"empty/a.harn": "let a = 1"})
-    done = harnpy("test", *mode, *(("--root", "empty") if mode else ("empty",)))
+    done = in_process("test", *mode, *(("--root", "empty") if mode else ("empty",)))
     told = "No .harn conformance tests found under" if mode else "No test pipelines found in"
     assert (done.stdout, done.stderr, done.returncode) == ("", f"{told} empty\n", 5)
 
