@@ -502,6 +502,13 @@ def checked_line(line: bytes) -> None:
             raise BadLine("bad checksum")
     elif line.startswith(_OURS):
         raise BadLine("no checksum")
+    else:
+        from harnpy.formats.json import refuse_depth
+
+        try:
+            refuse_depth(line)
+        except ValueError as error:
+            raise BadLine(str(error)) from None
 
 
 def brief_of(line: bytes) -> Brief:
