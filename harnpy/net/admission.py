@@ -62,7 +62,7 @@ async def reply(send: Send, status: int, error: str, headers: list[tuple[bytes, 
 class Bounds(NamedTuple):
     """How many requests are handled at once, in all and of one caller; how many of them may wait for that.
 
-    ``lasting``: responses that go on for long, which hold no slot, and WebSockets. ``read_ahead``: bytes of a body that are read before it takes a slot. ``seconds``: how long those may
+    ``lasting``: responses that go on for long, which hold no slot, and WebSockets, at once. ``read_ahead``: bytes of a body that are read before it takes a slot. ``seconds``: how long those may
     take, and as many more each, and a client that doesn't read its response.
     """
 
@@ -236,10 +236,12 @@ class Lasting:
         return list(self._open)
 
     @contextmanager
-    def place(self, caller: Hashable) -> Iterator[asyncio.Future[None]]:
-        """Hold a place, and return what is done when `end` is called. Raises Refused."""
-        mine = self._open.get(caller, ())
-        if len(mine) >= self._bounds.lasting_per_caller:
+    def place(self, caller: Hashable, *, stands_for_many: bool = False) -> Iterator[asyncio.Future[None]]:
+        """Hold a place, and return what is done when `end` is called. Raises Refused.
+
+        A caller that ``stands_for_many`` is bounded only by what there is in all.
+        """
+        if not stands_for_many and len(self._open.get(caller, ())) >= self._bounds.lasting_per_caller:
             raise Refused(429, "too many open streams of this caller")
         if self._in_all >= self._bounds.lasting:
             raise Refused(503, "too many open streams")
