@@ -229,14 +229,14 @@ class Lasting:
         self._bounds = bounds
         self._in_all = 0
         #: What each of them waits for: that it is to end.
-        self._open: dict[Hashable, set[asyncio.Future[None]]] = {}
+        self._open: dict[str, set[asyncio.Future[None]]] = {}
 
     @property
-    def callers(self) -> list[Hashable]:
+    def callers(self) -> list[str]:
         return list(self._open)
 
     @contextmanager
-    def place(self, caller: Hashable, *, stands_for_many: bool = False) -> Iterator[asyncio.Future[None]]:
+    def place(self, caller: str, *, stands_for_many: bool = False) -> Iterator[asyncio.Future[None]]:
         """Hold a place, and return what is done when `end` is called. Raises Refused.
 
         A caller that ``stands_for_many`` is bounded only by what there is in all.
@@ -256,7 +256,7 @@ class Lasting:
             if not self._open[caller]:
                 del self._open[caller]
 
-    def end(self, caller: Hashable) -> None:
+    def end(self, caller: str) -> None:
         """Have all end that a caller has open."""
         for over in self._open.get(caller, ()):
             if not over.done():

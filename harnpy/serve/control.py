@@ -111,6 +111,7 @@ class Control:
                 await self._service.heartbeat(self._caller, self._id, self._query.client)
             except Refused as refusal:
                 await self._say({"error": _problem(refusal)})
+                await self._send({"type": "websocket.close", "code": 1000})
                 return
 
     async def _show(self) -> None:
