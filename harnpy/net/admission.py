@@ -62,8 +62,9 @@ async def reply(send: Send, status: int, error: str, headers: list[tuple[bytes, 
 class Bounds(NamedTuple):
     """How many requests are handled at once, in all and of one caller; how many of them may wait for that.
 
-    ``lasting``: responses that go on for long, which hold no slot, and WebSockets, at once. ``read_ahead``: bytes of a body that are read before it takes a slot. ``seconds``: how long those may
-    take, and as many more each, and a client that doesn't read its response.
+    ``lasting``: responses that go on for long, which hold no slot, and WebSockets, at once. ``read_ahead``:
+    bytes of a body that are read before it takes a slot. ``seconds``: how long those may take, and as many
+    more each, and a client that doesn't read its response.
     """
 
     slots: int = 256

@@ -25,7 +25,7 @@ MOST_CLIENTS: Final = 100
 CONNECTION: Final = "serve.connection"
 
 
-def check_size(client: str, metadata: Mapping[str, Any] = {}) -> None:  # noqa: B006
+def check_size(client: str, metadata: Mapping[str, Any] = {}) -> None:
     """Raise `Refused` for a record that would be too large."""
     if len(client) > LONGEST_NAME:
         what = f"`client` must have at most {LONGEST_NAME} characters, not {len(client)}"

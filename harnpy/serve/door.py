@@ -235,7 +235,7 @@ class Door:
         return self._inner
 
     async def _inner_for_long(self, token: str, scope: AsgiMessage, receive: Receive, send: Send) -> None:
-        """Have the application handle a request whose response may go on as long as its caller's token holds."""
+        """Have the application handle a request whose response may go on while its token holds."""
         if scope["path"].endswith(_LONG):
             scope[LEAVE]()
         with self._lasts(token) as over:

@@ -72,7 +72,7 @@ async def step_frames(steps: AsyncIterator[t.RunStep | None]) -> AsyncIterator[b
 async def send_stream(
     frames: AsyncIterator[bytes], receive: Receive, send: Send, *, is_head: bool = False
 ) -> None:
-    """Answer with frames as they come, until they end or the reader is gone; only with headers if ``is_head``.
+    """Answer with frames as they come, until they end or the reader is gone; if ``is_head``, with none.
 
     Raises TimeoutError for a reader that doesn't read.
     """

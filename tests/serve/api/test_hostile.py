@@ -28,7 +28,7 @@ def test_nesting_is_bounded_before_a_decoder_in_c_sees_it(run):
     async def test():
         async with served() as api:
             ann, looker = await begun(api), api.as_("ann", "read")
-            text, type = '{"content": %s}' % DEEP, {"content-type": "application/json"}
+            text, type = f'{{"content": {DEEP}}}', {"content-type": "application/json"}
             refused = await ann.post(f"{PATH}/inject", content=text, headers=type)
             assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_request")
             assert "recursion limit" in refused.json()["error"]["message"]
@@ -39,7 +39,7 @@ def test_nesting_is_bounded_before_a_decoder_in_c_sees_it(run):
             assert (await ann.post(f"{PATH}/inject", content=allowed, headers=type)).status_code == 201
             async with api.control("ann", f"{PATH}/control?client=a") as socket:
                 await socket.hear()
-                deep = {"type": "websocket.receive", "text": '{"op": "inject", "content": %s}' % DEEP}
+                deep = {"type": "websocket.receive", "text": f'{{"op": "inject", "content": {DEEP}}}'}
                 socket._said.put_nowait(deep)
                 while "id" not in (heard := await socket.hear()):
                     continue
@@ -48,7 +48,7 @@ def test_nesting_is_bounded_before_a_decoder_in_c_sees_it(run):
     run(test())
 
 
-@pytest.mark.parametrize("after", (0, 1), ids=("at the accept", "at what is said first"))
+@pytest.mark.parametrize("after", [0, 1], ids=("at the accept", "at what is said first"))
 def test_a_client_that_leaves_at_once_is_not_attached(run, after):
     async def test():
         async with served() as api:
@@ -119,8 +119,10 @@ def test_clients_are_bounded_and_stale_ones_let_go_first(run, monkeypatch):
         async with served() as api:
             ann, looker = await begun(api), api.as_("ann", "read")
 
-            async def attach(client, metadata={}):
-                found = await looker.post(f"{PATH}/attach", json={"client": client, "metadata": metadata})
+            async def attach(client, metadata=None):
+                found = await looker.post(
+                    f"{PATH}/attach", json={"client": client, "metadata": metadata or {}}
+                )
                 return found.status_code
 
             assert await attach("x" * 201) == await attach("a", {"x": "y" * 4096}) == 422
@@ -147,7 +149,7 @@ def test_asking_for_the_head_of_a_stream_ends(run):
     run(test())
 
 
-@pytest.mark.parametrize("seconds", (1e10, 1e300))
+@pytest.mark.parametrize("seconds", [1e10, 1e300])
 def test_a_time_limit_of_ages_is_one(run, seconds):
     async def test():
         async with served() as api:
