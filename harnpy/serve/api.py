@@ -231,8 +231,8 @@ def _query_problem(given: dict[str, Any], kind: type[t.Body], error: Exception) 
             return f"unknown parameter `{name}` (known: {shown or 'none'})"
         try:
             msgspec.convert(value, known[name].type, strict=False)
-        except msgspec.ValidationError as problem:
-            return f"`{name}` can't be {value[:80]!r}: {problem}"
+        except msgspec.ValidationError:
+            return mismatch(value, known[name].type, name)
     return mismatch(given, kind)
 
 
