@@ -17,6 +17,7 @@ from harnpy.workflow.engines.contract import COMPLETED, DELAYED, ENDED, STATUSES
 from harnpy.workflow.engines.errors import RunNotFound
 from harnpy.workflow.engines.local import LocalEngine
 from harnpy.workflow.engines.run_log import KIND, RunLog
+from harnpy.world.files import plain_reason
 
 if TYPE_CHECKING:
     from harnpy.eventlog.contract import EventLog
@@ -137,7 +138,8 @@ class Runs:
         try:
             return program_job(file, values=body.params)
         except (OSError, UnicodeDecodeError) as error:
-            raise Refused(409, "conflict", f"agent '{body.agent}' can't be read any more: {error}") from None
+            why = plain_reason(error) if isinstance(error, OSError) else "it is no UTF-8"
+            raise Refused(409, "conflict", f"agent '{body.agent}' can't be read any more: {why}") from None
 
     def start(self, job: Job, id: str | None, principal: str) -> t.Run:
         known = None if id is None else self.engine.get(id)
